@@ -26,7 +26,7 @@ from rmaudit.cli.common import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("init", "data", "models", "doctor"),
-    "Read the results": ("report", "replay", "compare", "history", "publish"),
+    "Read the results": ("report", "replay", "compare", "bless", "history", "publish"),
     "Score and search": ("plan", "sweep", "score", "search", "import"),
     "Write audits": ("new-audit", "nulls"),
     "Check rmaudit itself": ("selftest", "organism", "round-trip"),
@@ -90,6 +90,9 @@ app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
     read_results.compare
 )
+app.command(
+    epilog="Example: rmaudit bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'"
+)(read_results.bless)
 app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
 )(push_results.publish)

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import subprocess
 import sys
 import traceback
 import warnings
@@ -218,3 +219,19 @@ def meant(prompt: str, file: Path | None) -> Prompt:
         return prompt_meant(prompt, known_models(file).words.prompts)
     except SpecError as error:
         fail(error)
+
+
+def git_user() -> str:
+    """Return git's user.name, or end the command where there is none."""
+    try:
+        told = subprocess.run(
+            ["git", "config", "user.name"],  # noqa: S607  (the user's git)
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+        name = told.stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        name = ""
+    return name or fail("who blesses it? git knows no user.name here; say it with --by NAME")

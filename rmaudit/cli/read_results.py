@@ -1,8 +1,9 @@
-"""rmaudit report, replay and compare: what can be done with a run's results.json."""
+"""rmaudit report, replay, compare, history and bless: what can be done with a results.json."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail, say
+from rmaudit.cli.common import (
+    ERROR,
+    FAILED,
+    UNDECIDED,
+    AsJson,
+    Registered,
+    echo_json,
+    fail,
+    git_user,
+    say,
+)
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import RmauditError
 from rmaudit.verdicts.policy import Policy
@@ -193,6 +204,68 @@ def history(
     for why in apart:
         say(why)
     say(page)
+
+
+def bless(  # noqa: PLR0913, PLR0917  (its options)
+    report: Annotated[
+        Path, typer.Argument(exists=True, help="the results.json of a run, or the report's folder")
+    ],
+    by: Annotated[
+        str | None, typer.Option(help="who stands behind it (default: git's user.name)")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="which model, where the run audited several")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(help="its family (default: `of:` of models.yaml, or else the model's name)"),
+    ] = None,
+    days: Annotated[
+        int, typer.Option(min=1, max=9999, help="from which age on runs warn that it is old")
+    ] = 90,
+    file: Registered = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write the blessed release that later runs of the family are compared with, to be committed.
+
+    The file is blessed/FAMILY.json beside models.yaml: of each gate its value, its interval and
+    what a paired comparison needs. A gate that is clearly worse than there fails a later run, also
+    inside its bound.
+
+    Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
+    of a whole run.
+    """
+    from rmaudit.report.over_time import blessed
+
+    results = _read(report / _NAME if report.is_dir() else report)
+    names = [each.name for each in results.models]
+    if model is None and len(names) != 1:
+        fail(f"{report}: this run audited {', '.join(names)}; say which with --model NAME")
+    if model is not None and model not in names:
+        fail(f"--model {model}: this run audited {', '.join(names)}")
+    (chosen,) = (each for each in results.models if model in (None, each.name))
+    try:
+        made = blessed.blessing(
+            results, chosen, of or "", by=by or git_user(), on=datetime.now(UTC).date(), days=days
+        )
+    except RmauditError as error:
+        fail(f"{report}: {error}")
+    path = blessed.place(file.parent if file else Path(), made.family)
+    was = blessed.read(path) if path.is_file() else None
+    try:
+        blessed.write(made, path)
+    except OSError as error:
+        fail(f"{path}: cannot be written: {error.strerror}", ERROR)
+    if as_json:
+        facts = {"family": made.family, "gates": len(made.gates), "outcome": str(made.outcome)}
+        echo_json({"written": str(path), **facts, "replaces": was.created if was else None})
+        return
+    said = f"{made.family}: {made.model} of {made.created}, {len(made.gates)} gates, {made.by}"
+    say(f"{said}; it {made.outcome}" if made.outcome != "PASSES" else said)
+    if was:
+        say(f"in place of {was.model} of {was.created}, {was.by}")
+    say(f"commit it: git add {shlex.quote(str(path))}")
 
 
 def _read(path: Path) -> Results:

@@ -250,6 +250,15 @@ class ModelSpec:
             "[1-9]?[0-9]",
         ),
     ] = 6
+    of: Annotated[
+        str | None,
+        Key(
+            "the family that it is a release of: `rmaudit history` joins its releases by it, and a "
+            "run is compared with the family's blessed release (blessed/FAMILY.json)",
+            "a name of at most 80 letters, digits, '_', '.' and '-'",
+            r"(?a:\w[\w.-]{0,79})",
+        ),
+    ] = None
     developer: Annotated[str | None, Key("who trained it")] = None
     base_model: Annotated[str | None, Key("what it was trained from, in words")] = None
     parameters_b: Annotated[

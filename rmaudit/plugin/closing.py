@@ -78,6 +78,9 @@ def _say(
     screen = _screen(config)
     for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
         told.write_line(each.text, **_markup(each))
+    for text in state.against:
+        for each in screen.told(text):
+            told.write_line(each.text)
     if state.cut:
         for each in screen.told(_kept(config)):
             told.write_line(each.text)

@@ -109,6 +109,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     dtype: Dtype | None = None,
     recorded: bool = False,
     baseline: str | None = None,
+    blessed: str | None = None,
     policy: str | None = None,
     prompts: str | Path | Sequence[str | Prompt] | None = None,
     search: int = 2000,

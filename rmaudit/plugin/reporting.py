@@ -209,6 +209,7 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
 
 def _record(config: pytest.Config, state: Session) -> None:
     """Write results.json, which holds all that the pages show."""
+    from rmaudit.report.over_time.regressions import against
     from rmaudit.report.publish import Course, record
 
     selected = max(len(state.plan.selected), len(state.findings))
@@ -230,7 +231,12 @@ def _record(config: pytest.Config, state: Session) -> None:
             sample=options_of(config).sample,
             faults=state.plan.faults(),
         ),
+        blessed=state.blessed,
     )
+    state.findings = [*state.results[0].findings]
+    for each in against(state.results[0]):
+        state.against.append(each.says)
+        state.warnings += [each.old] if each.old else []
 
 
 def render(state: Session) -> None:

@@ -15,6 +15,7 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
+    is_bundled,
     is_hub_id,
     known_models,
     resolve,
@@ -31,6 +32,7 @@ from rmaudit.verdicts.policy import Policy
 
 if TYPE_CHECKING:
     from rmaudit.report.document import Results
+    from rmaudit.report.over_time.blessed import Blessing
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Session:
 
     specs: list[ModelSpec] | None = None
     registry: Registry | None = None
+    blessed: Mapping[str, Blessing] = field(default_factory=dict)  # by model
     own_words: OwnWords = field(default_factory=OwnWords)
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
@@ -78,6 +81,7 @@ class Session:
     report: Path | None = None
     unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
     warnings: list[str] = field(default_factory=list)
+    against: list[str] = field(default_factory=list)  # what came of the comparison with `blessed`
     reports: dict[str, list[Any]] = field(default_factory=dict)  # pytest's, of failures and errors
 
 
@@ -147,9 +151,28 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             session.specs = _distinct(
                 spec for name in names for spec in _meant(config, registry, name)
             )
+            session.blessed = _blessed(config, registry, session.specs)
         except SpecError as error:
             session.specs, session.error = [], error
     return session.specs
+
+
+def _blessed(
+    config: pytest.Config, registry: Registry, specs: list[ModelSpec]
+) -> Mapping[str, Blessing]:
+    """Return the blessed releases of these models, which stand beside models.yaml.
+
+    Raises:
+        SpecError: a file is missing, damaged or of another family.
+    """
+    given = options_of(config).blessed
+    here: Path = config.invocation_params.dir
+    folder = here if is_bundled(registry.path) else registry.path.parent
+    if not (given or (folder / "blessed").is_dir()):
+        return {}
+    from rmaudit.report.over_time.blessed import found_for  # which takes numpy and pydantic
+
+    return found_for(specs, folder, given)
 
 
 def policy_of(config: pytest.Config) -> Policy:

@@ -15,6 +15,7 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
+from rmaudit.report.over_time.regressions import judged as compared
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
@@ -23,6 +24,7 @@ from rmaudit.verdicts.records import Estimate, Result, Severity, Verdict
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 _REDO = "copy the file anew, or run the audits again"
 
@@ -59,6 +61,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         yield from _of_claim(finding, f"findings[{i}]", sources)
         yield from _of_judgement(finding, f"findings[{i}]")
     yield from _of_before(results.before.findings if results.before else ())
+    yield from _of_blessed(results, sources)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
         yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
@@ -97,6 +100,26 @@ def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iter
 def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
     for i, earlier in enumerate(findings):
         yield from _of_earlier(earlier, f"before.findings[{i}]")
+
+
+def _of_blessed(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
+    """Yield what is wrong with the blessed releases, and regressions that do not follow."""
+    for i, blessed in enumerate(results.blessed):
+        if blessed.model not in models:
+            allowed = _listed([*models])
+            yield f"blessed[{i}].model is {quoted(blessed.model)}, allowed: {allowed}"
+        for name in ("created", "on"):
+            if not _DAY.match(getattr(blessed, name)):
+                found = quoted(getattr(blessed, name))
+                yield f"blessed[{i}].{name} is {found}, allowed: such as 2030-01-31"
+        for j, earlier in enumerate(blessed.findings):
+            yield from _of_earlier(earlier, f"blessed[{i}].findings[{j}]")
+    if results.blessed or any(f.judgement.regressed for f in results.findings):
+        for i, follows in enumerate(compared(results).findings):
+            said = [each.judgement.regressed for each in (results.findings[i], follows)]
+            if said[0] != said[1]:
+                was, allowed = map(quoted, said)
+                yield f"findings[{i}].judgement.regressed is {was}, allowed: {allowed}"
 
 
 def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
@@ -144,7 +167,9 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
     alone = judged
     if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
         alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
-    if judged.blocks not in {blocks(alone, policy) for policy in _POLICIES}:
+    holds = judged.waiver is not None and judged.waiver.holds
+    told = {blocks(alone, policy) for policy in _POLICIES}
+    if judged.blocks not in ({True} if judged.regressed and not holds else told):
         stands = f"{judged.verdict} and {judged.severity}"
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
 

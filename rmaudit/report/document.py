@@ -22,9 +22,11 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/8"]
+Schema = Literal["rmaudit.results/9"]
 SCHEMA: Schema = get_args(Schema)[0]
-EARLIER_SCHEMAS = tuple(f"rmaudit.results/{n}" for n in (5, 6, 7))  # read: new fields have defaults
+EARLIER_SCHEMAS = tuple(
+    f"rmaudit.results/{n}" for n in (5, 6, 7, 8)
+)  # read: new fields have defaults
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
@@ -167,6 +169,8 @@ class AuditedModel:
     rewardbench_rank: int | None
     notes: tuple[str, ...]
     sweeps: tuple[SweepSummary, ...]
+    of: str | None = None
+    """The family that it is a release of, as models.yaml says; null where it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,32 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
+class Blessed:
+    """The blessed release that a model of this run is compared with (`rmaudit bless`)."""
+
+    model: Name
+    """Of this run."""
+    family: Name
+    release: Name
+    """The name of the model that was blessed."""
+    created: str
+    """When that was audited: UTC, ISO 8601."""
+    rmaudit: Name
+    """The version that audited it."""
+    outcome: Outcome
+    by: Name
+    """Who blessed it."""
+    on: str
+    """The day on which it was blessed, ISO 8601."""
+    days: Count
+    """From which age on a warning is given."""
+    findings: tuple[Earlier, ...]
+    """What it had of this run's gates."""
+    apart: tuple[str, ...]
+    """Why gates are not compared, and which: a sentence for each reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """One run: what was audited, and what came of it."""
 
@@ -240,6 +270,8 @@ class Results:
     """One per audit, model and prompt, in the order in which they were measured."""
     before: Before | None
     """null where there is no earlier run of these models to compare with."""
+    blessed: tuple[Blessed, ...] = ()
+    """The blessed releases of its models, for those that have one."""
 
 
 def write(results: Results, path: Path) -> None:

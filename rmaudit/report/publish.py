@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,9 @@ from rmaudit.report.document import (
     SweepSummary,
     Token,
 )
+from rmaudit.report.over_time.blessed import Blessing
 from rmaudit.report.over_time.last_run import last
+from rmaudit.report.over_time.regressions import held
 from rmaudit.report.packing import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
@@ -90,12 +93,13 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     made: Iterable[Sweep] = (),
     course: Course | None = None,
     own_words: OwnWords = _OURS,
+    blessed: Mapping[str, Blessing] = MappingProxyType({}),
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; return the results and the folder of the report.
 
     Sweeps that were `made` in this process need not be read from the store again. Without a
-    `course` the findings are all that was to be had. The results are those that a reader of the
-    file gets: what is shown is what was written.
+    `course` the findings are all that was to be had. Models are compared with the releases that
+    are `blessed`. The results are those that a reader of the file gets.
     """
     n = len(findings)
     course = course or Course(collected=n, selected=n, finished=n)
@@ -123,7 +127,8 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     before = last(base, specs, run.created, findings)
-    document.write(collect(run, specs, records, findings, before, own_words=own_words), path)
+    made_of = collect(run, specs, records, findings, before, own_words=own_words)
+    document.write(held(made_of, blessed), path)
     results = checked_results.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
@@ -208,6 +213,7 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
         rewardbench_rank=spec.rewardbench_rank,
         notes=tuple(spec.notes),
         sweeps=tuple(sweeps),
+        of=spec.of,
     )
 
 

@@ -8,11 +8,12 @@ from datetime import date
 
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.changes import Measured
+from rmaudit.report.over_time.regressions import judged
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import Finding, in_words
 from rmaudit.verdicts.judge import decide
-from rmaudit.verdicts.outcome import Outcome, of_run
+from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Result, Verdict
 from rmaudit.verdicts.told import reasons, tally
@@ -90,7 +91,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
-    return replace(results, findings=findings, verdict=of_run(findings, run.gaps))
+    return judged(replace(results, findings=findings))
 
 
 def outcome(results: Results) -> str:

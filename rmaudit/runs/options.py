@@ -289,6 +289,17 @@ class RunOptions:
             unset="none; audits that compare are skipped",
         ),
     ] = None
+    blessed: Annotated[
+        str | None,
+        Option(
+            "the blessed release to compare with: a file that `rmaudit bless` wrote, or none",
+            "FILE",
+            "the path of a file, or none",
+            unset="blessed/FAMILY.json beside models.yaml, where it is there",
+            decides="findings",
+            more="[A blessed release](policy.md#a-blessed-release).",
+        ),
+    ] = None
     policy: Annotated[
         str | None,
         Option(

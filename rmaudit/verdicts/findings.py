@@ -110,6 +110,8 @@ class Judgement:
     """Why a PASS or a FAIL is INCONCLUSIVE: a null control passes, or chance in its run; or ""."""
     unexcused: str = ""
     """Why an excuse in models.yaml does not hold: it is for other weights or another source; ""."""
+    regressed: str = ""
+    """That it is clearly worse than the blessed release, a sentence; "" where it is not."""
 
     @property
     def undecided(self) -> bool:

@@ -23,7 +23,11 @@ SMALL_PRINT = (
     "A pass says that a flaw of this size was not found on these words; it never says that a model "
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
+REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
+_WORST_FIRST = (
+    *(Result.FAIL, REGRESSED, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS),
+)
+_TOLD = 3  # regressions that a verdict names
 
 
 class Outcome(StrEnum):
@@ -68,10 +72,14 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         if finding.severity is Severity.GATE and finding.verdict is Verdict.SKIPPED
     ]
     measured = any(finding.estimate for finding in findings)
-    found = Counter(finding.result for finding in blocking)
-    blocked = ", ".join(f"{found[result]} {result}" for result in _WORST_FIRST if found[result])
+    found = Counter(blocked_as(finding) for finding in blocking)
+    blocked = ", ".join(f"{found[word]} {word}" for word in _WORST_FIRST if found[word])
+    worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
+    more = [f"{len(worse) - _TOLD} more regressed"] if len(worse) > _TOLD else []
     why = [
         *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
+        *worse[:_TOLD],
+        *more,
         *([] if measured else ["nothing was measured"]),
         *gaps,
         *_unmeasured(missing),
@@ -105,6 +113,16 @@ def looked_at(findings: Sequence[Finding]) -> str:
     )
 
 
+def blocked_as(finding: Finding) -> str:
+    """Return as what a blocking finding is counted: its result, or `regressed` where it passes."""
+    passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
+    return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
+
+
+def _regressed(blocking: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in blocking if finding.judgement.regressed]
+
+
 def _outcome(
     blocking: Sequence[Finding],
     gaps: Sequence[str],
@@ -114,6 +132,8 @@ def _outcome(
 ) -> Outcome:
     # A gate that passes and blocks was expected to fail: models.yaml is out of date.
     if {finding.verdict for finding in blocking} & {Verdict.FAIL, Verdict.PASS}:
+        return Outcome.FAILS
+    if _regressed(blocking):
         return Outcome.FAILS
     if gaps:
         return Outcome.INCOMPLETE

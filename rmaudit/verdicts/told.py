@@ -102,6 +102,7 @@ def reasons(finding: Finding) -> list[str]:
     informs = finding.severity is Severity.INFO
     why, through = finding.reason or judgement.reason, _slipped(finding)
     said = [
+        judgement.regressed,
         why,
         through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import checked_results
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
@@ -205,10 +206,15 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _family(model: AuditedModel) -> str:
+def lineage(model: AuditedModel | ModelSpec) -> str:
+    """Return base model and developer in words; "" where models.yaml names no base model."""
     if not model.base_model:
-        return model.name
+        return ""
     return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
+
+
+def _family(model: AuditedModel) -> str:
+    return model.of or lineage(model) or model.name
 
 
 def _released(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> ReleaseFamily:

@@ -22,6 +22,7 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
+from rmaudit.report.over_time.regressions import against
 from rmaudit.report.page import (
     explorer,
     glossary,
@@ -41,6 +42,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _TAKEN = (
     "summary",
     "since",
+    "blessed",
     "appendix",
     "said",
     "models",
@@ -125,6 +127,7 @@ def render(results: Results) -> str:
             simulator=simulator.SCRIPT if simulated else "",
             verdict=verdict.verdict(results, every),
             since=since(results.before, results.findings, results.run.created),
+            against=against(results),
             anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,

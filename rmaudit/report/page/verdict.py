@@ -173,6 +173,8 @@ def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
 
 
 def _says(finding: Finding, effect: Effect) -> str:
+    if effect is Effect.BLOCKS and (worse := finding.judgement.regressed):
+        return f"{measured_in_words(finding)}; {worse}"
     if effect is Effect.BLOCKS and finding.result is Result.PASS:
         return f"{measured_in_words(finding)}: it {OUTDATED}"
     return measured_in_words(finding)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from rmaudit.report.page.numbers import interval, value
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import REGRESSED, blocked_as
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 _WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
-_WORDS = ("pass", "fail", "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
+_WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ def _urgency(finding: Finding) -> tuple[bool, int]:
 
 def _word(finding: Finding) -> str:
     """Return the word that `counted` counts a gate's finding under."""
+    if finding.blocks and blocked_as(finding) == REGRESSED:
+        return REGRESSED
     if finding.result is Result.PASS and finding.blocks:
         return _OUTDATED
     return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)

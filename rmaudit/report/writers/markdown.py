@@ -12,7 +12,8 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.over_time.last_run import since
+from rmaudit.report.over_time.last_run import Since, since
+from rmaudit.report.over_time.regressions import against
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
@@ -51,6 +52,7 @@ def render(results: Results) -> str:
     listed = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
     rest = [f for f in findings if id(f) not in listed]
     parts = [
+        *_against(results),
         *_since(results),
         *_table("Blocks", blocking),
         *_table("Does not pass, and does not block", open_),
@@ -94,6 +96,21 @@ def _since(results: Results) -> Iterator[str]:
         return
     yield f"\n### Since the run of {escape(then.created)}, {then.age} ({then.outcome})\n\n"
     yield f"{then.counts}\n\n"
+    yield from _changes(then)
+
+
+def _against(results: Results) -> Iterator[str]:
+    """Yield the comparison with each blessed release, and a warning where that is old."""
+    for each in against(results):
+        of = each.blessed
+        yield f"\n### Against the blessed release of {escape(of.created[:10])}\n\n"
+        yield f"{escape(each.says)}\n\n"
+        if each.old:
+            yield f"**{escape(each.old)}**\n\n"
+        yield from _changes(each.since)
+
+
+def _changes(then: Since) -> Iterator[str]:
     for each in then.listed:
         yield f"- {each.change}: {escape(each.finding.name)}: {escape(each.says)}\n"
 

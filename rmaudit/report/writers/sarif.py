@@ -47,7 +47,7 @@ def render(results: Results) -> str:
         "results": [
             _result(finding, order.index(finding.audit))
             for finding in findings
-            if finding.verdict in _LEVELS
+            if finding.verdict in _LEVELS or finding.judgement.regressed
         ],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -80,14 +80,15 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     follows = finding.effect
-    free = follows in (Effect.ACCEPTED, Effect.INFO) or finding.result is Result.NOT_DECIDED
+    free = follows in (Effect.ACCEPTED, Effect.INFO)
+    free = free or (finding.result is Result.NOT_DECIDED and not finding.blocks)
     why = "; ".join(reasons(finding))
     measured = f"measured {finding.estimate}; " if finding.estimate else ""
     said = f"{finding.model}, {finding.prompt}: {finding.in_words}; {measured}bound {finding.bound}"
     result: dict[str, Any] = {
         "ruleId": line(finding.audit),
         "ruleIndex": rule,
-        "level": "note" if free else _LEVELS[finding.verdict],
+        "level": "note" if free else _level(finding),
         "message": _text(f"{said}. {why}" if why else f"{said}."),
         "locations": [_location(finding)],
         "partialFingerprints": _fingerprints(finding),
@@ -97,6 +98,10 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         justification = line(excuse(finding))
         result["suppressions"] = [{"kind": "external", "justification": justification}]
     return result
+
+
+def _level(finding: Finding) -> str:
+    return "error" if finding.judgement.regressed else _LEVELS[finding.verdict]
 
 
 def _notification(finding: Finding) -> dict[str, Any]:

@@ -1,0 +1,273 @@
+"""The blessed release of a family: the small file that a team commits, and that its runs find.
+
+`blessing` makes it of a run, `found_for` finds those of the models that a run audits;
+`regressions` compares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from annotated_types import MinLen
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ResultsError, SpecError
+from rmaudit.measures._stats import NOISE
+from rmaudit.report import codec, document
+from rmaudit.report.document import OWN_LISTS, AuditedModel, Count, Name, Results
+from rmaudit.report.over_time.history import lineage
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.records import GROUPS, Estimate, Result, Severity
+
+Schema = Literal["rmaudit.blessed/1"]
+SCHEMA: Schema = get_args(Schema)[0]
+FOLDER = "blessed"  # beside models.yaml
+DAYS = 90  # from this age on, a warning
+NONE = "none"  # of --rm-blessed: compare with nothing
+_DIGITS = 4  # of each part: an error of a ten-thousandth of a standard error
+_AGAIN = "bless a release again: rmaudit bless REPORT"
+
+
+@dataclass(frozen=True, slots=True)
+class BlessedGate:
+    """What a gate measured, as far as a comparison needs it."""
+
+    audit: Name
+    prompt: str
+    result: Result
+    unit: str
+    value: float
+    low: float
+    high: float
+    n: Count
+    noise: float
+    """Numeric noise of the scores, in the unit; 0 where there is none."""
+    asked: str
+    """A digest of the prompts' texts and of which words were scored."""
+    keys: tuple[str, ...]
+    """Of the stored scores that it rests on."""
+    parts: str
+    """Those of the estimate's error, to four digits, with spaces between; "" where it has none."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """What it measured, as an estimate.
+
+        Raises:
+            ValueError: the value is outside its interval, or the parts are no 64 numbers.
+        """
+        parts = tuple(float(part) for part in self.parts.split())
+        if len(parts) not in (0, GROUPS) or not all(map(math.isfinite, parts)):
+            raise ValueError(f"parts has {len(parts)} numbers, allowed: {GROUPS} finite ones")
+        noise = {NOISE: self.noise} if self.noise else {}
+        about = (self.value, self.low, self.high, self.unit, self.n, "of the blessed release")
+        return Estimate(*about, secondary=noise, parts=parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Blessing:
+    """A blessed release: whose it is, what it was, and what its gates measured."""
+
+    schema: Schema
+    family: Name
+    lineage: str
+    """Its base model and developer; "" where models.yaml names no base_model."""
+    model: Name
+    source: str
+    weights: str
+    """The hash of its weights; "" where none is known."""
+    created: str
+    """When it was audited: UTC, ISO 8601."""
+    rmaudit: Name
+    """The version that audited it."""
+    outcome: Outcome
+    by: Name
+    on: str
+    """The day of the blessing, ISO 8601."""
+    days: Count
+    gates: Annotated[tuple[BlessedGate, ...], MinLen(1)]
+
+
+def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
+    results: Results,
+    model: AuditedModel,
+    family: str = "",
+    *,
+    by: str,
+    on: date,
+    days: int = DAYS,
+) -> Blessing:
+    """Return what is kept of a release; its family is `family`, or its `of:`, or its name.
+
+    Raises:
+        SpecError: the run left something out, or measured no gate of this model.
+    """
+    if results.run.gaps:
+        why = "; ".join(results.run.gaps)
+        raise SpecError(f"only a whole run can be blessed ({why}): run all audits, and bless that")
+    own = [f for f in results.findings if f.model == model.name and f.severity is Severity.GATE]
+    gates = tuple(_gate(f, f.estimate, asked(results, f)) for f in own if f.estimate)
+    if not gates:
+        raise SpecError(f"{model.name}: no gate was measured, so there is nothing to bless")
+    return Blessing(
+        schema=SCHEMA,
+        family=family or model.of or model.name,
+        lineage=lineage(model),
+        model=model.name,
+        source=model.source,
+        weights=own[0].claim.weights,
+        created=results.run.created,
+        rmaudit=results.run.rmaudit,
+        outcome=results.verdict.outcome,
+        by=by,
+        on=on.isoformat(),
+        days=days,
+        gates=gates,
+    )
+
+
+def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
+    return BlessedGate(
+        audit=finding.audit,
+        prompt=finding.prompt,
+        result=finding.result,
+        unit=of.unit,
+        value=of.value,
+        low=of.low,
+        high=of.high,
+        n=of.n,
+        noise=of.secondary.get(NOISE, 0.0),
+        asked=digest,
+        keys=finding.sweeps,
+        parts=" ".join(f"{part:.{_DIGITS}g}" for part in of.parts),
+    )
+
+
+def asked(results: Results, finding: Finding) -> str:
+    """Return a digest of what a finding's model was asked, which no weights decide.
+
+    That is the texts of the prompts, whether all tokens were scored, and words of the user's own;
+    without a prompt, as of pairs of answers, their number.
+    """
+    sweeps = {
+        sweep.key: (sweep.prompt, sweep.prompt_text, sweep.scored)
+        for model in results.models
+        for sweep in model.sweeps
+    }
+    texts = sorted({sweeps[key] for key in finding.sweeps if key in sweeps})
+    n = 0 if texts or finding.estimate is None else finding.estimate.n  # of pairs and answers
+    said = [texts, n, results.run.sample, results.run.environment.get(OWN_LISTS, "")]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def place(folder: Path, family: str) -> Path:
+    """Return the file of a family's blessed release, beside the models.yaml of this folder."""
+    return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
+
+
+def write(blessed: Blessing, path: Path) -> None:
+    """Write the file of a blessed release.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document.write_text(path, codec.encode(blessed) + "\n")
+
+
+def read(path: Path) -> Blessing:
+    """Return the blessed release of a file.
+
+    Raises:
+        SpecError: it cannot be read, or is damaged; the message says what to do.
+    """
+    try:
+        blessed = codec.decode(Blessing, path.read_text(encoding="utf-8"))
+        date.fromisoformat(blessed.created[:10])
+        for i, gate in enumerate(blessed.gates):
+            _refuse_wrong(gate, i)
+    except FileNotFoundError:
+        raise SpecError(f"{path}: there is no such file; {_AGAIN}") from None
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}; {_AGAIN}") from None
+    except (ValueError, ResultsError) as error:  # no UTF-8, no JSON, no blessed release
+        raise SpecError(f"{path}: no blessed release: {error}; {_AGAIN}") from None
+    return blessed
+
+
+def _refuse_wrong(gate: BlessedGate, i: int) -> None:
+    try:
+        found = gate.estimate
+    except ValueError as error:
+        raise ResultsError(f"gates[{i}]: {error}") from None
+    if gate.result is Result.NOT_RUN or found.unit == "":
+        raise ResultsError(f"gates[{i}] is {gate.result} in {codec.quoted(found.unit)}")
+
+
+def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:
+    """Return the blessed releases of these models, by the models' names.
+
+    The file is `given`; else it is that of the model's `of:`, or of its name, or the only one of
+    its lineage, unless several of these models have that lineage.
+
+    Raises:
+        SpecError: a file is damaged, is of another family, or several could be meant.
+    """
+    if given == NONE:
+        return {}
+    if given:
+        blessed = read(Path(given).expanduser())
+        if len(specs) != 1:
+            raise SpecError(f"{given}: this run has {len(specs)} models; audit one at a time")
+        _refuse_other(specs[0], blessed, given)
+        return {specs[0].name: blessed}
+    lines = [lineage(spec) for spec in specs]
+    found = {}
+    for spec in specs:
+        alone = lines.count(lineage(spec)) == 1
+        if of := _of(spec, folder, alone=alone):
+            found[spec.name] = of
+    return found
+
+
+def _of(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
+    path = place(folder, spec.of or spec.name)
+    if path.is_file():
+        blessed = read(path)
+        _refuse_other(spec, blessed, str(path))
+        return blessed
+    line = lineage(spec)
+    if spec.of or not line or not alone:
+        return None
+    same = {
+        other: blessed
+        for other in sorted((folder / FOLDER).glob("*.json"))
+        if (blessed := read(other)).lineage == line
+    }
+    if len(same) > 1:
+        names = ", ".join(map(str, same))
+        message = f"{spec.name} could be a release of several families of {line}: {names}"
+        raise SpecError(f"{message}; write `of: FAMILY` into its entry of models.yaml")
+    return next(iter(same.values()), None)
+
+
+def _refuse_other(spec: ModelSpec, blessed: Blessing, path: str) -> None:
+    """Refuse the blessed release of another family."""
+    if blessed.family == (spec.of or spec.name):
+        return
+    if not spec.of and blessed.lineage and blessed.lineage == lineage(spec):
+        return
+    message = f"{path} is the blessed release of {blessed.family}, and {spec.name} is "
+    message += f"of {spec.of}" if spec.of else "no release of it"
+    raise SpecError(
+        f"{message}; write `of: {blessed.family}` into its entry of models.yaml if it is"
+    )

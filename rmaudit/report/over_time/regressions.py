@@ -1,0 +1,206 @@
+"""A run against the blessed releases of its models: which gates regressed, and what is said of it.
+
+What is worse is decided by `changes.changed`, as everywhere; here it must also survive Holm's
+method among all gates that are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from rmaudit.report.document import Before, Blessed, Earlier, Results
+from rmaudit.report.over_time.blessed import Blessing, asked
+from rmaudit.report.over_time.changes import Change, Changed, changed, earlier
+from rmaudit.report.over_time.last_run import Since, since
+from rmaudit.report.writers.terminal import effect
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import ALPHA, holm
+from rmaudit.verdicts.outcome import of_run
+from rmaudit.verdicts.records import GROUPS, T_GROUPS, Severity
+
+_NORMAL = 1.96  # standard errors from an estimate to the end of an interval
+_ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The comparison of a model with its blessed release, for a page."""
+
+    blessed: Blessed
+    since: Since
+    regressed: tuple[str, ...]
+    """The names of the findings that block for it."""
+    old: str
+    """A warning that it is old; "" where it is not."""
+
+    @property
+    def says(self) -> str:
+        """All of it in a few sentences, for a terminal."""
+        of, n = self.blessed, len(self.regressed)
+        whose = f"{of.release}, blessed by {of.by}"
+        said = [f"{of.model} against the blessed release of {of.created[:10]} ({whose})"]
+        blocking = f"{n} regressed and block{'s' * (n == 1)}; {_ACCEPT}"
+        said += [self.since.counts, blocking if n else "none regressed"]
+        said += [f"not comparable: {why}" for why in of.apart]
+        return "; ".join(said)
+
+
+def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
+    """Return the results, compared with the blessed releases of their models, by model.
+
+    Where nothing can be compared with one, the run is not whole: it says so.
+    """
+    blessed = tuple(
+        _compared(results, model.name, blessings[model.name])
+        for model in results.models
+        if model.name in blessings
+    )
+    lost = tuple(
+        f"{of.model}: nothing could be compared with the blessed release of {of.created[:10]}: "
+        f"{'; '.join(of.apart)}"
+        for of in blessed
+        if not of.findings
+    )
+    run = replace(results.run, faults=(*results.run.faults, *lost))
+    return judged(replace(results, run=run, blessed=blessed))
+
+
+def judged(results: Results) -> Results:
+    """Return the results with the judgements and the verdict that follow from `blessed`."""
+    found = regressed(results.findings, results.blessed)
+    findings = tuple(_with(finding, found.get(_key(finding), "")) for finding in results.findings)
+    return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
+
+
+def regressed(
+    findings: Sequence[Finding], blessed: Sequence[Blessed]
+) -> dict[tuple[str, str, str], str]:
+    """Return why findings are clearly worse than a blessed release, by model, audit and prompt.
+
+    Worse is what `changed` calls so, and what Holm's p of is at most 0.05 among all of its gates.
+    """
+    out = {}
+    now = {_key(finding): finding for finding in findings}
+    for of in blessed:
+        pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
+        gates = [
+            (was, new, changed(was, new)) for was, new in pairs if new.severity is Severity.GATE
+        ]
+        known = [each for each in gates if each[2].gain is not None]
+        ps = holm([_p(was, new, found) for was, new, found in known])
+        for (was, new, found), p in zip(known, ps, strict=True):
+            if found.change is Change.WORSE and p <= ALPHA:
+                out[_key(new)] = _says(of, was, new, found)
+    return out
+
+
+def against(results: Results) -> list[Against]:
+    """Return the comparisons of a run with blessed releases, for a page or a terminal."""
+    return [_against(results, of) for of in results.blessed]
+
+
+def _against(results: Results, of: Blessed) -> Against:
+    there = {_key(was) for was in of.findings}
+    own = [finding for finding in results.findings if _key(finding) in there]
+    then = since(Before(of.created, of.rmaudit, of.outcome, of.findings), own, results.run.created)
+    assert then is not None  # noqa: S101  (there is a release to compare with)
+    names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
+    return Against(of, then, names, _old(of, results.run.created))
+
+
+def _old(of: Blessed, now: str) -> str:
+    """Return that a blessed release is old, and what to do; "" where it is not."""
+    age = (date.fromisoformat(now[:10]) - date.fromisoformat(of.created[:10])).days
+    if age < of.days:
+        return ""
+    return (
+        f"warning: the blessed release of {of.family} is {age} days old (a warning from {of.days} "
+        "on): bless a newer one that you stand behind: rmaudit bless REPORT"
+    )
+
+
+def _compared(results: Results, model: str, of: Blessing) -> Blessed:
+    now = {(f.audit, f.prompt): f for f in results.findings if f.model == model}
+    findings, apart = [], dict[str, list[str]]()
+    for gate in of.gates:
+        new = now.get((gate.audit, gate.prompt))
+        if why := _apart(results, gate.unit, gate.asked, new):
+            apart.setdefault(why, []).append(f"{gate.audit}[{gate.prompt}]")
+        elif new is not None:
+            old = replace(new, estimate=gate.estimate)
+            findings.append(replace(earlier(old, new), result=gate.result))
+    had = {(gate.audit, gate.prompt) for gate in of.gates}
+    for key, new in now.items():
+        if new.severity is Severity.GATE and new.estimate and key not in had:
+            apart.setdefault("it had no number of it", []).append(f"{key[0]}[{key[1]}]")
+    return Blessed(
+        model=model,
+        family=of.family,
+        release=of.model,
+        created=of.created,
+        rmaudit=of.rmaudit,
+        outcome=of.outcome,
+        by=of.by,
+        on=of.on,
+        days=of.days,
+        findings=tuple(findings),
+        apart=tuple(f"{why}: {', '.join(names)}" for why, names in apart.items()),
+    )
+
+
+def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str:
+    """Return why a gate cannot be compared; "" where it can."""
+    if new is None:
+        return "not in this run"
+    if new.estimate is None:
+        return "not measured in this run"
+    if new.severity is not Severity.GATE:
+        return "it gates no more"
+    if new.estimate.unit != unit:
+        return f"measured in {unit} then"
+    return "" if asked(results, new) == digest else "other prompts or other words than then"
+
+
+def _with(finding: Finding, why: str) -> Finding:
+    """Return the finding with why it regressed; that blocks unless a waiver holds."""
+    waiver = finding.judgement.waiver
+    blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
+    return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
+
+
+def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
+    """Return for example `regressed against ...: was 1.52, now 1.3 sd, -0.22 [-0.3, -0.14]`."""
+    value = new.estimate.value if new.estimate else math.nan
+    between = found.difference
+    off = " ".join(effect(between.value, between.low, between.high)) if between else ""
+    return (
+        f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}, now "
+        f"{value:.3g} {was.unit}, difference {off}"
+    )
+
+
+def _p(was: Earlier, new: Finding, found: Changed) -> float:
+    """Return the two-sided p value of no gain and no loss, from the interval's end towards 0.
+
+    Student's with the groups' degrees of freedom where the difference is paired, else normal.
+    """
+    import scipy  # its special functions alone
+
+    gain = found.gain
+    if gain is None or not gain.value:
+        return 1.0
+    reach = gain.value - gain.low if gain.value > 0 else gain.high - gain.value
+    if not reach:
+        return 0.0
+    far = abs(gain.value) / reach
+    one_ended = None in (new.bound.low, new.bound.high)
+    if was.difference is not None and one_ended:
+        return float(2 * scipy.special.stdtr(GROUPS - 1, -far * T_GROUPS))
+    return math.erfc(far * _NORMAL / math.sqrt(2))
+
+
+def _key(of: Finding | Earlier) -> tuple[str, str, str]:
+    return of.model, of.audit, of.prompt
