@@ -199,7 +199,8 @@ def history(
         say(f"passed over: {why}", err=True)
     for each in families:
         many = len(each.releases)
-        say(f"{each.name}: {many} release{'' if many == 1 else 's'}")
+        joined = "" if many == 1 else f"s, joined by {each.by}"
+        say(f"{each.name}: {many} release{joined}")
         say(f"  {history_page.first(each)}")
     for why in apart:
         say(why)

@@ -235,7 +235,7 @@ def _record(config: pytest.Config, state: Session) -> None:
     )
     state.findings = [*state.results[0].findings]
     for each in against(state.results[0]):
-        state.against.append(each.says)
+        state.against.append("; ".join(each.says))
         state.warnings += [each.old] if each.old else []
 
 

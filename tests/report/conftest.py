@@ -151,6 +151,7 @@ def results() -> dict[str, Any]:
         "parameters_b": 0.1,
         "rewardbench_rank": None,
         "notes": ["It is a toy."],
+        "of": None,
         "sweeps": [sweep],
     }
     return {
@@ -175,4 +176,5 @@ def results() -> dict[str, Any]:
         "verdict": json.loads(codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
         "before": None,
+        "blessed": [],
     }

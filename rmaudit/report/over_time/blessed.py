@@ -23,7 +23,6 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.measures._stats import NOISE
 from rmaudit.report import codec, document
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Count, Name, Results
-from rmaudit.report.over_time.history import lineage
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import GROUPS, Estimate, Result, Severity
@@ -167,6 +166,13 @@ def asked(results: Results, finding: Finding) -> str:
     n = 0 if texts or finding.estimate is None else finding.estimate.n  # of pairs and answers
     said = [texts, n, results.run.sample, results.run.environment.get(OWN_LISTS, "")]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def lineage(model: AuditedModel | ModelSpec) -> str:
+    """Return base model and developer in words; "" where models.yaml names no base model."""
+    if not model.base_model:
+        return ""
+    return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
 
 
 def place(folder: Path, family: str) -> Path:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import checked_results
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
+from rmaudit.report.over_time.blessed import lineage
 from rmaudit.report.over_time.releases import FindingChange, finding_change
 from rmaudit.verdicts.findings import Finding, title_of
 from rmaudit.verdicts.outcome import of_run
@@ -22,7 +22,7 @@ from rmaudit.verdicts.records import Severity
 _NAMED = 8  # names in a sentence
 _JOIN = (
     "If they are releases of one model: rmaudit history FOLDER --family NAME; or give them the "
-    "same base_model and developer in models.yaml before they are audited."
+    "same `of: FAMILY` in models.yaml before they are audited."
 )
 
 
@@ -91,6 +91,8 @@ class ReleaseFamily:
     """
 
     name: str
+    by: str
+    """By what its releases were joined, in words."""
     releases: tuple[Release, ...]
     gates: tuple[Series, ...]
     informs: tuple[Series, ...] = ()
@@ -134,9 +136,10 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group the runs' models by family: one base model of one developer, or else one name.
+    """Group the runs' models by family: one `of:`, or one base model and developer, or one name.
 
-    Models that one run audits are not releases of each other: each is a family by its name.
+    Models that one run audits are not releases of each other: each is a family by its name, unless
+    models.yaml says of which it is (`of:`).
     Where `joined` names a family, all runs belong to it, whatever their models are called.
 
     Raises:
@@ -150,9 +153,9 @@ def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Rel
     for results, folder in given:
         for model in results.models:
             family = _family(model)
-            name = joined or (model.name if family in apart else family)
+            name = joined or (model.name if family in apart and not model.of else family)
             grouped.setdefault(name, []).append((model, results, folder))
-    return [_released(name, members) for name, members in grouped.items()]
+    return [_released(name, members, joined) for name, members in grouped.items()]
 
 
 def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
@@ -165,12 +168,14 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
         return []
     together = _together(given)
     models = {model.name: model for results, _ in given for model in results.models}
-    sides = [name for name, model in models.items() if _family(model) in together]
-    based = {
-        name: model for name, model in models.items() if model.base_model and name not in sides
-    }
-    alone = [name for name in models if name not in sides and name not in based]
+    named = {name: f"{name} is of {model.of}" for name, model in models.items() if model.of}
+    rest = {name: model for name, model in models.items() if name not in named}
+    sides = [name for name, model in rest.items() if _family(model) in together]
+    based = {name: model for name, model in rest.items() if model.base_model and name not in sides}
+    alone = [name for name in rest if name not in sides and name not in based]
     said = []
+    if named:
+        said.append(f"models.yaml says so: {_listed([*named.values()])}.")
     if sides:
         said.append(f"One run audited these side by side, as different models: {_listed(sides)}.")
     if len({_family(model) for model in based.values()}) > 1:
@@ -188,7 +193,7 @@ def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
     """Return the families of which one run audits several models."""
     found: set[str] = set()
     for results, _ in runs:
-        counts = Counter(map(_family, results.models))
+        counts = Counter(_family(model) for model in results.models if not model.of)
         found |= {name for name in counts if counts[name] > 1}
     return found
 
@@ -206,18 +211,22 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def lineage(model: AuditedModel | ModelSpec) -> str:
-    """Return base model and developer in words; "" where models.yaml names no base model."""
-    if not model.base_model:
-        return ""
-    return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
-
-
 def _family(model: AuditedModel) -> str:
     return model.of or lineage(model) or model.name
 
 
-def _released(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> ReleaseFamily:
+def _by(model: AuditedModel, name: str, joined: str) -> str:
+    """Return in words by what a model joined the family of this name."""
+    if joined:
+        return "--family"
+    if name == model.of:
+        return "`of:` of models.yaml"
+    return "their base model and developer" if name == lineage(model) else "their name"
+
+
+def _released(
+    name: str, members: Sequence[tuple[AuditedModel, Results, Path]], joined: str
+) -> ReleaseFamily:
     found, shown = [], []
     for model, results, folder in members:
         own = [f for f in results.findings if f.model == model.name]
@@ -226,8 +235,9 @@ def _released(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) 
         shown.append(Release(model.name, run.created, str(outcome), str(folder), _words(run)))
         found.append(own)
     gates, informs = (_series(found, severity) for severity in (Severity.GATE, Severity.INFO))
+    by = " and ".join(dict.fromkeys(_by(model, name, joined) for model, _, _ in members))
     return ReleaseFamily(
-        name, tuple(shown), gates, tuple(each for each in informs if each.measured)
+        name, by, tuple(shown), gates, tuple(each for each in informs if each.measured)
     )
 
 

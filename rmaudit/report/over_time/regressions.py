@@ -15,7 +15,6 @@ from rmaudit.report.document import Before, Blessed, Earlier, Results
 from rmaudit.report.over_time.blessed import Blessing, asked
 from rmaudit.report.over_time.changes import Change, Changed, changed, earlier
 from rmaudit.report.over_time.last_run import Since, since
-from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import ALPHA, holm
 from rmaudit.verdicts.outcome import of_run
@@ -37,15 +36,16 @@ class Against:
     """A warning that it is old; "" where it is not."""
 
     @property
-    def says(self) -> str:
-        """All of it in a few sentences, for a terminal."""
+    def says(self) -> list[str]:
+        """All of it in a few sentences, for a terminal or a summary."""
         of, n = self.blessed, len(self.regressed)
         whose = f"{of.release}, blessed by {of.by}"
-        said = [f"{of.model} against the blessed release of {of.created[:10]} ({whose})"]
         blocking = f"{n} regressed and block{'s' * (n == 1)}; {_ACCEPT}"
-        said += [self.since.counts, blocking if n else "none regressed"]
-        said += [f"not comparable: {why}" for why in of.apart]
-        return "; ".join(said)
+        return [
+            f"{of.model} against the blessed release of {of.created[:10]} ({whose})",
+            f"{self.since.counts}; {blocking if n else 'none regressed'}",
+            *(f"not comparable: {why}" for why in of.apart),
+        ]
 
 
 def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
@@ -175,7 +175,7 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
     """Return for example `regressed against ...: was 1.52, now 1.3 sd, -0.22 [-0.3, -0.14]`."""
     value = new.estimate.value if new.estimate else math.nan
     between = found.difference
-    off = " ".join(effect(between.value, between.low, between.high)) if between else ""
+    off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
     return (
         f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}, now "
         f"{value:.3g} {was.unit}, difference {off}"

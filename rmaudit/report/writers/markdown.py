@@ -102,9 +102,9 @@ def _since(results: Results) -> Iterator[str]:
 def _against(results: Results) -> Iterator[str]:
     """Yield the comparison with each blessed release, and a warning where that is old."""
     for each in against(results):
-        of = each.blessed
-        yield f"\n### Against the blessed release of {escape(of.created[:10])}\n\n"
-        yield f"{escape(each.says)}\n\n"
+        head, *rest = map(escape, each.says)
+        yield f"\n### {head}\n\n"
+        yield "".join(f"{said}.\n\n" for said in rest)
         if each.old:
             yield f"**{escape(each.old)}**\n\n"
         yield from _changes(each.since)
