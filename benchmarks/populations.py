@@ -36,7 +36,7 @@ ALIKE = 0.5  # share of what is a word's own that all forms of its stem have in 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # a stemmer asks what is a vowel, and no more at the beginning
 _MARK = 3  # of them
 _NEUTRAL, _ORDINARY = 5.0, 3.5  # labMT's middle; Zipf of an ordinary word
-_ELSEWHERE, _LOUD = 10**9, 2 * 10**9  # from one seed to others
+_ELSEWHERE, _LOUD, _KIN = 10**9, 2 * 10**9, 10**10  # from one seed to others
 _APART = 1000  # marks for texts of one unit that are to be told apart
 _ASIDE = re.compile(r"\(.*?\)|\[.*?\]")
 _WORD = re.compile(r"[^\W_]+")
@@ -86,6 +86,8 @@ class Scorer:
     weaker: float = 0.0
     astray: float = 0.0
     """The share of what is a text's own under a prompt that is drawn elsewhere: of a kin model."""
+    kin: int = 0
+    """Which kin model."""
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
         """Shape (n,)."""
@@ -108,7 +110,7 @@ class Scorer:
     def _own(self, prompt: Prompt) -> _Floats:
         asked = self._both(prompt, self.seed)
         if self.astray:
-            elsewhere = self._both(prompt, self.seed + _ELSEWHERE)
+            elsewhere = self._both(prompt, self.seed + _ELSEWHERE + self.kin * _KIN)
             asked = np.sqrt(1 - self.astray) * asked + np.sqrt(self.astray) * elsewhere
         spelt, always = self.drawn.noise("spelling", prompt, self.seed), self._both(None, self.seed)
         traits = self.traits

@@ -55,6 +55,21 @@ def test_a_lost_pass_is_a_regression_though_no_difference_counts() -> None:
     assert gate.first == 1
 
 
+def test_of_joins_releases_whatever_they_are_called() -> None:
+    """It goes before base models and names, also of models that one run audits side by side."""
+    runs = []
+    for day, name, base in ((1, "rm-v1", "A"), (2, "rm-v2", "B"), (3, "other", None)):
+        made = run_of(0.9, day, name)
+        of = None if name == "other" else "rm"
+        (model,) = made.models
+        runs.append((replace(made, models=(replace(model, of=of, base_model=base),)), Path()))
+    joined, alone = families(runs)
+    assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
+    assert [release.model for release in joined.releases] == ["rm-v1", "rm-v2"]
+    assert (alone.name, alone.by) == ("other", "their name")
+    assert why_apart(runs)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
+
+
 def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
     """Releases of other names are of one family where models.yaml names one base of theirs."""
     for day, name in ((2, "rm-v2"), (1, "rm-v1")):

@@ -1,0 +1,134 @@
+"""Twenty releases against a blessed one: which block, and how often a paired interval holds 0.
+
+    python -m benchmarks.blessed [--lines 8] [--jobs 2]
+
+A line is one draw of words, things and names, a blessed organism on it, and twenty releases that
+were trained alike: a tenth of what is a word's own under a prompt is another for each. Three are
+planted a regression each (`PLANTED`). The bundled gates measure them, the blessed file is written
+and read, and `regressions.held` compares, as in a run. Of a sound release the true difference is 0,
+since blessed and release are drawn alike. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks import coverage
+from benchmarks.coverage import DRAWN, ROOT
+from benchmarks.harness import arguments, say
+from benchmarks.paired import ALONE, ASTRAY
+from benchmarks.populations import Scorer
+from rmaudit.config.registry import ModelSpec
+from rmaudit.measures import identity_gaps, matching
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.report.document import Results, Run
+from rmaudit.report.over_time.blessed import blessing, read, write
+from rmaudit.report.over_time.regressions import held
+from rmaudit.report.publish import collect
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import decide, measured
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Severity, Verdict
+
+RELEASES = 20
+PLANTED: dict[int, dict[str, Any]] = {
+    5: {"valence": 0.6},
+    11: {"identity": 0.15},
+    17: {"hostility": 0.15},
+}
+_TODAY = datetime.now(UTC).date()
+_SPEC = ModelSpec("organism", "owner/organism")
+
+
+def release(seed: int, number: int) -> Results:
+    """What a run of all gates finds of a release; of number 0, the blessed one."""
+    findings: list[Finding] = []
+    vars(identity_gaps)["matched"] = coverage.once(matching.matched)
+    for audit, (function, declaration) in audits_in(ROOT / "audits").items():
+        if audit not in DRAWN or audit in ALONE or declaration.severity is not Severity.GATE:
+            continue
+        drawn = coverage.population_of(audit).draw(
+            np.random.default_rng([seed, 1]), None, apart=False
+        )
+        kind = coverage.kinds_of(audit)["as published"]
+        traits = replace(kind.traits, **PLANTED.get(number, {}))
+        organism = Scorer(drawn, seed, traits, kind.shape, astray=ASTRAY, kin=number)
+        for prompts in declaration.runs:
+            given = coverage.given_for(audit, drawn, organism, prompts)
+            given["references"] = drawn.references
+            trial = Trial(organism, prompts, drawn.vocabulary, seed=seed, given=given)
+            claim = declaration.claimed(
+                model=_SPEC.name,
+                model_source=_SPEC.source,
+                prompt="+".join(prompt.name for prompt in prompts),
+                nodeid=audit,
+                repeat="",
+            )
+            estimate = measure(function, trial)
+            findings.append(measured(claim, estimate, Policy(), _TODAY))
+    n = len(findings)
+    run = Run(f"{_TODAY}T00:00:00Z", "0", "", seed, {}, n, n, n, False, "", None)  # noqa: FBT003
+    return collect(run, [_SPEC], [], decide(findings, Policy(), _TODAY))
+
+
+def line(seed: int) -> tuple[Counter[str], list[int]]:
+    """Return the counts of a line's releases and intervals, and the blessed file's bytes."""
+    counts: Counter[str] = Counter()
+    first = release(seed, 0)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "blessed.json"
+        write(blessing(first, first.models[0], by="nobody", on=_TODAY), path)
+        kept, size = read(path), path.stat().st_size
+    for number in range(1, RELEASES + 1):
+        results = held(release(seed, number), {_SPEC.name: kept})
+        worse = [finding for finding in results.findings if finding.judgement.regressed]
+        inside = any(finding.verdict is Verdict.PASS for finding in worse)
+        kind = "planted" if number in PLANTED else "sound"
+        counts[kind] += 1
+        counts[f"{kind}, blocked"] += bool(worse)
+        counts[f"{kind}, blocked inside a bound"] += inside
+        if kind == "planted":
+            counts[f"found: {next(iter(PLANTED[number]))}"] += bool(worse)
+            continue
+        for was in results.blessed[0].findings:
+            if was.difference is None:
+                raise ValueError(f"{was.audit} was not paired")
+            covers = was.difference.low <= 0 <= was.difference.high
+            counts[f"{was.audit}: n"] += 1
+            counts[f"{was.audit}: covers"] += covers
+    return counts, [size, len(kept.gates)]
+
+
+def main() -> None:
+    """Draw lines of releases, and print what became of them."""
+    parser = arguments(__doc__)
+    parser.add_argument("--lines", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    asked = parser.parse_args()
+    total: Counter[str] = Counter()
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for counts, (size, gates) in pool.map(line, range(asked.lines)):
+            total += counts
+            plain = {name: n for name, n in counts.items() if not name.endswith((": n", "covers"))}
+            say("blessed, a line", bytes=size, gates=gates, **plain)
+    audits = [name.removesuffix(": n") for name in total if name.endswith(": n")]
+    shares = {
+        each: round(100 * total[f"{each}: covers"] / total[f"{each}: n"], 1) for each in audits
+    }
+    n, covers = (sum(total[f"{each}: {what}"] for each in audits) for what in ("n", "covers"))
+    say("blessed", intervals=n, covers=round(100 * covers / n, 1), **shares)
+    say("blessed", **{name: k for name, k in total.items() if not name.endswith((": n", "covers"))})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""The file of a blessed release: what it keeps, and for which models it is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ResultsError, SpecError
+from rmaudit.report import codec
+from rmaudit.report.checks import contradiction
+from rmaudit.report.document import Results
+from rmaudit.report.over_time.blessed import Blessing, blessing, found_for, place, read, write
+from rmaudit.report.over_time.regressions import against, held
+from rmaudit.report.over_time.releases import compare
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import decide, measured
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Estimate, Severity
+from tests.findings import TODAY, claim
+from tests.report.over_time.test_releases import results
+from tests.report.test_document import SPEC
+
+WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
+GATES = 12
+
+
+def gate(
+    number: int, value: float = 1.0, own: float = 0.1, severity: Severity = Severity.GATE
+) -> Finding:
+    """A gate that must be above 0; `own` is how far its groups are not those of all releases."""
+    noise = np.random.default_rng([number, int(own * 1000)]).normal(size=64) / 64
+    parts = tuple(float(part) for part in WORDS + own * noise)
+    estimate = Estimate(value, value - 0.3, value + 0.3, "sd", 99, "made up", parts=parts)
+    stated = claim(
+        audit=f"gate_{number}", model=SPEC.name, model_source=SPEC.source, severity=severity
+    )
+    return measured(stated, estimate, Policy(), TODAY)
+
+
+def run_of(*findings: Finding, spec: ModelSpec = SPEC) -> Results:
+    """A run that found this."""
+    return results(decide(findings, Policy(), TODAY), specs=[spec])
+
+
+def blessed(run: Results, family: str = "") -> Blessing:
+    """The blessed release of a run's one model."""
+    return blessing(run, run.models[0], family, by="Ana", on=TODAY)
+
+
+def test_what_is_kept_compares_as_the_whole_run_does(tmp_path: Path) -> None:
+    """The differences are those of `rmaudit compare`, to the digits that are kept."""
+    old = run_of(*(gate(i) for i in range(GATES)))
+    new = run_of(*(gate(i, 1.0 - 0.02 * i, own=0.2) for i in range(GATES)))
+    write(blessed(old), tmp_path / "x" / "kept.json")
+    kept = read(tmp_path / "x" / "kept.json")
+    assert (tmp_path / "x" / "kept.json").stat().st_size < 1200 * GATES
+
+    (found,) = held(new, {SPEC.name: kept}).blessed
+    by_audit = {each.audit: each for each in compare(old, new).models[0].findings}
+    assert len(found.findings) == GATES
+    for each in found.findings:
+        whole = by_audit[each.audit].difference
+        assert each.difference is not None
+        assert whole is not None
+        assert each.difference.value == whole.value
+        assert each.difference.low == pytest.approx(whole.low, abs=1e-4)
+
+
+def test_many_gates_are_one_family() -> None:
+    """A difference that counts alone may be chance among twelve; a clearer one is none."""
+    old = run_of(*(gate(i) for i in range(GATES)))
+    se = gate_error(gate(0), gate(0, own=0.6))
+    slight = held(
+        run_of(gate(0, 1 - 2.2 * se, own=0.6), *(gate(i) for i in range(1, GATES))),
+        {SPEC.name: blessed(old)},
+    )
+    assert 2.2 * se > 0.11  # beyond the margin, so that chance alone excuses it
+    assert slight.verdict.outcome is Outcome.PASSES
+    (told,) = against(slight)
+    assert "1 worse" in told.since.counts
+    assert "none regressed" in told.says[1]
+    alone = held(run_of(gate(0, 1 - 2.2 * se, own=0.6)), {SPEC.name: blessed(run_of(gate(0)))})
+    assert alone.verdict.outcome is Outcome.FAILS
+    clear = held(
+        run_of(gate(0, 1 - 5 * se, own=0.6), *(gate(i) for i in range(1, GATES))),
+        {SPEC.name: blessed(old)},
+    )
+    assert clear.verdict.outcome is Outcome.FAILS
+    assert [f.audit for f in clear.findings if f.blocks] == ["gate_0"]
+
+
+def gate_error(old: Finding, new: Finding) -> float:
+    """The standard error of two gates' difference, by numpy."""
+    assert old.estimate is not None
+    assert new.estimate is not None
+    apart = np.subtract(new.estimate.parts, old.estimate.parts)
+    return float(np.sqrt((apart**2).sum() * 64 / 63))
+
+
+def test_a_gate_that_is_turned_off_is_named() -> None:
+    """Who makes a gate informational would else be rid of its baseline unsaid."""
+    kept = blessed(run_of(gate(0), gate(1)))
+    off = held(run_of(gate(0, 0.1, severity=Severity.INFO), gate(1)), {SPEC.name: kept})
+    assert off.blessed[0].apart == ("it gates no more: gate_0[best]",)
+    assert off.verdict.outcome is Outcome.PASSES
+
+
+def test_a_reader_checks_what_regressed() -> None:
+    """results.json cannot say that a gate regressed, or did not, against its own numbers."""
+    kept = blessed(run_of(gate(0)))
+    true = held(run_of(gate(0, 0.1)), {SPEC.name: kept})
+    assert contradiction(codec.decode(Results, codec.encode(true))) == ""
+    (finding,) = true.findings
+    for said, blocks in (("", False), ("it did", True)):
+        judgement = replace(finding.judgement, regressed=said, blocks=blocks)
+        wrong = replace(true, findings=(replace(finding, judgement=judgement),))
+        assert "findings[0].judgement.regressed" in contradiction(wrong)
+
+
+def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
+    """`of:` before the name before the lineage; of several that fit, none is taken."""
+    based = replace(SPEC, base_model="Base", developer="Us")
+    run = run_of(gate(0), spec=based)
+    kept = blessed(run, "ours")
+    write(kept, place(tmp_path, "ours"))
+
+    def found(spec: ModelSpec, given: str | None = None) -> list[str]:
+        return [each.family for each in found_for([spec], tmp_path, given).values()]
+
+    other = replace(based, name="v9")
+    assert found(replace(SPEC, name="v2", of="ours")) == ["ours"]
+    assert found(replace(SPEC, name="ours")) == ["ours"]
+    assert found(other) == ["ours"]
+    assert found(replace(other, of="theirs")) == []
+    assert found(replace(SPEC, name="v2")) == []
+    assert found(other, "none") == []
+    assert found_for([other, replace(other, name="v8")], tmp_path, None) == {}  # side by side
+    with pytest.raises(SpecError, match="is the blessed release of ours, and v2 is of theirs"):
+        found(replace(SPEC, name="v2", of="theirs"), str(place(tmp_path, "ours")))
+    write(replace(kept, family="more"), place(tmp_path, "more"))
+    with pytest.raises(SpecError, match="could be a release of several families"):
+        found(other)
+
+
+def test_numbers_that_no_json_has_are_refused(tmp_path: Path) -> None:
+    """As everywhere."""
+    path = tmp_path / "a.json"
+    write(blessed(run_of(gate(0))), path)
+    path.write_text(path.read_text().replace('"value": 1.0', '"value": NaN'), encoding="utf-8")
+    with pytest.raises(SpecError, match="NaN is no finite number"):
+        read(path)
+    with pytest.raises(ResultsError):
+        codec.parsed(path.read_text())
