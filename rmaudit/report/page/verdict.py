@@ -14,7 +14,7 @@ from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.indifference import COMPETENCE
-from rmaudit.verdicts.outcome import Outcome, looked_at
+from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, looked_at
 from rmaudit.verdicts.records import Effect, Result, Verdict
 from rmaudit.verdicts.told import OUTDATED, excuse
 
@@ -101,6 +101,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     said = {
         "pass": ("passes", "pass"),
         "fail": ("fails", "fail"),
+        REGRESSED: ("regressed", "regressed"),
         "unsure": ("is unsure", "are unsure"),
         "not decided": ("is not decided", "are not decided"),
         "accepted": ("does not pass but is accepted", "do not pass but are accepted"),
@@ -118,6 +119,8 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
 
 
 def _status(row: ScorecardRow) -> str:
+    if any(f.blocks and blocked_as(f) == REGRESSED for f in row.findings):
+        return str(row.result) if row.result is Result.FAIL else REGRESSED
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
