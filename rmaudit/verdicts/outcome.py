@@ -24,9 +24,8 @@ SMALL_PRINT = (
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
 REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
-_WORST_FIRST = (
-    *(Result.FAIL, REGRESSED, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS),
-)
+_UNDECIDED = (Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED)
+_WORST_FIRST = (Result.FAIL, REGRESSED, *_UNDECIDED, Result.PASS)
 _TOLD = 3  # regressions that a verdict names
 
 
