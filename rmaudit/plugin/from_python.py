@@ -195,11 +195,17 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Imports of test files end with the run: the next one reads them as they are then."""
-    known = set(sys.modules)
+    """Forget the test files that a run imports, so that the next run reads them as they are then.
+
+    They leave no compiled files either: Python tells these from their source by its size and by
+    the second of its change, and a script may write a file anew within one.
+    """
+    known, writes = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = writes
         for name in set(sys.modules) - known:
             file = getattr(sys.modules[name], "__file__", None) or ""
             if Path(file).name.startswith(("test_", "conftest")):
