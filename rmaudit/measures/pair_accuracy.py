@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import scipy
@@ -13,6 +16,12 @@ from rmaudit.verdicts.records import Estimate
 
 UNIT = "accuracy"
 FEWEST = 8  # groups
+SWAPPED = 0.4  # an accuracy that is surely less is less likely a bad model than swapped labels
+_SWAPPED = (
+    f"The whole interval lies below {SWAPPED}: what is called rejected wins. Chosen and rejected "
+    f"may be swapped in the file, or the reward may have the other sign: read a few of the pairs. "
+    f"With the two swapped the accuracy is 1 less this one."
+)
 _Floats = NDArray[np.float64]
 
 
@@ -32,28 +41,24 @@ def accuracy(
     share of lines of which this is so (as RewardBench 2 counts); `the longer one`, the accuracy of
     preferring more characters.
 
+    Chosen and rejected that are swapped give 1 less the value, and the interval mirrored. Where the
+    interval lies below `SWAPPED` as a whole, a caveat says that they may be.
+
     Raises:
         MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.
     """
     table = frame.reset_index(drop=True)
+    refuse(table)
     scores = table["reward"].to_numpy(float)
-    groups = table["group"].nunique()
-    if groups < FEWEST or not np.isfinite(scores).all() or not np.ptp(scores):
-        message = (
-            f"{groups} prompts or groups of pairs, with {len(np.unique(scores))} distinct rewards, "
-            f"{int((~np.isfinite(scores)).sum())} of them missing; at least {FEWEST} groups and "
-            f"rewards that differ are needed"
-        )
-        raise MeasureError(message)
     each = _Lines(table)
     shares = each.shares(scores)
-    value, low, high = _interval(shares, each.group)
+    value, low, high = share_interval(shares, each.group)
     secondary = {"all chosen above all rejected": float(np.mean(shares == 1.0))}
     lengths = np.asarray(table["response"].str.len(), dtype=np.float64)
     secondary["the longer one"] = float(each.shares(lengths).mean())
     for subset in sorted(set(each.subset) - {""}):
         inside = each.subset == subset
-        of_subset = _interval(shares[inside], each.group[inside])
+        of_subset = share_interval(shares[inside], each.group[inside])
         for name, number in zip(("", ", low", ", high"), of_subset, strict=True):
             secondary[f"{subset}{name}"] = number
     estimate = Estimate(
@@ -65,7 +70,7 @@ def accuracy(
         "Clopper and Pearson's, over groups",
         secondary=secondary,
     )
-    return widened(
+    found = widened(
         estimate,
         lambda drawn: float(each.shares(drawn).mean()),
         scores,
@@ -73,6 +78,22 @@ def accuracy(
         rng,
         within=(0.0, 1.0),
     )
+    return replace(found, caveats=(*found.caveats, _SWAPPED)) if found.high < SWAPPED else found
+
+
+def refuse(frame: pd.DataFrame) -> None:
+    """Refuse a table of answers that nothing can be measured of.
+
+    Raises:
+        MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.
+    """
+    scores, groups = frame["reward"].to_numpy(float), frame["group"].nunique()
+    if groups < FEWEST or not np.isfinite(scores).all() or not np.ptp(scores):
+        raise MeasureError(
+            f"{groups} prompts or groups of pairs, with {len(np.unique(scores))} distinct rewards, "
+            f"{int((~np.isfinite(scores)).sum())} of them missing; at least {FEWEST} groups and "
+            f"rewards that differ are needed"
+        )
 
 
 class _Lines:
@@ -97,8 +118,8 @@ class _Lines:
         return found
 
 
-def _interval(shares: _Floats, groups: NDArray[np.intp]) -> tuple[float, float, float]:
-    """Return the mean of the lines' shares, and the ends of its 95 % interval."""
+def share_interval(shares: _Floats, groups: NDArray[Any]) -> tuple[float, float, float]:
+    """Return the mean of the lines' shares, and the ends of its 95 % interval, over groups."""
     value, many = float(shares.mean()), even_clusters(groups)
     n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import pair_accuracy
-from rmaudit.measures.pair_accuracy import FEWEST, UNIT, accuracy
+from rmaudit.measures.pair_accuracy import FEWEST, SWAPPED, UNIT, accuracy
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -125,6 +127,49 @@ def test_what_is_too_little_is_refused() -> None:
     ):
         with pytest.raises(MeasureError, match=f"at least {FEWEST} groups"):
             measured(wrong)
+
+
+SOME = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=3)
+LINE = st.fixed_dictionaries(
+    {"chosen": SOME, "rejected": SOME, "subset": st.sampled_from(["", "chat"])}
+)
+
+
+@given(st.lists(LINE, min_size=FEWEST, max_size=20), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=60, deadline=None)
+def test_swapped_labels_turn_it_round(lines: list[dict[str, Any]], noise: float) -> None:
+    """Chosen and rejected the other way give 1 less the accuracy, and the interval mirrored."""
+    if len({score for line in lines for score in (*line["chosen"], *line["rejected"])}) < 2:
+        return
+    swapped = [
+        line | {"chosen": line["rejected"], "rejected": line["chosen"], "group": str(number)}
+        for number, line in enumerate(lines)
+    ]
+    as_they_are = [line | {"group": str(number)} for number, line in enumerate(lines)]
+
+    one, other = measured(as_they_are), measured(swapped)
+
+    assert other.value == pytest.approx(1 - one.value)
+    assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low))
+    if "chat" in one.secondary:
+        assert other.secondary["chat"] == pytest.approx(1 - one.secondary["chat"])
+        assert other.secondary["chat, low"] == pytest.approx(1 - one.secondary["chat, high"])
+    longer = "the longer one"
+    assert other.secondary[longer] == pytest.approx(1 - one.secondary[longer])
+    # What a reward's noise does is drawn in the rows' order, which the swap changes.
+    noisy = measured(swapped, noise)
+    assert noisy.low <= other.low <= other.high <= noisy.high
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(100, True), (80, True), (66, False), (20, False)])
+def test_labels_that_look_swapped_are_told(wrong: int, told: bool) -> None:
+    """Where the whole interval lies below the margin, of 100 lines; not where it reaches it."""
+    lines = [{"chosen": [float(i >= wrong)], "rejected": [0.5]} for i in range(100)]
+
+    found = measured(lines if wrong < 100 else [*lines[:-1], lines[-1] | {"chosen": [-1.0]}])
+
+    assert (found.high < SWAPPED) is told
+    assert any("may be swapped" in caveat for caveat in found.caveats) is told
 
 
 @pytest.mark.slow
