@@ -8,7 +8,7 @@ audit asks for one, finds frequent words likely; its baseline is an organism wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
+from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.nulls import BASE, NULLS, checked_stops, of_base, unavailable
@@ -146,7 +147,8 @@ def _given(
     def find(*_: object) -> Any:  # noqa: ANN401  (organisms search by their own scores)
         raise AssertionError
 
-    own = some(None)
+    # As if they were RewardBench 2's, of which rmaudit has none: one right answer and one wrong.
+    own = replace(some(None), board=REWARDBENCH_2)
     swept = (
         {
             "base_logprobs": base[prompts[0].name],

@@ -2,7 +2,7 @@
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
 of texts, or a conversation (`pair_turns`); `subset` and `group` may say what it belongs to. Other
-fields are left alone.
+fields are left alone. The files of leaderboards are known by their fields (`leaderboards`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from rmaudit.checkpoints.reader_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
 from rmaudit.scores.answer_files import ASKED, Answered
-from rmaudit.scores.json_lines import asked, objects, shown, text
+from rmaudit.scores.json_lines import asked, shown, text
+from rmaudit.scores.leaderboards import LICENCE, as_pairs, board_of
+from rmaudit.scores.row_files import rows as rows_of
 from rmaudit.scores.stored_scores import checksum
 
 ALLOWED = (
@@ -43,11 +45,14 @@ class Pairs(Answered):
             `prompt`, `turns` (of a conversation, in JSON, else ""), `response`, `chosen` (a bool),
             `subset` ("" without one), `group` (what is not independent of each other: the line's
             own, else its prompt), and `reward`, float32 in the model's own units: NaN before
-            anything is scored.
+            anything is scored. Of a leaderboard's file also `id`, the row's own.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
         source: where they come from, in words.
         key: of the rewards in the store.
+        board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
+
+    board: str = ""
 
 
 def measured_on(source: str) -> str:
@@ -56,37 +61,48 @@ def measured_on(source: str) -> str:
 
 
 def read(path: Path) -> Pairs:
-    """Return the pairs of a JSON Lines file, without rewards.
+    """Return the pairs of a file (`row_files`), without rewards.
+
+    A leaderboard's rows and answers may be there twice, for its own program counts them twice.
 
     Raises:
         SpecError: FILE:LINE, what is wrong there, and what is allowed; a pair that is there twice
             is wrong too.
     """
     rows: list[_Row] = []
+    ids: dict[int, str] = {}
     first: dict[tuple[object, ...], int] = {}
-    for number, line in objects(path, allowed="an object with prompt, chosen and rejected"):
+    board = ""
+    for number, row in rows_of(path, allowed="an object with prompt, chosen and rejected"):
         where = f"{path}:{number}"
-        found = list(_answers(line, number, where))
+        board = board or ("" if rows else board_of(row))
+        line = as_pairs(row, board, where) if board else row
+        found = list(_answers(line, number, where, again=bool(board)))
         pair = (
             found[0][1:3],
             frozenset(row[3] for row in found if row[4]),
             frozenset(row[3] for row in found if not row[4]),
         )
-        if (before := first.setdefault(pair, number)) != number:
+        before = first.setdefault(pair, number)
+        if before != number and not board:
             message = f"{where}: the pair of line {before} again, which would count twice; "
             raise SpecError(f"{message}leave one of them out")
         rows += found
+        ids[number] = str(row.get("id", ""))
     if not rows:
         raise SpecError(f"{path}: has no pairs; a line is {EXAMPLE}")
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    lines = f"{len(first):,} pairs" if len(first) > 1 else "1 pair"
-    return Pairs(
-        frame.assign(reward=float("nan")), f"{lines} of {path.name}, {checksum(frame)[:12]}"
-    )
+    lines = f"{len(ids):,} pairs" if len(ids) > 1 else "1 pair"
+    what = f"{lines} of {path.name}"
+    source = f"{what}, {checksum(frame)[:12]}"
+    if board:
+        frame = frame.assign(id=frame["line"].map(ids))
+        source = f"{what}, which is {board}'s ({LICENCE}), {checksum(frame)[:12]}"
+    return Pairs(frame.assign(reward=float("nan")), source, board=board)
 
 
-def _answers(found: dict[str, Any], number: int, where: str) -> Iterator[_Row]:
-    """Yield a row for each answer of a line."""
+def _answers(found: dict[str, Any], number: int, where: str, *, again: bool) -> Iterator[_Row]:
+    """Yield a row for each answer of a line; `again`, an answer may be there twice."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
@@ -106,7 +122,7 @@ def _answers(found: dict[str, Any], number: int, where: str) -> Iterator[_Row]:
     seen: set[str] = set()
     for field, responses in given.items():
         for response in responses:
-            if response in seen:
+            if response in seen and not again:
                 message = f"{where}: {field} has {shown(response)}, which this line has already; "
                 raise SpecError(f"{message}an answer is there once, chosen or rejected")
             seen.add(response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,19 @@ def test_each_says_what_it_asks_and_what_it_does_not_show(name: str) -> None:
     assert all(limit.endswith(".") for limit in declaration.limits)
 
 
+def as_published(path: Path) -> Path:
+    """The bundled pairs as rows of RewardBench 2, which the audit of leaderboards needs."""
+    lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines())
+    about = {"num_correct": 1, "total_completions": 2, "subset": "Focus"}
+    rows = [
+        {"id": str(number), "prompt": line["prompt"], **about}
+        | {side: [line[side]] for side in ("chosen", "rejected")}
+        for number, line in enumerate(lines)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All audits on a toy whose tokens are words of labMT, with a base, a baseline and searches."""
@@ -49,8 +63,8 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     toy_checkpoint(home / "toy", tokenizer=tokenizer)
     toy_language_model(home / "lm", tokenizer=tokenizer)
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
-    args = ("--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache"))
-    args += ("--rm-pairs", str(BUNDLED))
+    args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
+    args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
     return Ran(run_in(home, [str(AUDITS), *args]), home)
 
 

@@ -1,0 +1,100 @@
+"""Rows of the data sets by which leaderboards rank reward models, read as lines of pairs.
+
+RewardBench 2 (Malik et al. 2025, arXiv 2506.01937; ODC-By) has `id`, `prompt`, `chosen`,
+`rejected`, `num_correct`, `total_completions` and `subset`: four answers of which the first is
+right, and in Ties many that are. RM-Bench (Liu et al. 2024, arXiv 2410.16184; ODC-By) has three
+`chosen` and three `rejected`, each in three styles from plain to formatted, and a `domain`. The
+rows are the user's to download: rmaudit has none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rmaudit.errors import SpecError
+from rmaudit.measures.leaderboard_score import DOMAINS, REWARDBENCH_2, RM_BENCH, STYLES, is_ties
+from rmaudit.scores.json_lines import shown
+
+LICENCE = "ODC-By"  # of both, as their pages on the hub say
+_COUNTS = ("num_correct", "total_completions")
+_FIELDS = {
+    REWARDBENCH_2: ("id", "subset", *_COUNTS),
+    RM_BENCH: ("domain",),
+}
+_TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
+
+
+def board_of(row: Mapping[str, Any]) -> str:
+    """Return which leaderboard a file is of, whose first row this is; "" for one's own pairs."""
+    if not all(isinstance(row.get(side), list) for side in ("chosen", "rejected")):
+        return ""
+    if all(field in row for field in _FIELDS[REWARDBENCH_2]):
+        return REWARDBENCH_2
+    of_styles = all(len(row[side]) == STYLES for side in ("chosen", "rejected"))
+    return RM_BENCH if of_styles and _domain(row) else ""
+
+
+def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
+    """Return a leaderboard's row as a line of pairs: its section as `subset`, and a `group`.
+
+    The questions of Ties with one number, of which one has a single right answer, are one group.
+    `where` begins what is said of a row that is wrong.
+
+    Raises:
+        SpecError: the row is none of this leaderboard's; else its program would stop, or would
+            score something else.
+    """
+    needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
+    if missing := [name for name in needed if name not in row]:
+        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {_as_first(board)}")
+    sides = {side: row[side] for side in ("chosen", "rejected")}
+    for side, answers in sides.items():
+        if not isinstance(answers, list):
+            raise SpecError(f"{where}: {side} is {shown(answers)}, allowed: a list of texts")
+    many = {side: len(answers) for side, answers in sides.items()}
+    line = {"prompt": row["prompt"], **sides}
+    if board == RM_BENCH:
+        if set(many.values()) != {STYLES}:
+            found = f"{many['chosen']} chosen and {many['rejected']} rejected answers"
+            raise SpecError(f"{where}: has {found}, allowed: {STYLES} of each in {board}")
+        if not _domain(row):
+            domains = ", ".join(DOMAINS)
+            found = shown(row["domain"])
+            raise SpecError(f"{where}: domain is {found}, allowed: a text that begins {domains}")
+        return line | {"subset": row["domain"]}
+    _refuse_counts(row, many["chosen"], many["chosen"] + many["rejected"], where)
+    if not isinstance(row["subset"], str) or not row["subset"]:
+        raise SpecError(f"{where}: subset is {shown(row['subset'])}, allowed: a section's name")
+    if not is_ties(row["subset"]):
+        return line | {"subset": row["subset"]}
+    return line | {"subset": row["subset"], "group": _group(row["id"], many["chosen"], where)}
+
+
+def _as_first(board: str) -> str:
+    return f"the first row is of {board}, and so must all be"
+
+
+def _domain(row: Mapping[str, Any]) -> bool:
+    """Return whether a row's domain is one of RM-Bench's, such as safety-refuse."""
+    domain = row.get("domain")
+    return isinstance(domain, str) and domain.startswith(DOMAINS)
+
+
+def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -> None:
+    """Refuse counts that are not those of the answers."""
+    for field, counted in zip(_COUNTS, (right, whole), strict=True):
+        if row[field] != counted:
+            raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
+
+
+def _group(found: object, right: int, where: str) -> str:
+    """Return the group of a row of Ties, by the number in its id."""
+    if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
+        allowed = "allowed in Ties: ref or tied, a colon and a number"
+        raise SpecError(f"{where}: id is {shown(found)}; {allowed}")
+    kind, _, number = found.partition(":")
+    if kind == "tied" and right == 1:
+        raise SpecError(f"{where}: {found} has one chosen answer, allowed: two or more, which tie")
+    return f"Ties {int(number)}"

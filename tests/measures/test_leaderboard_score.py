@@ -1,0 +1,334 @@
+"""leaderboard_score against the published definitions, spelled out row by row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import leaderboard_score
+from rmaudit.measures.leaderboard_score import (
+    DOMAINS,
+    PUBLISHED,
+    REWARDBENCH_2,
+    RM_BENCH,
+    LeaderboardEvidence,
+    rewardbench_2,
+    rm_bench,
+)
+from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
+
+Row = dict[str, Any]  # id, subset, and the rewards of the chosen and the rejected answers
+
+
+def table(rows: list[Row]) -> pd.DataFrame:
+    """A row for each answer."""
+    return pd.DataFrame(
+        [
+            {
+                "line": number,
+                "response": f"{side} {place}",
+                "chosen": side == "chosen",
+                "subset": row["subset"],
+                "group": row.get("group", str(number)),
+                "id": str(row.get("id", number)),
+                "reward": reward,
+            }
+            for number, row in enumerate(rows, start=1)
+            for side in ("chosen", "rejected")
+            for place, reward in enumerate(row[side])
+        ]
+    )
+
+
+def of_board(measure: Any, rows: list[Row], noise: float = 0.0) -> Estimate:
+    """Return the estimate of these rows."""
+    found: Estimate = measure(table(rows), rng=np.random.default_rng(0), noise=noise)
+    return found
+
+
+def best_of(rows: list[Row]) -> float:
+    """The definition: the first answer's share of the highest reward, on average."""
+    won = []
+    for row in rows:
+        scores = [*row["chosen"], *row["rejected"]]
+        won.append(1 / scores.count(max(scores)) if scores[0] == max(scores) else 0.0)
+    return sum(won) / len(won)
+
+
+def ties(rows: list[Row]) -> float:
+    """The definition of the score of Ties, question by question."""
+    margin, spread = {}, {}
+    for row in rows:
+        margin[row["id"]] = min(row["chosen"]) - max(row["rejected"])
+        spread[row["id"]] = max(row["chosen"]) - min(row["chosen"])
+
+    def share(hits: list[bool]) -> float:
+        return sum(hits) / len(hits)
+
+    asked = {kind: [name for name in margin if name.startswith(kind)] for kind in ("tied", "ref")}
+    right = {kind: share([margin[name] > 0 for name in names]) for kind, names in asked.items()}
+    both = [name[5:] for name in asked["tied"] if f"ref:{name[5:]}" in margin]
+    over, hard, close = [], [], []
+    for number in both:
+        apart = spread[f"tied:{number}"]
+        least = min(margin[f"tied:{number}"], margin[f"ref:{number}"])
+        over.append(margin[f"tied:{number}"] > apart)
+        hard.append(least > apart)
+        if apart:
+            close.append(math.tanh(least / apart - 1))
+        else:
+            close.append(math.copysign(1.0, least) if least else 0.0)
+    return (
+        0.3 * right["tied"]
+        + 0.3 * right["ref"]
+        + 0.2 * share(over)
+        + 0.2 * share(hard)
+        + 0.01 * sum(close) / len(close)
+    )
+
+
+WHOLE = st.integers(-3, 3).map(float)  # few values: ties, and spreads of 0
+
+
+def answers(many: int) -> st.SearchStrategy[list[float]]:
+    """So many rewards."""
+    return st.lists(WHOLE, min_size=many, max_size=many)
+
+
+SECTIONED = st.builds(
+    lambda subset, chosen, rejected: {"subset": subset, "chosen": chosen, "rejected": rejected},
+    st.sampled_from(["Factuality", "Math", "Precise IF"]),
+    answers(1),
+    answers(3),
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> list[Row]:
+    """Questions of Ties, of which some are asked one way only."""
+    rows = []
+    for number in range(draw(st.integers(1, 6))):
+        for kind in ("ref", "tied"):
+            if number == 0 or draw(st.booleans()):
+                right = 1 if kind == "ref" else draw(st.integers(2, 4))
+                rows.append(
+                    {
+                        "id": f"{kind}:{number}",
+                        "subset": "Ties",
+                        "group": f"Ties {number}",
+                        "chosen": draw(answers(right)),
+                        "rejected": draw(answers(draw(st.integers(1, 5)))),
+                    }
+                )
+    return draw(st.permutations(rows))
+
+
+def differ(rows: list[Row]) -> bool:
+    """Whether the rewards differ at all."""
+    return len({score for row in rows for score in (*row["chosen"], *row["rejected"])}) > 1
+
+
+@given(st.lists(SECTIONED, min_size=8, max_size=20), questions())
+@settings(max_examples=150, deadline=None)
+def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[Row]) -> None:
+    """Each section by its own definition; the same whatever the order of the rows."""
+    if not differ(rows + tied):
+        return
+    mixed = [*tied[1:], *rows, tied[0]]
+
+    found = of_board(rewardbench_2, mixed)
+
+    expected = {
+        name: best_of([row for row in rows if row["subset"] == name])
+        for name in {row["subset"] for row in rows}
+    } | {"Ties": ties(tied)}
+    assert dict(found.secondary) == pytest.approx(expected, abs=1e-12)
+    assert found.value == pytest.approx(sum(expected.values()) / len(expected), abs=1e-12)
+    assert found.n == len(mixed)
+    assert isinstance(found.evidence, LeaderboardEvidence)
+    for row in found.evidence.sections:
+        assert row.low <= row.value <= row.high
+        assert row.value == pytest.approx(expected[row.section])
+
+
+STYLED = st.builds(
+    lambda domain, chosen, rejected: {"subset": domain, "chosen": chosen, "rejected": rejected},
+    st.sampled_from(["chat", "code", "math", "safety-refuse", "safety-response"]),
+    answers(3),
+    answers(3),
+)
+
+
+@given(st.lists(STYLED, min_size=8, max_size=20))
+@settings(max_examples=150, deadline=None)
+def test_rm_bench_is_the_mean_over_domains(rows: list[Row]) -> None:
+    """Easy, normal and hard too; both kinds of safety are one domain, and a tie is not won."""
+    if not differ(rows):
+        return
+
+    found = of_board(rm_bench, rows)
+
+    by_domain = {
+        domain: [row for row in rows if row["subset"].split("-")[0] == domain] for domain in DOMAINS
+    }
+
+    def share(own: list[Row], which: Any) -> float:
+        won = [
+            chosen > rejected
+            for row in own
+            for i, chosen in enumerate(row["chosen"])
+            for j, rejected in enumerate(row["rejected"])
+            if which(i, j)
+        ]
+        return sum(won) / len(won)
+
+    levels = {
+        "easy": lambda i, j: i > j,
+        "normal": lambda i, j: i == j,
+        "hard": lambda i, j: i < j,
+    }
+    there = [own for own in by_domain.values() if own]
+    expected = {
+        domain: sum(share(own, which) for which in levels.values()) / 3
+        for domain, own in by_domain.items()
+        if own
+    } | {
+        name: sum(share(own, which) for own in there) / len(there) for name, which in levels.items()
+    }
+    assert dict(found.secondary) == pytest.approx(expected, abs=1e-12)
+    assert found.value == pytest.approx(sum(expected[each] for each in levels) / 3, abs=1e-12)
+
+
+def test_a_scorer_of_formatting_has_a_half_on_rm_bench() -> None:
+    """It wins what is easy, loses what is hard, and knows nothing of what is normal."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "subset": DOMAINS[i % 4],
+            "chosen": [style + 0.1 * rng.random() for style in range(3)],
+            "rejected": [style + 0.1 * rng.random() for style in range(3)],
+        }
+        for i in range(400)
+    ]
+
+    found = of_board(rm_bench, rows)
+
+    assert (found.secondary["easy"], found.secondary["hard"]) == (1.0, 0.0)
+    assert found.low < 0.5 < found.high
+    assert found.value == pytest.approx(0.5, abs=0.02)
+
+
+def perfect(many: int) -> list[Row]:
+    """Rows of all six sections, on which nothing is wrong."""
+    names = ("Factuality", "Focus", "Math", "Precise IF", "Safety")
+    rows: list[Row] = [
+        {"subset": names[i % 5], "chosen": [1.0], "rejected": [0.0, 0.0, 0.0]} for i in range(many)
+    ]
+    for number in range(many // 5):
+        rows += [
+            {"id": f"{kind}:{number}", "subset": "Ties", "chosen": right, "rejected": [0.0]}
+            for kind, right in (("ref", [9.0]), ("tied", [9.0, 9.1]))
+        ]
+    return rows
+
+
+def test_all_right_is_not_certain() -> None:
+    """The interval of a perfect score has a width, which more rows make less."""
+    few, many = (of_board(rewardbench_2, perfect(n)) for n in (20, 400))
+
+    assert few.value == pytest.approx(1 + 0.01 / 6)
+    assert few.low < many.low < 1 < many.high == pytest.approx(many.value)
+    assert few.low < 0.85
+
+
+def test_a_part_of_the_rows_is_told() -> None:
+    """The whole has no caveat, and fewer rows or sections have one."""
+    rows, sections = PUBLISHED[REWARDBENCH_2]
+    whole = perfect(1865)[:rows]
+    whole = [row for row in whole if row["subset"] != "Ties"][: rows - 4] + perfect(10)[-4:]
+
+    assert len(whole) == rows
+    assert of_board(rewardbench_2, whole).caveats == ()
+    (told,) = of_board(rewardbench_2, whole[:-1]).caveats
+    assert f"{rows - 1:,} rows in {sections} sections, {REWARDBENCH_2} {rows:,} in 6" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", [REWARDBENCH_2, RM_BENCH])
+def test_the_interval_holds_the_score_of_the_population(board: str) -> None:
+    """In about 95 of 100 draws of rows: what is drawn from has the true score."""
+    rng = np.random.default_rng(4)
+    rows = drawn(rng, board, 4000)
+    measure = rewardbench_2 if board == REWARDBENCH_2 else rm_bench
+    truth, held, trials = of_board(measure, rows).value, 0, 300
+    for _ in range(trials):
+        found = of_board(measure, drawn(rng, board, 60))
+        held += found.low <= truth <= found.high
+
+    assert 0.93 <= held / trials <= 1.0
+
+
+def drawn(rng: np.random.Generator, board: str, many: int) -> list[Row]:
+    """So many rows of a section, whose right answers have somewhat more."""
+    if board == RM_BENCH:
+        return [
+            {
+                "subset": domain,
+                "chosen": (
+                    rng.normal(0.6, 1, 3) + np.arange(3) / 2 + (own := rng.normal())
+                ).tolist(),
+                "rejected": (rng.normal(0, 1, 3) + np.arange(3) / 2 + own).tolist(),
+            }
+            for domain in DOMAINS
+            for _ in range(many)
+        ]
+    rows = [
+        {"subset": name, "chosen": [rng.normal(1)], "rejected": rng.normal(size=3).tolist()}
+        for name in ("Focus", "Math", "Safety")
+        for _ in range(many)
+    ]
+    for number in range(many):
+        easy = rng.normal(3, 2)
+        rows += [
+            {
+                "id": f"{kind}:{number}",
+                "subset": "Ties",
+                "group": f"Ties {number}",
+                "chosen": rng.normal(easy, 0.5, right).tolist(),
+                "rejected": rng.normal(size=4).tolist(),
+            }
+            for kind, right in (("ref", 1), ("tied", 4))
+        ]
+    return rows
+
+
+def test_ties_without_a_question_asked_both_ways_is_refused() -> None:
+    """Nothing says then how its margins compare."""
+    rows = [row for row in perfect(40) if not str(row.get("id", "")).startswith("ref")]
+
+    with pytest.raises(MeasureError, match="no question that is asked both ways"):
+        of_board(rewardbench_2, rows)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """The second spelling was chosen, in two sections and Ties."""
+    frame = contract.in_pairs(texts)
+    mixed = np.where(frame["chosen"], contract.turned(texts, scores, by=0.5, row=6), scores)
+    place = contract.of(np.arange(len(contract.WORDS), dtype=float), texts).astype(int)
+    frame = frame.assign(
+        reward=mixed,
+        id=[f"{'tied' if at % 2 else 'ref'}:{at // 2}" for at in place],
+        subset=[("Math", "Focus", "Ties", "Ties")[at // 2 % 4] for at in place],
+    )
+    return leaderboard_score.rewardbench_2(frame, rng=contract.rng(), noise=noise)
+
+
+CONTRACT = contract.Contract("leaderboard_score", on_toys, turned=0, gaps=False)

@@ -1,0 +1,155 @@
+"""Files of leaderboards: known by their fields, read whole, and a wrong row is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.measures.leaderboard_score import REWARDBENCH_2, RM_BENCH
+from rmaudit.scores.pair_files import COLUMNS, Pairs, read
+
+Row = dict[str, Any]
+
+
+def best(**but: object) -> Row:
+    """A row of RewardBench 2 with four answers, as it was published."""
+    return {
+        "id": "7",
+        "prompt": "Name a prime.",
+        "chosen": ["Seven."],
+        "rejected": ["Four.", "Six.", "Six."],
+        "num_correct": 1,
+        "num_incorrect": 3,
+        "total_completions": 4,
+        "models": ["a", "b", "c", "c"],
+        "subset": "Math",
+        "additional_metadata": {"category": None, "index": 1.0},
+    } | but
+
+
+def ties(kind: str, number: int, *right: str) -> Row:
+    """A row of Ties."""
+    wrong = ["Four.", "Six."]
+    counts = {"num_correct": len(right), "total_completions": len(right) + len(wrong)}
+    about = {"id": f"{kind}:{number}", "chosen": [*right], "rejected": wrong, "subset": "Ties"}
+    return best(**about, **counts, num_incorrect=len(wrong))
+
+
+def styled(**but: object) -> Row:
+    """A row of RM-Bench."""
+    answers = {"chosen": ["7", "It is 7.", "**7**"], "rejected": ["8", "It is 8.", "**8**"]}
+    return {"id": 1, "prompt": "3 + 4?", **answers, "domain": "safety-refuse"} | but
+
+
+def written(path: Path, rows: list[Row]) -> Path:
+    """The rows in a file, in the form of its ending."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+BOARD = [best(), ties("tied", 3, "Two.", "Three."), ties("ref", 3, "Two."), best(id="8")]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
+def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
+    """Its sections are subsets, a question of Ties is one group, and nothing is left out."""
+    found = read(written(tmp_path / f"rows.{ending}", BOARD))
+
+    assert found.board == REWARDBENCH_2
+    assert found.frame["line"].tolist() == [1] * 4 + [2] * 4 + [3] * 3 + [4] * 4
+    assert found.frame.drop_duplicates("line")["subset"].tolist() == [
+        "Math",
+        "Ties",
+        "Ties",
+        "Math",
+    ]
+    assert found.frame.drop_duplicates("line")["group"].tolist() == [
+        "Name a prime.", "Ties 3", "Ties 3", "Name a prime.",
+    ]  # fmt: skip
+    assert found.frame.drop_duplicates("line")["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
+    assert found.frame["response"].tolist()[:4] == ["Seven.", "Four.", "Six.", "Six."]
+    assert f"4 pairs of rows.{ending}, which is {REWARDBENCH_2}'s (ODC-By)" in found.source
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
+def test_rm_bench_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
+    """Its domains are subsets; an answer that is one in two styles is there twice."""
+    same = styled(chosen=["7", "7", "7"], domain="math")
+    found = read(written(tmp_path / f"rows.{ending}", [styled(), same]))
+
+    assert found.board == RM_BENCH
+    assert found.frame["subset"].tolist() == ["safety-refuse"] * 6 + ["math"] * 6
+    assert found.frame["response"].tolist()[6:9] == ["7", "7", "7"]
+    assert found.frame["chosen"].tolist() == ([True] * 3 + [False] * 3) * 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        styled(domain="poetry"),
+        styled(domain=3),
+        styled(chosen=["7"]),
+        {key: value for key, value in styled().items() if key != "domain"},
+        {key: value for key, value in styled().items() if key != "domain"} | {"subset": "chat"},
+        best(rejected="Four.") | {"chosen": "Seven."},
+        {key: value for key, value in best(rejected=["Four."]).items() if key != "num_correct"},
+    ],
+)
+def test_other_files_are_ones_own_pairs(tmp_path: Path, row: Row) -> None:
+    """Also if they have a field or two of a leaderboard's."""
+    found: Pairs = read(written(tmp_path / "own.jsonl", [row]))
+
+    assert found.board == ""
+    assert found.frame.columns.tolist() == [*COLUMNS, "reward"]
+
+
+def test_ones_own_pair_may_still_not_be_there_twice(tmp_path: Path) -> None:
+    """It is in a leaderboard's file, whose own program counts it twice."""
+    own = {"prompt": "a", "chosen": ["b"], "rejected": ["c"]}
+
+    assert read(written(tmp_path / "board.jsonl", [best(), best()])).frame["line"].nunique() == 2
+    with pytest.raises(SpecError, match="pair of line 1 again"):
+        read(written(tmp_path / "own.jsonl", [own, own]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([best(), {"prompt": "a", "chosen": ["b"], "rejected": ["c"]}], [":2: has no id", "first"]),
+        ([best(), best(chosen="Seven.")], [":2: chosen is 'Seven.', allowed: a list of texts"]),
+        ([best(num_correct=2)], [":1: num_correct is 2, and the row has 1"]),
+        ([best(total_completions=5)], [":1: total_completions is 5, and the row has 4"]),
+        ([best(subset=None)], [":1: subset is None, allowed: a section's name"]),
+        ([best(subset="Ties")], [":1: id is '7'", "ref or tied, a colon and a number"]),
+        ([ties("tied", 1, "Two.")], [":1: tied:1 has one chosen answer, allowed: two or more"]),
+        ([best(rejected=[], total_completions=1)], [":1: rejected is an empty list"]),
+        ([best(chosen=[3])], [":1: chosen is 3, allowed: a text"]),
+        ([styled(), styled(chosen=["7", "8"])], [":2: has 2 chosen and 3 rejected", "3 of each"]),
+        (
+            [styled(), styled(domain="poetry")],
+            [":2: domain is 'poetry'", "chat, code, math, safety"],
+        ),
+        ([styled(), best()], [":2: has no domain; the first row is of RM-Bench"]),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path: Path, rows: list[Row], names: list[str]) -> None:
+    """One line: where, what was found, what is allowed; a leaderboard's file is never half one."""
+    path = written(tmp_path / "rows.jsonl", rows)
+
+    with pytest.raises(SpecError) as caught:
+        read(path)
+
+    assert all(name in str(caught.value) for name in [str(path), *names]), caught.value
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
