@@ -150,7 +150,7 @@ def rewardbench_2(
     """
     table = frame.reset_index(drop=True)
     ties = table["subset"].map(is_ties).to_numpy(bool)
-    lines = _Lines(table[~ties])
+    lines = _BoardLines(table[~ties])
 
     def found(scores: _Floats) -> _Found:
         first = lines.first_wins(scores[~ties])
@@ -180,7 +180,7 @@ def rm_bench(
         MeasureError: as `pair_accuracy.accuracy` does.
     """
     table = frame.reset_index(drop=True)
-    lines = _Lines(table)
+    lines = _BoardLines(table)
     inside = {
         domain: np.array([name.startswith(domain) for name in lines.of]) for domain in DOMAINS
     }
@@ -205,7 +205,7 @@ def rm_bench(
     return _measured(RM_BENCH, table, found, rng, noise)
 
 
-class _Lines:
+class _BoardLines:
     """The lines of a table of answers, by the places of their rows."""
 
     def __init__(self, table: pd.DataFrame) -> None:

@@ -45,7 +45,7 @@ def as_published(path: Path) -> Path:
     lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines())
     about = {"num_correct": 1, "total_completions": 2, "subset": "Focus"}
     rows = [
-        {"id": str(number), "prompt": line["prompt"], **about}
+        {"id": str(number), "prompt": f"{number}. {line['prompt']}", **about}
         | {side: [line[side]] for side in ("chosen", "rejected")}
         for number, line in enumerate(lines)
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.audits.planted import AUDITS
 from tests.plugin.conftest import Run
 
 CONFTEST = """
@@ -113,3 +114,44 @@ def test_a_kind_of_conduct_that_is_none_is_refused_first(run: Run, tmp_path: Pat
     (tmp_path / "run.jsonl").write_text(json.dumps(line), encoding="utf-8")
 
     run(GIVEN, "--rm-pairs=run.jsonl").refuses("--rm-pairs: line 1 of ", "agrement", "agreement")
+
+
+LEADERBOARD = (AUDITS / "test_leaderboard_score.py").read_text(encoding="utf-8")
+
+
+def test_a_leaderboards_file_has_its_score(run: Run, tmp_path: Path) -> None:
+    """By the longer answer, as the scorer has it; with its licence, and a caveat of few rows."""
+    rows = [
+        {
+            "id": str(i),
+            "prompt": f"p{i}",
+            "chosen": ["a" * (9 if i % 4 else 1)],
+            "rejected": ["b" * 3, "c" * 4, "d" * 5],
+            "num_correct": 1,
+            "total_completions": 4,
+            "subset": ["Math", "Focus"][i % 2],
+        }
+        for i in range(40)
+    ]
+    (tmp_path / "board.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    option = ("--rm-pairs", "board.jsonl")
+    found = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).only
+
+    assert found["estimate"]["value"] == 0.75
+    assert found["estimate"]["secondary"] == {"Focus": 1.0, "Math": 0.5}
+    assert found["estimate"]["evidence"]["board"] == "RewardBench 2"
+    caveats = " ".join(found["estimate"]["caveats"])
+    assert "40 rows in 2 sections, RewardBench 2 1,865 in 6" in caveats
+    assert "which is RewardBench 2's (ODC-By)" in caveats
+
+
+def test_ones_own_pairs_have_no_leaderboards_score(run: Run, tmp_path: Path) -> None:
+    """It is not asked for then, and the reason says which files have one."""
+    written(tmp_path / "run.jsonl", *[(2, 1)] * 9)
+
+    option = ("--rm-pairs", "run.jsonl")
+    found = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).only
+
+    assert found["verdict"] == "N/A"
+    assert "RewardBench 2 or RM-Bench" in found["why"]
