@@ -1,6 +1,11 @@
 """Whether what a model likes least under one frame it dislikes under the other too.
 
 Sections 3.2 and 5. It is a lower bound: another search, or a longer one, may find worse.
+
+Shares are counted over starts of a search, here and in `pessimal_identity`. A start is one
+observation, however many sequences it tried: starts are drawn at random and independently, so the
+share of them that come to a sequence of some kind has an exact binomial interval, whether or not
+several come to the same sequence.
 """
 
 from __future__ import annotations
@@ -11,18 +16,20 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
-from rmaudit.measures.starts import TITLE, UNIT, power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 __all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
 
+TITLE = "What the model hates most: an artefact of this model"
+UNIT = "share of starts"
 LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 
@@ -131,3 +138,16 @@ def _panel(prompt: str, rows: Sequence[Placed]) -> Points:
         domain=(0, 100),
         zero=False,
     )
+
+
+def power(sequences: Sequence[str], chance: float) -> str:
+    """Return a sentence on how large a share these starts can distinguish from chance."""
+    starts = len(sequences)
+    hits = np.arange(1, starts + 1)
+    lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)
+    enough = hits[lowest > chance]
+    told = f"tell no share of them from chance ({chance:.2g})"
+    if len(enough):
+        share = float(scipy.stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
+        told = f"tell a share of {share:.2f} or more from chance ({chance:.2g}) 4 times of 5"
+    return f"Starts: {starts}; distinct sequences: {len(set(sequences))}. So many starts {told}."

@@ -18,7 +18,7 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
 from rmaudit.measures.matching import LIKE
-from rmaudit.measures.starts import TITLE, UNIT, power
+from rmaudit.measures.pessimal_frames import TITLE, UNIT, power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.local_files import in_place_of
-from rmaudit.measures.difference import Interval
+from rmaudit.measures.paired import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rmaudit.measures.difference import Interval, gain, minus, room
-from rmaudit.measures.paired import difference
+from rmaudit.measures.paired import Interval, difference, gain, minus, room
 from rmaudit.report.document import Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result

@@ -11,7 +11,7 @@ import pandas as pd
 from rmaudit.errors import MeasureError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.difference import Interval
+from rmaudit.measures.paired import Interval
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.difference import INDEPENDENT, Interval
+from rmaudit.measures.paired import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
 from rmaudit.report.over_time.moved_policies import PolicyChange, compare_policies
