@@ -12,7 +12,6 @@ from rmaudit.cli import (
     get_data,
     init,
     list_models,
-    new_audit,
     push_results,
     read_results,
     run_doctor,
@@ -119,4 +118,4 @@ app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --ou
 )
 app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(run_sweep.plan)
 app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(run_sweep.sweep)
-app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(new_audit.new_audit)
+app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(init.new_audit)

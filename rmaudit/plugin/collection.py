@@ -15,7 +15,6 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.plugin.cache_location import refuse_cache
-from rmaudit.plugin.declared_in_source import bundled_audits
 from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
@@ -25,7 +24,7 @@ from rmaudit.plugin.pytest_options import (
     refuse_unwritable,
 )
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
-from rmaudit.plugin.uncollected import uncollected
+from rmaudit.plugin.uncollected import bundled_audits, uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.runs.fixtures import FIXTURES

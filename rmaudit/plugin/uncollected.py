@@ -1,4 +1,4 @@
-"""Find audits that the named files declare and pytest did not collect: no such run passes.
+"""Find the audits that files declare, and refuse to pass a run in which pytest left some out.
 
 A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
 The files are read as text here and never imported.
@@ -6,21 +6,67 @@ The files are read as text here and never imported.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from rmaudit.plugin.declared_in_source import Place, declared_in
+from rmaudit.config.local_files import bundled
 from rmaudit.plugin.session import SESSION
-from rmaudit.verdicts.declare import is_audit
+from rmaudit.verdicts.declare import audit, is_audit
 
+_KEYWORDS = set(inspect.signature(audit).parameters)
 # pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
 _NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 _TEST_FILES = ("test_*.py", "*_test.py")
+
+
+class Place(NamedTuple):
+    """Position of an audit's declaration: its file, and the line of its first decorator."""
+
+    path: Path
+    line: int
+
+
+@cache
+def bundled_audits() -> dict[str, Path]:
+    """Return the file of each audit that comes with rmaudit, by the audit's name."""
+    files = sorted(bundled("audits").glob("test_*.py"))
+    return {
+        function.removeprefix("test_"): file
+        for file in files
+        for function in declared_in(file, file.read_text(encoding="utf-8")).values()
+    }
+
+
+def declared_in(path: Path, source: str) -> dict[Place, str]:
+    """Return the names of a file's audits by their position, without any inside functions."""
+    found: dict[Place, str] = {}
+    left: list[ast.AST] = [ast.parse(source)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(map(_declares, node.decorator_list)):
+                found[Place(path, node.decorator_list[0].lineno)] = node.name
+        else:
+            left += ast.iter_child_nodes(node)
+    return dict(sorted(found.items()))
+
+
+def _declares(decorator: ast.expr) -> bool:
+    """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
+    if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
+        return False
+    given = {keyword.arg for keyword in decorator.keywords}
+    name: Any = decorator.func
+    called = getattr(name, "attr", getattr(name, "id", ""))
+    return given <= _KEYWORDS | {None} and ("claim" in given or called.endswith("audit"))
 
 
 @pytest.hookimpl(wrapper=True)

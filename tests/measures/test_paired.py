@@ -1,4 +1,4 @@
-"""Differences of two estimates: by hand, exact where nothing differs, and as wide as they must be."""
+"""Differences of two estimates: by hand, exact where nothing differs, and as wide as need be."""
 
 from __future__ import annotations
 
