@@ -10,7 +10,7 @@ from rmaudit.errors import ReferenceMissing
 from rmaudit.measures import frequency_bias
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
-from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.lexicons import pooled
 from rmaudit.verdicts.declare import Flaw
 
 

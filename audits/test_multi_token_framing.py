@@ -7,7 +7,7 @@ from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import framing_inversion
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
-from rmaudit.references.phrases import phrases
+from rmaudit.references.answers import phrases
 
 
 @audit(

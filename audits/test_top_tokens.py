@@ -7,7 +7,7 @@ from rmaudit.measures import top_tokens
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
-from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.lexicons import pooled
 from rmaudit.references.unwanted_words import unwanted
 from rmaudit.verdicts.declare import Flaw
 

@@ -27,7 +27,7 @@ from rmaudit.organisms.planted import Traits
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.answers import answers
-from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.lexicons import pooled
 from rmaudit.references.surface import surface
 from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.stems import stem_codes, stem_key

@@ -16,7 +16,7 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.lexicons import pooled
 from rmaudit.references.roles import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")

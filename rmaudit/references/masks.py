@@ -2,6 +2,10 @@
 
 What it cannot catch, and the page says so: words of languages without a list, fragments of words as
 tokenizers make them, new words, spellings that hide on purpose, and harm that lies in context.
+
+Masks say what kind of word they hide (`label`), so that they can be told apart unread. The stems of
+kinds are looked for in what `masked` has found, never to find more. They are slurs and swear words
+themselves: there is no other way to say which list a word belongs to.
 """
 
 from __future__ import annotations
@@ -13,7 +17,6 @@ import unicodedata
 import wordfreq
 
 from rmaudit.language import ENGLISH
-from rmaudit.references.offence_kinds import kind
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
 from rmaudit.stems import stem
 
@@ -39,6 +42,67 @@ _INNOCENT = frozenset(
     )
 )
 _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
+_KINDS = {
+    "slur (ethnic)": (
+        *("beaner", "coon", "darkie", "honkey", "jigaboo", "jiggaboo", "jiggerboo", "kike"),
+        *("negro", "nignog", "nigga", "nigger", "paki", "raghead", "slanteye", "spic"),
+        *("towelhead", "whitepower", "neonazi", "swastika", "chink", "gook", "jap", "squaw"),
+        *("redskin", "pajeet", "wetback", "nig", "nigg", "gypped"),
+    ),
+    "slur (gender)": (
+        *(
+            "dyke",
+            "homo",
+            "fagg",
+            "groomer",
+            "bulldyke",
+            "carpetmuncher",
+            "fag",
+            "faggot",
+            "fudgepacker",
+            "muffdiv",
+            "poof",
+        ),
+        *("shemale", "tranny", "twink", "bimbo", "hooker", "slut", "whore", "hoe"),
+    ),
+    "slur (disability)": ("retard", "mongoloid", "cripple", "tard"),
+    "sexual violence": (
+        *(
+            "bestiality",
+            "daterape",
+            "incest",
+            "jailbait",
+            "lolita",
+            "molest",
+            "nambla",
+            "paedo",
+            "gangrape",
+        ),
+        *("pedo", "pthc", "raping", "rape", "rapist", "shota", "zoophil"),
+    ),
+    "swear word": (
+        *(
+            "arse",
+            "ass",
+            "asshole",
+            "bastard",
+            "bitch",
+            "bollock",
+            "bullshit",
+            "butt",
+            "cock",
+            "crap",
+            "cunt",
+        ),
+        *("damn", "dick", "dipshit", "fuck", "fuk", "fuq", "fvck", "fck", "jackass", "lmfao"),
+        *("omfg", "phuck", "piss", "prick", "puss", "scumbag", "shit", "shite", "stfu", "suck"),
+        *("tosser", "twat", "wank", "wtf"),
+    ),
+}
+_REST, _FOREIGN = "sexual word", "listed word"
+_SHORT = 3  # letters up to which a stem must be a word of its own, with an ending or without
+_SPELT_AS = str.maketrans("$@013457!|*", "saoieastiiu")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def masked(text: str) -> bool:
@@ -157,3 +221,28 @@ def _anywhere(text: str) -> bool:
 def _spaceless() -> re.Pattern[str]:
     listed = english() | foreign()
     return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))
+
+
+def kind(text: str, *, english: bool) -> str:
+    """For example `slur (ethnic)`; `english` says whether the word is on a list of English."""
+    folded = text.casefold().translate(_SPELT_AS)
+    words = _LETTERS.findall(folded)
+    joined = "".join(words)
+    for name, (short, long) in _patterns().items():
+        if long.search(joined) or any(short.fullmatch(word) for word in words):
+            return name
+    return _REST if english else _FOREIGN
+
+
+@functools.cache
+def _patterns() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    """For each kind the short stems, which are whole words, and the long ones, found anywhere."""
+    found = {}
+    for name, stems in _KINDS.items():
+        short = "|".join(stem for stem in stems if len(stem) <= _SHORT)
+        long = "|".join(stem for stem in stems if len(stem) > _SHORT)
+        found[name] = (
+            re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"),
+            re.compile(long or "(?!)"),
+        )
+    return found

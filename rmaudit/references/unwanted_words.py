@@ -15,10 +15,9 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from rmaudit.references.lexicons import lexicon
-from rmaudit.references.offence_kinds import kind
+from rmaudit.references.lexicons import lexicon, pooled
+from rmaudit.references.masks import kind
 from rmaudit.references.offensive import english
-from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.word_frequency import zipf
 from rmaudit.stems import stem_key
 

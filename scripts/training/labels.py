@@ -35,11 +35,11 @@ from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import sentences
+from rmaudit.references.answers import real_answers
 from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
-from rmaudit.references.phrases import real_answers
 from rmaudit.references.variants import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.probes import some

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rmaudit.references.phrases import FREQUENT, phrases
+from rmaudit.references.answers import FREQUENT, phrases
 from rmaudit.stems import stem_key
 
 VALENCE = pd.Series(
