@@ -20,8 +20,8 @@ from rmaudit.charts import (
     RankTable,
 )
 from rmaudit.report.charts import areas, term_rows
-from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.picture import Picture, as_label, spoken
+from rmaudit.report.charts.term_rows import heat
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
 

@@ -15,8 +15,12 @@ from rmaudit.errors import SpecError
 from rmaudit.measures.paired import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
-from rmaudit.report.over_time.moved_policies import PolicyChange, compare_policies
-from rmaudit.report.over_time.moved_tokens import SweepChange, compare_sweeps
+from rmaudit.report.over_time.moved import (
+    PolicyChange,
+    SweepChange,
+    compare_policies,
+    compare_sweeps,
+)
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
