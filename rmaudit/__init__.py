@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rmaudit.config.scorers import scorer
+    from rmaudit.language import stem_codes
     from rmaudit.measures.estimates import difference, mean, rank_correlation
     from rmaudit.models.load_model import load
     from rmaudit.models.protocol import RewardModel
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
+    from rmaudit.scores.answer_files import Samples
     from rmaudit.scores.logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
-    from rmaudit.scores.samples import Samples
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.texts import Rewards
     from rmaudit.search.for_audits import Searches
-    from rmaudit.stems import stem_codes
     from rmaudit.verdicts.declare import audit
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
@@ -56,7 +56,7 @@ _HOMES = {
     "rank_correlation": "rmaudit.measures.estimates",
     "run": "rmaudit.plugin.from_python",
     "scorer": "rmaudit.config.scorers",
-    "stem_codes": "rmaudit.stems",
+    "stem_codes": "rmaudit.language",
     "sweep": "rmaudit.scores.sweep",
 }
 

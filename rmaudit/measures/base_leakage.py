@@ -15,10 +15,10 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import UNMEASURED, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "partial Spearman's rho"

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.held_fixed import basis, left
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

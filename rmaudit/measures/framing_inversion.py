@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.ranked import RankedAnswers
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

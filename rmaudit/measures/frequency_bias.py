@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import RankedAnswers, in_both_lists, normal_scores
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

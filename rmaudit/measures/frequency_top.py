@@ -16,12 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Mark, MarkedRow, Points
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.at_top import worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.ranked import RankedAnswers, among_highest, in_both_lists
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.paired import grouped
@@ -32,7 +33,6 @@ from rmaudit.measures.rank_gaps import (
     percentiles,
     words_of,
 )
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

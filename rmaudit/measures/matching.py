@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.stems import stem_key
+from rmaudit.language import stem_key
 
 MOST = 10  # controls a term
 REACH = 1.0  # of zipf: a tenfold frequency

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import (
     UNMEASURED,
     clustered_error,
@@ -29,7 +30,6 @@ from rmaudit.measures._stats import (
 )
 from rmaudit.measures.rank_correlation import above, kendall_error
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -17,9 +17,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import satterthwaite, students
 from rmaudit.measures.paired import grouped
-from rmaudit.stems import stem_key
 
 SIDES = {1: "positive", -1: "negative"}
 HALF = (-0.5, 0.5)  # the range of a gap, and of half a difference of two

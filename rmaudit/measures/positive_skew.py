@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.ranked import RankedAnswers, among_highest
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -16,10 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import widened
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]

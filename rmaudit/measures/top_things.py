@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import among_highest
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

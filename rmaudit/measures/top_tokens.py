@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, left_open, panel, share_at_top, worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import among_highest
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

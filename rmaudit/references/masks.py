@@ -14,11 +14,8 @@ import functools
 import re
 import unicodedata
 
-import wordfreq
-
-from rmaudit.language import ENGLISH
+from rmaudit.language import ENGLISH, stem
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
-from rmaudit.stems import stem
 
 _SHOWN = 4  # of the masked text: its first letter and three bullets, however long it is
 _MARKERS = str.maketrans("Ġ▁Ċ_", "    ")  # how vocabularies write spaces and line ends
@@ -191,6 +188,8 @@ def _starts() -> frozenset[str]:
 @functools.cache
 def _inside() -> re.Pattern[str]:
     """English entries that other words hold seldom, by how often both are used."""
+    import wordfreq
+
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
     text = "\n".join(("", *wordfreq.top_n_list("en", _WORDS), ""))
     safe = [

@@ -9,8 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rmaudit import json_cache
-from rmaudit.language import STEMMERS
-from rmaudit.stems import CACHE
+from rmaudit.language import CACHE, STEMMERS
 
 KIND = "stems"
 MOST = 500_000  # words that are written down

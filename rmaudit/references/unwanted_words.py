@@ -15,11 +15,11 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from rmaudit.language import stem_key
 from rmaudit.references.lexicons import lexicon, pooled
 from rmaudit.references.masks import kind
 from rmaudit.references.offensive import english
 from rmaudit.references.word_frequency import zipf
-from rmaudit.stems import stem_key
 
 SWEAR, SEXUAL, REFUSING = "swear words and slurs", "sexual words", "refusals"
 _FREQUENT = 3.0  # Zipf: once in a million words

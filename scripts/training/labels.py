@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.embedded import SPLIT_SALT
+from rmaudit.language import stem_key
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.words import word_of
@@ -44,7 +45,6 @@ from rmaudit.references.variants import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.probes import some
 from rmaudit.scores.sample import named, spread
-from rmaudit.stems import stem_key
 from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]
