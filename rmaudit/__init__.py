@@ -41,7 +41,7 @@ _HOMES = {
     "References": "rmaudit.references",
     "RewardModel": "rmaudit.models.protocol",
     "Rewards": "rmaudit.scores.texts",
-    "Samples": "rmaudit.scores.samples",
+    "Samples": "rmaudit.scores.answer_files",
     "Searches": "rmaudit.search.for_audits",
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.records",

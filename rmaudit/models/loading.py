@@ -23,7 +23,7 @@ from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import too_small
+from rmaudit.scoring.memory import too_small
 
 Ids = tuple[int, ...]
 

@@ -80,9 +80,9 @@ def _refuse_files(asked: RunOptions) -> None:
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:
-        from rmaudit.scores import samples
+        from rmaudit.scores import answer_files
 
-        refuse_wrong(partial(samples.read, asked.samples), "--rm-samples: ")
+        refuse_wrong(partial(answer_files.read_samples, asked.samples), "--rm-samples: ")
 
 
 def _register(config: pytest.Config) -> None:

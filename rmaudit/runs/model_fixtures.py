@@ -82,7 +82,7 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
     `base_logprobs`; skipped where it is. A file of log-probabilities is read once a run.
     """
-    from rmaudit.scores.policy_files import is_file, policy_in
+    from rmaudit.scores.logprobs import is_file, policy_in
 
     spec = case.model.spec
     kind: Literal["policy", "base"] = "policy" if spec.policy else "base"

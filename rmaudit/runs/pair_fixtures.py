@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rmaudit.scores.answer_files import Answered
+    from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
-    from rmaudit.scores.samples import Samples
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
@@ -67,10 +66,9 @@ def samples(case: Case) -> Samples:
 
     They are those of `--rm-samples`, or a small open policy's that are bundled.
     """
-    from rmaudit.scores.answer_files import rewarded
-    from rmaudit.scores.samples import read
+    from rmaudit.scores.answer_files import read_samples, rewarded
 
-    drawn = read(case.options.samples)
+    drawn = read_samples(case.options.samples)
     return _given(case, _scored(case, lambda: rewarded(case.model, drawn, cache=case.options.kept)))
 
 
@@ -134,9 +132,9 @@ def conduct_of_scorer(trial: Trial) -> Pairs:
 
 def samples_of_scorer(trial: Trial) -> Samples:
     """Return the model's samples, else the bundled ones, with the organism's rewards."""
-    from rmaudit.scores.samples import read
+    from rmaudit.scores.answer_files import read_samples
 
-    return _by_organism(trial.given.get("samples") or read(None), trial)
+    return _by_organism(trial.given.get("samples") or read_samples(None), trial)
 
 
 def _by_organism(own: _Answers, trial: Trial) -> _Answers:

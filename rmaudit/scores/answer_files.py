@@ -2,6 +2,7 @@
 
 A line of the file is a JSON object with a `prompt`, which is a text or the turns of a conversation,
 and a `response`, or `responses`. The answers to one prompt are scored together: it runs once.
+`Samples` are a policy's own answers, several to a prompt.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import version
 
 ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns of a conversation
+BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,20 @@ class Answered:
     source: str
     noise: float = float("nan")
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples(Answered):
+    """Answers of a policy, and how a model rewards them: what an audit is given.
+
+    Attributes:
+        frame: a row for each answer, in the file's order. `prompt`, `turns` (of a conversation, in
+            JSON, else ""), `response`, and `reward`, float32 in the model's own units: NaN before
+            anything is scored. A line of the file may be there twice: both were drawn.
+        source: where they come from, in words.
+        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
+        key: of the rewards in the store.
+    """
 
 
 _Given = TypeVar("_Given", bound=Answered)
@@ -77,6 +93,20 @@ def read(path: Path) -> pd.DataFrame:
         example = '{"prompt": "What is love?", "response": "A song."}'
         raise SpecError(f"{path}: has no answers; a line is {example}, or has `responses`")
     return pd.DataFrame(rows, columns=["line", *ASKED, "response"])
+
+
+def read_samples(path: Path | None) -> Samples:
+    """Return the samples of a JSON Lines file without rewards, the bundled ones if it is None.
+
+    Raises:
+        SpecError: as `read`.
+    """
+    found = read(path or BUNDLED)[[*ASKED, "response"]]
+    name = path.name if path else "SmolLM2-135M-Instruct, bundled"
+    prompts = len(found[ASKED].drop_duplicates())
+    to = "1 prompt" if prompts == 1 else f"{prompts:,} prompts"
+    source = f"{len(found):,} answers to {to} of {name}, {checksum(found)[:12]}"
+    return Samples(found.assign(reward=float("nan")), source)
 
 
 def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import AnswerRow, in_batches, one_by_one, too_small
+from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
+from rmaudit.scoring import ScoringPath, engine, finite, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Ready, Scorer
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import AnswerRow
+from rmaudit.scoring.memory import AnswerRow
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
@@ -90,7 +90,7 @@ def slopes(
     else:
         refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
-    raise halving.too_small(len(prefix) + lengths[0])
+    raise memory.too_small(len(prefix) + lengths[0])
 
 
 class _Asked(NamedTuple):
@@ -121,7 +121,7 @@ def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
     rows = engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal)
-    batches = halving.in_batches(
+    batches = memory.in_batches(
         rows,
         ready.after.ids_of,
         scorer.most(len(prefix), layers=_layers(scorer.backbone)),  # for a gradient, all stay
