@@ -40,7 +40,7 @@ from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
-from rmaudit.verdicts.told import OUTDATED, excuse, explain
+from rmaudit.verdicts.wording import OUTDATED, excuse, explain
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored

@@ -16,7 +16,7 @@ from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Result, Verdict
-from rmaudit.verdicts.told import reasons, tally
+from rmaudit.verdicts.wording import reasons, tally
 
 PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
 UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)

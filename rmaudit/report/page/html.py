@@ -28,7 +28,7 @@ from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
-from rmaudit.verdicts.told import overrides
+from rmaudit.verdicts.wording import overrides
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _TAKEN = (

@@ -14,8 +14,8 @@ from rmaudit import prompts
 from rmaudit.report.charts.strip import Scale
 from rmaudit.report.page.numbers import gap, number
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.wording import doubt, incompetent
 
 # The worst of a row is its own.
 RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)

@@ -14,12 +14,19 @@ from dataclasses import dataclass, field
 from rmaudit.report.page.numbers import interval, must, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
-from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.outcome import Outcome, RunVerdict, looked_at
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
+from rmaudit.verdicts.wording import (
+    advice,
+    doubt,
+    excuse,
+    incompetent,
+    nulls_in_words,
+    overrides,
+    reasons,
+    tallied,
+)
 
 MARKS = {
     "blocks": "✗",
