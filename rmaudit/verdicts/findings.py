@@ -1,6 +1,6 @@
 """A finding: an audit's claim about a model, the estimate, and the judgement of both.
 
-The module `told` builds the texts about findings.
+The module `wording` builds the texts about findings.
 """
 
 from __future__ import annotations

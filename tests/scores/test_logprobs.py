@@ -1,4 +1,4 @@
-"""Log-probabilities: a base's are kept by what decides them, a policy's matched by token as told."""
+"""A base's log-probabilities are kept by what decides them; a policy's come from a file by token."""
 
 from __future__ import annotations
 
