@@ -1,4 +1,4 @@
-"""A base's log-probabilities are kept by what decides them; a policy's come from a file by token."""
+"""A base's log-probabilities are kept by what decides them; a policy's are read by token."""
 
 from __future__ import annotations
 
