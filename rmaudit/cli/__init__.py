@@ -14,6 +14,7 @@ from rmaudit.cli import (
     list_models,
     push_results,
     read_results,
+    run_demo,
     run_doctor,
     run_nulls,
     run_search,
@@ -24,7 +25,7 @@ from rmaudit.cli import (
 from rmaudit.cli.common import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
-    "Set up": ("init", "data", "models", "doctor"),
+    "Set up": ("demo", "init", "data", "models", "doctor"),
     "Read the results": ("report", "replay", "compare", "bless", "history", "publish"),
     "Score and search": ("plan", "sweep", "score", "search", "import"),
     "Write audits": ("new-audit", "nulls"),
@@ -96,6 +97,7 @@ app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
 )(push_results.publish)
 app.command(epilog="Example: rmaudit history reports --out history.html")(read_results.history)
+app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
 app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")
