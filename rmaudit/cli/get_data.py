@@ -93,7 +93,7 @@ def import_(
 def _import(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each table a line to print, and the same as JSON values; what failed has an `error`."""
+    """Import each table; yield a line to print and a JSON dict, with an `error` where it failed."""
     from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
@@ -131,7 +131,7 @@ def _import(
 
 
 def _tables(folder: Path) -> list[Path]:
-    """The files that may be tables, as deep as a clone of either repository has them."""
+    """Return the CSV and Parquet files at most three folders deep, which may be tables."""
     from rmaudit.references.published_words import without_twins
 
     depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
@@ -158,7 +158,7 @@ def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
     folder: Path,
     asked: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The models without a table of tokens that should have one, and those without any table.
+    """Yield lines on models that lack an expected table of tokens, or have no table at all.
 
     A table of tokens is expected of models that were asked for, that the paper ranks, or that have
     scores of items (`rated`); where words are there (`listed`), they stand for it.

@@ -26,7 +26,7 @@ from rmaudit.runs.options import OPTIONS, RunOptions
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's state; check what was named: models, folders, a ledger."""
+    """Make the session's state; check the models, files and folders that options name."""
     session = config.stash[SESSION] = Session()
     asked = options_of(config)
     _register(config)
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
-    """Refuse an option that another one makes useless."""
+    """Raise if one option makes another one useless."""
     if asked.recorded:
         for name in ("sample", "device", "dtype", "on"):
             if getattr(asked, name) != OPTIONS[name].default:
@@ -63,7 +63,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Refuse a file that an option names and that cannot be read."""
+    """Raise if a file that an option names cannot be read."""
     if asked.ledger:
         from rmaudit.search import exploit_ledger
 

@@ -12,7 +12,7 @@ from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Results
 
 
 def read(path: Path) -> Results:
-    """Return the results that a run wrote, complete and without contradictions.
+    """Read a results.json; raise unless it is complete and free of contradictions.
 
     Raises:
         ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.

@@ -180,14 +180,14 @@ def _lines(texts: Iterable[str]) -> str:
 
 
 def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
-    """Append the texts of `pressed` to `islands`; return the place of each by its name."""
+    """Append compressed columns to the page's data `islands`; return each one's index by name."""
     start = len(islands)
     islands.extend(pressed.values())
     return {name: start + i for i, name in enumerate(pressed)}
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Append one prompt's scores, exact or rounded, to `islands`; return their index and labels."""
+    """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _laid({"exact": _packed(sweep).data}, islands)

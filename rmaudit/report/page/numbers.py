@@ -52,7 +52,7 @@ def whole(low: float, value: float, high: float) -> str:
 
 
 def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
-    """Return the number of decimals: see `decimals`. `numbers` rise."""
+    """Return how many decimals show each of the rising `numbers` on its side of the bound."""
     ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
     for places in range(_LEAST, _MOST):
         seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width
@@ -117,7 +117,7 @@ def beyond(finding: Finding) -> float:
 
 
 def errors(finding: Finding) -> str:
-    """Return the distance, such as `3.8 standard errors beyond`; "" where it says nothing."""
+    """Return the distance to the bound, such as `3.8 standard errors beyond`, or ""."""
     away = beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""
