@@ -27,14 +27,14 @@ _BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64}
 
 
 class Header(NamedTuple):
-    """One tensor; `dtype` is safetensors' name of it, such as BF16."""
+    """A tensor's shape and dtype in a file's header; `dtype` is safetensors' name, such as BF16."""
 
     shape: tuple[int, ...]
     dtype: str
 
     @property
     def bytes(self) -> int:
-        """The tensor's size on disk, in bytes."""
+        """Return the tensor's size on disk, in bytes."""
         digits = self.dtype.partition("_")[0].lstrip("BFIU")
         bits = _BITS.get(self.dtype) or int(digits or 8)
         return math.prod(self.shape) * bits // 8
@@ -54,10 +54,10 @@ def of(folder: Path, *, model: str) -> list[Path]:
 
 
 def names_in(folder: Path, *, model: str) -> list[str]:
-    """Return the names of the files of a folder, without those of folders in it.
+    """Return the names of the files in a folder, without those of its subfolders.
 
     Raises:
-        ModelError: it cannot be read.
+        ModelError: the folder cannot be read.
     """
     try:
         return [path.name for path in folder.iterdir() if path.is_file()]
@@ -75,10 +75,12 @@ def complete(folder: Path) -> bool:
 
 
 def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
-    """Return which of a checkpoint's files are weights; `folder` has its index, if there is one.
+    """Return which of a checkpoint's file names are its weights, as transformers chooses them.
+
+    `folder` has the checkpoint's index, if there is one.
 
     Raises:
-        ModelError: none, or one that the index names is missing.
+        ModelError: there are none, or one that the index names is missing.
     """
     if SINGLE in names:
         return [SINGLE]
@@ -102,16 +104,16 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
 
 
 def unread(folder: Path, *, model: str) -> list[str]:
-    """Files that look like the checkpoint's weights and are not among them."""
+    """Return names of files that look like the checkpoint's weights and are not read."""
     read = {path.name for path in of(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
 def headers(path: Path, *, model: str) -> dict[str, Header]:
-    """Return the tensors of one safetensors file, by their names.
+    """Return the tensor headers of one safetensors file, by the tensors' names.
 
     Raises:
-        ModelError: it is damaged, or cannot be read.
+        ModelError: the file is damaged, or cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -128,7 +130,7 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
 
 
 def _size(path: Path) -> str:
-    """Return how large a file is, in words."""
+    """Return a file's size in words, or why it cannot be read."""
     try:
         return f"{path.stat().st_size:,} bytes"
     except OSError as error:
@@ -136,7 +138,7 @@ def _size(path: Path) -> str:
 
 
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
-    """Refuse tensors of integers or complex numbers: made floats, they are another model's.
+    """Raise if a tensor has integers or complex numbers: as floats, they are another model's.
 
     A batch norm's count of batches, which no output reads, is a whole number.
 
@@ -151,7 +153,7 @@ def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str =
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
-    """Some tensors of a checkpoint as they were saved, not rounded to the run's dtype.
+    """Return some tensors of a checkpoint as they were saved, not rounded to the run's dtype.
 
     Raises:
         ModelError: its weights are missing.

@@ -37,7 +37,7 @@ _OWN_ROWS = 16  # scored once more by the model's own forward, for the noise
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A model: `passed` are the parameters that each id passes, of `parameters` in all."""
+    """A model's size and dtype: `parameters` in all, of which each token id passes `passed`."""
 
     parameters: int
     passed: int
@@ -45,17 +45,17 @@ class Size:
 
     @property
     def bytes(self) -> int:
-        """Of the weights in memory. Batches take what is free besides."""
+        """Return the bytes of the weights in memory. Batches take what is free besides."""
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:
-        """Return how long so many FLOPs take, by hardware."""
+        """Return how many seconds so many FLOPs take on `gpus` GPUs, by their kind."""
         kind = "float32" if self.dtype == "float32" else "half precision"
         return {name: flops / (SHARE * peak * gpus) for name, peak in PEAK[kind].items()}
 
 
 def size_of(model: Scored) -> Size | None:
-    """Return the size of a model, from the headers of its files; None if there are none."""
+    """Return a model's size, from the headers of its files; None if there are none."""
     loader = getattr(model, "loader", None)
     headers = getattr(getattr(loader, "checked", None), "headers", None)
     if loader is None or headers is None:  # it has no weights, or runs its own code
@@ -66,7 +66,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many ids pass through the model for a need, with those around the answers."""
+    """Return how many token ids the model must run for a need's scores, prompts included."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -81,18 +81,18 @@ def ids_of(need: Need) -> int:
 
 
 def flops_of(need: Need, size: Size) -> float:
-    """FLOPs of what is missing of a need."""
+    """Return the FLOPs for the missing scores of a need."""
     return 2.0 * size.passed * ids_of(need) * need.missing / max(need.answers, 1)
 
 
 def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
-    """Return the sizes of the models that are asked, by name."""
+    """Return the size of each model in `needs`, by its name; None where it is unknown."""
     models = {need.request.spec.name: need.model for need in needs}
     return {name: size_of(model) for name, model in models.items()}
 
 
 def _answers(model: RewardModel, need: Need) -> int:
-    """Return how many ids the answers themselves have."""
+    """Return how many token ids the answers of a need have, without the prompt."""
     from rmaudit.scores.texts import ids_of as ids_of_texts
 
     request = need.request
@@ -109,9 +109,9 @@ _MANY = 8  # GPUs of a node
 
 
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
-    """Return the plan as JSON: models, needs in the order in which audits ask, and the sum.
+    """Return the plan of needed scores as JSON: models, needs in audits' order, and the sum.
 
-    FLOPs and seconds are of what is missing, and computed; null where the size is not known.
+    FLOPs and seconds are computed, for missing scores only; null where the size is not known.
     """
     needs = plan.missing_needs if missing else list(plan.needs)
     known = sizes(plan.needs)
@@ -128,7 +128,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """Yield the plan's lines: a row for each model, kind and prompt, and what is missing in all.
+    """Yield the plan as lines: a row for each model, kind and prompt, and what is missing.
 
     Rows of one kind and prompt are counted together.
     """

@@ -33,34 +33,40 @@ class Layout(Protocol):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the registry's chat template if it gives one."""
 
     @property
     def digest(self) -> str:
-        """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
+        """Return the hash of the layout: of a chat template, or of an encoder's pair.
+
+        Together with tokenizer and prompt, it decides the rows of `retokenized`.
+        """
 
     @property
     def closing(self) -> Ids:
-        """The ids that the tokenizer puts at the end of every row of `retokenized`: mostly none."""
+        """Return the ids that the tokenizer appends to each row of `retokenized`: mostly none."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """The prompt with a hole for the answer."""
+        """Return the prompt as token ids, with a hole for the answer."""
 
     def ids(self, text: str) -> Ids:
-        """The ids of a text where an answer stands, no special tokens added."""
+        """Return a text's token ids in the answer's place, no special tokens added."""
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """The `ids` of each text, of many at once."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where an answer stands, special tokens included."""
+        """Decode each answer's ids as they read in the answer's place, special tokens included."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """The paper's protocol: the whole row of ids that each text becomes as the answer."""
+        """Return whole rows of ids: each text rendered as the answer, then tokenized.
+
+        This is the paper's protocol.
+        """
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """Return the layout of a folder's tokenizer; `pairs` for an encoder that reads pairs of texts.
+    """Return the layout for a folder's tokenizer: `Pair` if the model reads `pairs`, else `Chat`.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
@@ -69,30 +75,33 @@ def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
 
 
 class Chat:
-    """A conversation as the chat template prints it (`rmaudit.layout.chat`)."""
+    """A layout of rows by the tokenizer's chat template (`rmaudit.layout.chat`)."""
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
-        """`folder` has the tokenizer; nothing is read yet."""
+        """Take the tokenizer's folder, from which nothing is read yet."""
         self.folder, self.spec = folder, spec
         self._slots: dict[tuple[Asked, str], Slot] = {}  # by prompt and template
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """See `Layout`."""
+        """Return the tokenizer, with the registry's chat template if it gives one."""
         return tokenizers.read(self.folder, self.spec)
 
     @property
     def digest(self) -> str:
-        """Of the chat template and the day that it is given."""
+        """Return the hash of the chat template and of the pinned date that it prints."""
         return chat.template_digest(self.tokenizer, model=self.spec.name)
 
     @property
     def closing(self) -> Ids:
-        """Such as an EOS."""
+        """Return the ids that the tokenizer appends to each row of `retokenized`.
+
+        Such as an EOS.
+        """
         return closing(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
-        """See `Layout`."""
+        """Return the prompt as token ids, with a hole for the answer."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
             self._slots[key] = chat.render(
@@ -106,33 +115,36 @@ class Chat:
 
     @cached_property
     def _before(self) -> str:
-        """A text as stands before answers."""
+        """Return a rendered prompt, after which texts are tokenized as answers."""
         return self.slot("?").prefix_text
 
     def ids(self, text: str) -> Ids:
-        """See `Layout`."""
+        """Return a text's token ids in the answer's place, no special tokens added."""
         return following(self.tokenizer, self._before, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
         return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """See `Layout`."""
+        """Decode each answer's ids as they read in the answer's place, special tokens included."""
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return whole rows of ids: each text rendered as the answer, then tokenized."""
         return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
 class Pair:
-    """[CLS] question [SEP] answer [SEP], without a chat template (`rmaudit.layout.pair`)."""
+    """A layout of rows as [CLS] question [SEP] answer [SEP], for encoders.
+
+    See `rmaudit.layout.pair`. There is no chat template.
+    """
 
     closing: Ids = ()  # the last [SEP] stands after every answer, in a slot too
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
-        """`folder` has the tokenizer; nothing is read yet.
+        """Take the tokenizer's folder, from which nothing is read yet.
 
         Raises:
             ModelError: the registry gives a chat template, or says where the reward is read.
@@ -142,33 +154,33 @@ class Pair:
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """See `Layout`."""
+        """Return the tokenizer."""
         return tokenizers.read(self.folder, self.spec)
 
     @property
     def digest(self) -> str:
-        """Of the layout itself, which is the same for every encoder."""
+        """Return the hash of the pair layout, which is the same for every encoder."""
         return pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:
-        """See `Layout`."""
+        """Return the prompt as token ids, with a hole for the answer."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.render(self.tokenizer, text, model=self.spec.name)
 
     def ids(self, text: str) -> Ids:
-        """See `Layout`."""
+        """Return a text's token ids as a part of a pair, no special tokens added."""
         return pair.ids(self.tokenizer, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return the token ids of each text, as `ids` gives them."""
         return [self.ids(text) for text in texts]
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """See `Layout`; each stands alone, for a pair's second text is the start of one."""
+        """Decode each answer's ids alone, since a pair's second text is the start of a text."""
         return read_back(self.tokenizer, answers, alone=True)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return whole rows of ids: the prompt and each text, tokenized as a pair."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.rows(self.tokenizer, text, texts)
 
@@ -205,7 +217,7 @@ def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
 
 
 def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
-    """Return the longest prefix that leaves each row at least one id, and the rows without it."""
+    """Return the longest shared prefix that leaves each row an id, and the rows without it."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

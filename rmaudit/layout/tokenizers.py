@@ -164,7 +164,10 @@ def _refuse_many_added(folder: Path, model: str) -> None:
 
 @cache
 def _tried(path: Path, _size: int, _written: int) -> None:
-    """Try a file once in a process, which takes seconds for a large vocabulary."""
+    """Try a tokenizer file once in this process; size and time of writing tell files apart.
+
+    A trial takes seconds for a large vocabulary.
+    """
     limited.try_tokenizer(path=path)
 
 

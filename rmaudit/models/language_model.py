@@ -39,7 +39,7 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A causal language model in a folder, its weights in memory during a call or an `opened`.
+    """A causal language model in a folder; its weights are in memory only in a call or `opened`.
 
     Attributes:
         name: for errors, such as "the base of N-Lla-8B".
@@ -58,7 +58,7 @@ class Base:
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """Shape (n ids,): the log-probability of each id of `vocabulary` as the one after `prefix`.
+        """Return each vocabulary id's log-probability as the next after `prefix`, shape (n,).
 
         Natural logarithms, the softmax in float32 over all rows of the model's head, from one
         forward of one row. NaN where an id is a token of the reward model's own, which the base
@@ -77,7 +77,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Its weights in memory, to be asked many times how likely answers of `vocabulary` are.
+        """Load the weights and yield a `Likelihood` that rates many answers; free them afterwards.
 
         Raises:
             ModelError: as `logprobs`.
@@ -114,12 +114,12 @@ class Base:
 
     @property
     def dtype(self) -> str:
-        """What it runs in."""
+        """Return the dtype that the language model runs in."""
         return self.identity["dtype"]
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Versions and the machine."""
+        """Return the name of the base's folder, the device, versions and the machine."""
         return {"base": self.folder.name, "device": self.device, **ran_on()}
 
 
@@ -178,7 +178,7 @@ def base_of(
 
 
 def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
-    """Return what a base runs in. Raises `ModelError` where it is no causal model."""
+    """Return the dtype that a base model runs in. Raises `ModelError` if it is not causal."""
     config = configuration.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
@@ -191,7 +191,7 @@ def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:
-    """Return whether it is not causal, such as BERT, which transformers loads all the same."""
+    """Return whether the model reads in both directions, as BERT does, so is not causal."""
     two_way = getattr(config, "use_bidirectional_attention", None)
     names = ("is_causal", "is_decoder")
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)

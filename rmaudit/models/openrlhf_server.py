@@ -21,14 +21,14 @@ from rmaudit.models.http_client import HttpClient
 
 
 class OpenrlhfServer:
-    """An endpoint; every member may raise `ModelError`."""
+    """A client of an OpenRLHF reward endpoint; every member may raise `ModelError`."""
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Nothing is asked yet."""
+        """Prepare a client for `url`; no request is sent yet."""
         self._name, self._client = spec.name, HttpClient(url, spec)
 
     def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
-        """Return the reward of each row, of what stands before a response, it, and what follows.
+        """Return the reward of each row of (text before the response, response, text after it).
 
         It is one request.
 
@@ -52,5 +52,5 @@ class OpenrlhfServer:
         self._client.stop()
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the server."""
         self._client.close()

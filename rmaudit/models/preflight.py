@@ -47,7 +47,7 @@ Ids = tuple[int, ...]
 
 
 class PathChecks(NamedTuple):
-    """What a check leaves.
+    """The result of comparing rmaudit's rewards with the model's own forward.
 
     Attributes:
         sd: of the rewards, in the model's units.
@@ -71,7 +71,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Compare, and change the path if need be.
+    """Compare rewards with the model's own forward; switch to a slower path if they differ.
 
     Args:
         weights: what is checked.
@@ -109,15 +109,19 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def near(length: int) -> int:
-    """Return a number that lengths of a prefix share which differ by less than about two fifths.
+    """Return a number that prefix lengths share which differ by less than about two fifths.
 
-    What goes wrong with length does so beyond one: of a window, a rotation, or a fused kernel.
+    What goes wrong with length does so beyond some length: that of a window, a rotation, or a
+    fused kernel.
     """
     return int(2 * math.log2(max(1, length)))
 
 
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
-    """Go a path on which there is no gap. Raises `ModelError` if there is none."""
+    """Switch to the first path whose rewards agree with the model's own. Raises `ModelError`.
+
+    It raises if there is no such path.
+    """
     scorer, reason = weights.scorer, gap()
     if reason and scorer.compiled:
         message = (
@@ -154,9 +158,10 @@ def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Rows whose rewards by the checkpoint's own forward are known, in one dtype.
+    """Rows whose rewards by the checkpoint's own forward are known, to test the engine on.
 
-    `own` has shape (n,), one for each answer; `allowed` is in units of `unit`.
+    `own` has shape (n,), one reward for each answer, in one dtype; `allowed` is the largest
+    difference, in units of `unit`.
     """
 
     weights: Weights
@@ -170,11 +175,11 @@ class _Trial:
 
     @property
     def sd(self) -> float:
-        """Of the own rewards."""
+        """Return the sd of the rewards by the model's own forward."""
         return float(self.own.std())
 
     def gap(self) -> str:
-        """Say what is wrong, if anything is."""
+        """Return how the engine's rewards differ from the model's own; "" if they agree."""
         try:
             with self.meanwhile(self.weights):
                 scores = engine.score(self.weights.scorer, self.prefix, self.answers, self.suffix)
@@ -203,9 +208,9 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     sd: float,
     meanwhile: Callable[[Weights], AbstractContextManager[None]],
 ) -> _Trial | None:
-    """Return a trial of the answers that have a reward; None if these are too few.
+    """Return a trial of the answers whose own rewards are finite; None if these are too few.
 
-    The scores that were asked for will then be refused by their ids.
+    The scores that were asked for are then refused, with an error that names their ids.
     """
     with meanwhile(weights):
         own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
@@ -223,19 +228,19 @@ def _as_it_is(_: Weights) -> AbstractContextManager[None]:
 
 
 def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
-    """Return edges, six single ids from all over the vocabulary, and two answers of several."""
+    """Return test answers: `edges`, six ids from all over the vocabulary, two of several ids."""
     ids = [round(place * (rows - 1) / 7) for place in range(1, 7)]
     several = [tuple(ids[:3]), tuple(ids[1:])]
     return list(dict.fromkeys([*((i,) for i in (*edges, *ids)), *several]))
 
 
 def _few(answers: Sequence[Ids]) -> list[Ids]:
-    """Return the first and the last id, one in the middle, and the shorter of several ids."""
+    """Return four test answers: the first, last and one middle id, and one of several ids."""
     return [*answers[:2], answers[-4], answers[-2]]
 
 
 def warn_of_pad(pad: int, *, name: str) -> None:
-    """Say that rewards are read before the turn's end, because that is the pad token too."""
+    """Warn that the pad token also ends turns, so rewards are read at the answer's last token."""
     warnings.warn(
         f"{name}: its pad token {pad} is also what ends a turn, so the reward is read at the "
         f"answer's last token (transformers' rule). If it was trained to be read at the turn's "

@@ -22,7 +22,7 @@ TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 
 
 class Recorded:
-    """A registry entry taken as recorded; see `rmaudit.models.protocol.HasScores`."""
+    """A model known only by its published scores; see `rmaudit.models.protocol.HasScores`."""
 
     pace: Pace | None = None
 
@@ -32,17 +32,17 @@ class Recorded:
 
     @property
     def name(self) -> str:
-        """Return the registry's name."""
+        """Return the model's name in models.yaml."""
         return self.spec.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return its hub id, and a field that marks published scores in every key."""
+        """Return the hub id, and a field that marks published scores in every cache key."""
         return {"recorded": "published scores", "model": self.spec.source}
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the source of the scores, and what is unknown because others computed them."""
+        """Return the source of the scores; dtype and revision are given as "the authors'"."""
         return {
             "source": f"published scores of {self.spec.source} (Christian et al. 2025)",
             "dtype": "the authors'",
@@ -52,13 +52,13 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return possible names of a file with its token scores; () without a hub id."""
+        """Return possible names of a file with the model's token scores; () without a hub id."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
     def with_weights(self, what: str) -> NoReturn:
-        """Raise `NotRecorded`: there are no weights."""
+        """Raise `NotRecorded`: only scores of this model were published, no weights."""
         raise self.unrecorded(what)
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:

@@ -23,16 +23,16 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def names() -> list[str]:
-    """Return the organisms that there are."""
+    """Return the names of the trained organisms (checkpoints with a planted flaw), sorted."""
     return sorted(path.stem for path in HEADS.glob("*.safetensors"))
 
 
 def build(name: str, cache: Path) -> Path:
-    """Return the checkpoint folder of an organism below `cache`; build it if it is missing.
+    """Return the checkpoint folder of a trained organism below `cache`; build it if missing.
 
-    With the checkpoint it has a registry of one model, `models.yaml`, which says that it was
-    trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds
-    R-Smol-135M first if need be; an organism is 283 MB on disk.
+    The folder has a registry of one model, `models.yaml`, which says that it was trained on half of
+    the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds R-Smol-135M first if need
+    be; an organism is 283 MB on disk.
 
     Raises:
         SpecError: there is no such organism.
@@ -85,7 +85,7 @@ def _link(path: Path, to: Path) -> None:
 
 
 def _registry(name: str, planted: str) -> str:
-    """YAML reads JSON."""
+    """Return the organism's models.yaml as JSON, which YAML reads."""
     entry = {
         "source": "./.",
         "default": True,

@@ -20,7 +20,7 @@ ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 
 class ScoringPath(StrEnum):
-    """Ways to run the rows of many answers through a backbone. All give the same numbers."""
+    """A way to run the rows of many answers through a backbone; all ways give the same rewards."""
 
     SHARED_PREFIX = "shared prefix"  # the prompt's keys and values once, for every row
     EXPANDED_CACHE = "expanded cache"  # transformers' cache of the prompt, copied for every row
@@ -32,7 +32,7 @@ class Head(Protocol):
 
     @property
     def reads_prefix(self) -> bool:
-        """Whether `after` looks at the prefix's states, as a gate on the prompt does."""
+        """Return whether `after` reads the prefix's states, as a gate on the prompt does."""
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
         """Return the head for the answers to one prompt: (n, hidden) float32 to rewards (n,).

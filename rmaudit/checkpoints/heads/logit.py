@@ -25,7 +25,9 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """`lm_head.weight`; of a model with tied embeddings that saved none, those, the backbone's too.
+    """Return the name of the tensor with the logits' weights if a logit is the reward, else None.
+
+    It is `lm_head.weight`, or for tied embeddings that saved none, the backbone's embedding.
 
     Raises:
         ModelError: it is of another class, the tensor is missing or of a wrong shape, or it has no
@@ -60,14 +62,14 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
-    """Return the head of one row of the tensor that `keys` named."""
+    """Return the head whose vector is the reward token's row of the logits' weights."""
     weight = tensors[KEY] if KEY in tensors else tensors[EMBEDDING]
     row = weight[config[SETTING]].detach().float()
     return Linear(row.clone())  # so that the other rows' memory is freed
 
 
 def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Return where the logits' weights are.
+    """Return the name of the tensor with the logits' weights, or of the embedding tied to them.
 
     Saved ones count, as transformers 5 has it, tied or not.
     """
