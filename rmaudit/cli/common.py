@@ -77,7 +77,7 @@ class Loading:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder of all other cached files; None for the default, also with a URL."""
+        """Return the folder for cached files other than scores; None (the default) for a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
 

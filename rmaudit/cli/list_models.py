@@ -22,7 +22,7 @@ class _Named(TyperGroup):
     """Typer group of `rmaudit models`, which lists models and takes no model's name."""
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
-        """Find a command; for an unknown one, such as a model's name, name `models check NAME`."""
+        """Find a subcommand; for a model's name in its place, end with a hint to `models check`."""
         if self.get_command(context, args[0]) is None and not args[0].startswith("-"):
             instead = f"to look at one model: rmaudit models check {shlex.quote(args[0])}"
             fail(f"`rmaudit models` is the list and has no command {args[0]!r}; {instead}")
@@ -185,7 +185,7 @@ class _ModelLine:
     online: str | None
 
     def words(self) -> list[str]:
-        """Return the words after a model's source: where its weights are, sweeps, hub access."""
+        """Return what the list prints of a model: where its weights are, sweeps, hub access."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]

@@ -228,11 +228,11 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write the blessed release that later runs of the family are compared with, to be committed.
+    """Bless (approve) a release, with which later runs of its family are compared.
 
-    The file is blessed/FAMILY.json beside models.yaml: of each gate its value, its interval and
-    what a paired comparison needs. A gate that is clearly worse than there fails a later run, also
-    inside its bound.
+    This writes blessed/FAMILY.json beside models.yaml, to be committed: the value and interval of
+    each gate, and what a paired comparison needs. A gate that is clearly worse than there fails a
+    later run, also inside its bound.
 
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.

@@ -121,7 +121,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _line(one: Tried) -> str:
-    """Return a line, such as `elo_agreement[greatest]: 8 of 9 stopped; 'random' +0.37 pass`."""
+    """Format a trial's result: `elo_agreement[greatest]: 8 of 9 stopped; 'random' +0.37 pass`."""
     stops = [control for control in one.controls.values() if control.stops]
     through = [f"{name!r} {one.controls[name]}" for name in one.slips]
     said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"

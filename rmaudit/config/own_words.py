@@ -45,7 +45,7 @@ class OwnLexicon:
 
 @dataclass(frozen=True)
 class OwnWords:
-    """A run's own prompts, lexicons, word lists, rankings and language, in place of rmaudit's.
+    """A user's own prompts, lexicons, word lists, rankings and language, in place of rmaudit's.
 
     Attributes:
         source: the name of the file, for texts; "" where none says anything.

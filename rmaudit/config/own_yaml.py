@@ -59,7 +59,7 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Return the own words of a type-checked YAML file `path`; files in it start at its folder.
+    """Convert a type-checked YAML file to own words; file paths in it start at its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.

@@ -1,4 +1,4 @@
-"""Every audit, for every model and every prompt that it declares."""
+"""Collect every audit as tests: one for each model and each prompt of the audit."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _register(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Cache the stems of words for the next run."""
+    """Save the word stems that this run computed, for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
         from rmaudit.references import stem_memory

@@ -195,7 +195,7 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Forget the test files that a run imports, so that the next run reads them as they are then.
+    """Drop the test modules that a run imports, so that the next run reads their files anew.
 
     They leave no compiled files either: Python tells these from their source by its size and by
     the second of its change, and a script may write a file anew within one.

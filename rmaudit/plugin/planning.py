@@ -73,7 +73,10 @@ class Planner:
         self.broken: dict[str, str] = {}
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
-        """Return a model, opened once. Raises as `case.opened`."""
+        """Return the model of an entry; each is opened once.
+
+        Raises as `case.opened`.
+        """
         models = self.before.models
         if spec not in models:
             models[spec] = opened(spec, options)

@@ -132,7 +132,7 @@ def models_named(config: pytest.Config) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
-    """Decide and write results.json before the summary is printed, and the pages after it.
+    """Judge findings and write results.json before pytest's summary, and the pages after it.
 
     `ending` says with which exit code the run ends.
     """

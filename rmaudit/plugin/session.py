@@ -52,7 +52,7 @@ class ControlsKey:
 
 @dataclass(slots=True)
 class Session:
-    """What one pytest process knows of its audits."""
+    """The state of one pytest process: models, policy, options, and the findings so far."""
 
     specs: list[ModelSpec] | None = None
     registry: Registry | None = None
@@ -160,7 +160,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 def _blessed(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
-    """Return the blessed (approved) releases of these models, by model; they lie by models.yaml.
+    """Return the blessed (approved) releases of these models, found beside models.yaml.
 
     Raises:
         SpecError: a file is missing, damaged or of another family.

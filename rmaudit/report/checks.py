@@ -103,7 +103,7 @@ def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
 
 
 def _of_blessed(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
-    """Yield contradictions about blessed releases and about findings marked as regressed."""
+    """Yield contradictions about blessed (approved) releases and about regressed findings."""
     for i, blessed in enumerate(results.blessed):
         if blessed.model not in models:
             allowed = _listed([*models])

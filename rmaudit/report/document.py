@@ -112,7 +112,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many tokens score between each edge and the next."""
+    """A histogram of scores: bin edges, and the number of tokens between two edges."""
 
     edges: Annotated[tuple[float, ...], MinLen(2)]
     counts: Annotated[tuple[Count, ...], MinLen(1)]

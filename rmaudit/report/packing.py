@@ -32,7 +32,7 @@ _LARGEST = 2**31  # bytes of an array
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Numbers as text: their little-endian bytes in planes, zlib, base64."""
+    """An array of numbers as text: its bytes in planes, compressed by zlib, in base64."""
 
     type: Literal["int32", "uint32", "float32", "uint8"]
     n: Annotated[int, Ge(0)]

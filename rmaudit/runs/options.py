@@ -425,7 +425,7 @@ class RunOptions:
         )
 
     def deciding(self, *what: Decides) -> RunOptions:
-        """Return a copy in which options that decide none of `what` have their defaults."""
+        """Return a copy that keeps the options that decide `what` and resets all others."""
         return replace(
             RunOptions(),
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},

@@ -47,7 +47,7 @@ def pairs(case: Case) -> Pairs:
 
 
 def probes(case: Case) -> Probes:
-    """Return answers of some pairs, with their rewards before and after each change; cached too.
+    """Return answers of some pairs, rewarded before and after each change of the text; cached too.
 
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.

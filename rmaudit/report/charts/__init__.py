@@ -1,4 +1,4 @@
-"""Make the pictures of a report: from a chart as data to markup, caption and table.
+"""Make a report's pictures: convert a chart (as data) to markup, caption and table.
 
 What is drawn is what results.json holds; no picture computes a number of its own, and none knows
 an audit: evidence says which `rmaudit.charts.Chart` it gives.

@@ -27,7 +27,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The axis of one audit's lanes: lowest and highest value, and the ends of the bound."""
+    """The value axis that one audit's pictures share: its range, and the ends of the bound."""
 
     low: float
     high: float

@@ -38,7 +38,7 @@ _AGAIN = "bless a release again: rmaudit bless REPORT"
 
 @dataclass(frozen=True, slots=True)
 class BlessedGate:
-    """A gate's result in a blessed release, with what a later comparison needs."""
+    """A gate's result in a blessed (approved) release, with what a later comparison needs."""
 
     audit: Name
     prompt: str
@@ -105,7 +105,7 @@ def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
     on: date,
     days: int = DAYS,
 ) -> Blessing:
-    """Make the blessed release of a model from the results of a whole run.
+    """Make the blessed (approved) release of a model from the results of a whole run.
 
     Its family is `family`, or its `of:`, or its name.
 
@@ -178,12 +178,12 @@ def lineage(model: AuditedModel | ModelSpec) -> str:
 
 
 def place(folder: Path, family: str) -> Path:
-    """Return the path of a family's blessed release, where `folder` has the models.yaml."""
+    """Return the path of a family's blessed (approved) release; `folder` has the models.yaml."""
     return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
 
 
 def write(blessed: Blessing, path: Path) -> None:
-    """Write a blessed release to a file.
+    """Write a blessed (approved) release to a file.
 
     Raises:
         OSError: it cannot be written.
@@ -193,7 +193,7 @@ def write(blessed: Blessing, path: Path) -> None:
 
 
 def read(path: Path) -> Blessing:
-    """Read a blessed release from a file.
+    """Read a blessed (approved) release from a file.
 
     Raises:
         SpecError: it cannot be read, or is damaged; the message says what to do.
@@ -222,7 +222,7 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
 
 
 def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:
-    """Return the blessed releases that models are to be compared with, by the models' names.
+    """Return the blessed (approved) releases to compare models with, by the models' names.
 
     The file is `given`; else it is that of the model's `of:`, or of its name, or the only one of
     its lineage, unless several of these models have that lineage.
@@ -269,7 +269,7 @@ def _of(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
 
 
 def _refuse_other(spec: ModelSpec, blessed: Blessing, path: str) -> None:
-    """Raise if a blessed release is not of the model's family."""
+    """Raise if a blessed (approved) release is not of the model's family."""
     if blessed.family == (spec.of or spec.name):
         return
     if not spec.of and blessed.lineage and blessed.lineage == lineage(spec):

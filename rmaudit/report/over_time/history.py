@@ -60,7 +60,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """An audit under one prompt, or set of prompts, over the releases: a point for each."""
+    """One audit's findings over the releases, under one prompt or set of prompts."""
 
     audit: str
     prompt: str
@@ -190,7 +190,7 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
 
 
 def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
-    """Return the families of which one run audits several models."""
+    """Return the model families of which a single run audited several models."""
     found: set[str] = set()
     for results, _ in runs:
         counts = Counter(_family(model) for model in results.models if not model.of)

@@ -70,7 +70,7 @@ def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
 
 
 def judged(results: Results) -> Results:
-    """Judge the findings and the run again, with the regressions that `results.blessed` shows."""
+    """Judge findings and run again, with regressions against blessed (approved) releases."""
     found = regressed(results.findings, results.blessed)
     findings = tuple(_with(finding, found.get(_key(finding), "")) for finding in results.findings)
     return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
@@ -79,7 +79,9 @@ def judged(results: Results) -> Results:
 def regressed(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
-    """Return why findings are clearly worse than a blessed release, by model, audit and prompt.
+    """Return why findings are clearly worse than in a blessed (approved) release.
+
+    The reasons are by model, audit and prompt.
 
     A finding counts if `changed` calls it worse and if Holm's p, among all gates that are compared
     with its release, is at most 0.05.
@@ -100,7 +102,7 @@ def regressed(
 
 
 def against(results: Results) -> list[Against]:
-    """Return the comparisons of a run with blessed releases, for a page or a terminal."""
+    """Return the comparisons of a run with blessed (approved) releases, to show them."""
     return [_against(results, of) for of in results.blessed]
 
 
@@ -114,7 +116,7 @@ def _against(results: Results, of: Blessed) -> Against:
 
 
 def _old(of: Blessed, now: str) -> str:
-    """Return a warning that a blessed release is old, with what to do; "" if it is not old."""
+    """Return a warning that a blessed (approved) release is old, with what to do, or ""."""
     age = (date.fromisoformat(now[:10]) - date.fromisoformat(of.created[:10])).days
     if age < of.days:
         return ""
@@ -154,7 +156,7 @@ def _compared(results: Results, model: str, of: Blessing) -> Blessed:
 
 
 def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str:
-    """Return why a gate cannot be compared with the blessed release; "" if it can."""
+    """Return why a gate cannot be compared with the blessed (approved) release, or ""."""
     if new is None:
         return "not in this run"
     if new.estimate is None:

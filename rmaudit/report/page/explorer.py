@@ -145,7 +145,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Return a byte of flags per text: which lexicons have it, identity term, whole English word.
+    """Return a byte of bit flags per text: lexicons that have it, identity term, English word.
 
     A whole word begins with a space (or a capital) and is in wordfreq's English list.
     """
@@ -214,7 +214,7 @@ def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
-    """Return the finest step, in sd, with which all sweeps fit into `room`; None if exact ones fit.
+    """Return the finest rounding step, in sd, that fits `room` bytes; None if exact scores fit.
 
     Raises:
         ResultsError: scores are damaged.

@@ -125,7 +125,7 @@ def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> s
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
-    """Return one scale for each audit, shared by all prompts and models."""
+    """Return one value axis (scale) for each audit, shared by all prompts and models."""
     found = {
         audit: Scale.of([f for f in findings if f.audit == audit])
         for audit in dict.fromkeys(f.audit for f in findings)
