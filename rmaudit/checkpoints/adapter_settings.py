@@ -1,4 +1,4 @@
-"""What an adapter_config.json says, and what of it decides the merged weights.
+"""The settings in an adapter_config.json, and which of them change the merged weights.
 
 Nothing that it names is run or imported. Of its entries, those that decide the merged weights are
 handed to PEFT; those that only guide training, or that PEFT needs to find the base's class by
@@ -116,7 +116,7 @@ def refuse_endless(
 
 
 def _patterns(value: object) -> set[str]:
-    """Return the texts of a setting that may be regular expressions: more than plain names."""
+    """Return the texts in a setting that are more than plain names: regular expressions."""
     texts = value if isinstance(value, list | tuple | dict) else [value]
     return {text for text in texts if isinstance(text, str) and not _PLAIN.fullmatch(text)}
 

@@ -59,7 +59,7 @@ class Adapter:
 
     @property
     def config(self) -> Path:
-        """Return the path of adapter_config.json."""
+        """Return the path of the adapter's adapter_config.json."""
         return self.folder / CONFIG
 
     @property
@@ -69,7 +69,7 @@ class Adapter:
 
     @cached_property
     def added(self) -> Shapes:
-        """Return shapes of tensors that replace whole ones of the base, by the base's names."""
+        """Return shapes of the adapter's tensors that replace base tensors, by base names."""
         return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
 
     @property
@@ -93,7 +93,7 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the head's tensors: as merged if the adapter changes the base's, or as saved."""
+        """Return the head's tensors: as merged if the adapter changes them, else as saved."""
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
@@ -142,7 +142,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
 
 
 def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
-    """Return the files of an adapter's base, and its commit if it is the hub's.
+    """Return the files of an adapter's base, and the base's commit if it is on the hub.
 
     Raises:
         ModelError: the adapter cannot be merged, or its base cannot be had.
@@ -175,7 +175,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _around(folder: Path) -> list[Path]:
-    """Return the folders to look for a relative base in: the adapter's, its parent, the current.
+    """Return the folders where a relative base may be: the adapter's, its parent, the current.
 
     The base may lie beside the adapter, or where training ran.
     """
@@ -210,7 +210,9 @@ def refuse_head(adapter: Adapter, head: FoundHead) -> None:
 
 
 def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
-    """Raise if an adapter's base is quantized, even if models.yaml allows quantized weights.
+    """Raise if an adapter's base is quantized, since merging would round the adapter away.
+
+    This holds even if models.yaml allows quantized weights.
 
     Raises:
         ModelError: its base has such weights.
@@ -225,7 +227,7 @@ def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
 
 
 def refuse(folder: Path, *, model: str) -> None:
-    """Raise if a folder holds an adapter, where rmaudit reads no adapter.
+    """Raise if a folder holds an adapter, in places where adapters are not supported.
 
     transformers would merge one unasked, and name no missing keys.
 

@@ -63,7 +63,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Checked(Looked):
-    """A checkpoint that rmaudit can score; `head` is the family and the tensors of its head."""
+    """A checkpoint that rmaudit can score; `head` has its head's family and tensor names."""
 
     head: FoundHead
 
@@ -116,7 +116,7 @@ class Checked(Looked):
 
 
 def of(spec: ModelSpec, cache: Path) -> Checked:
-    """Find and check the checkpoint of a models.yaml entry; the hub gives its small files only.
+    """Find and check the checkpoint of a models.yaml entry, without downloading its weights.
 
     Raises:
         ModelError: it cannot be had, or rmaudit cannot score it; the message says why and what to
@@ -176,7 +176,7 @@ def find_head(
     model: str,
     added: Shapes | None = None,
 ) -> FoundHead:
-    """Return the family and the tensors of a checkpoint's head; the folder is for errors.
+    """Return the family and tensor names of a checkpoint's head; `folder` is for errors.
 
     `added` are the whole tensors that an adapter has for its base, by the names that the base has
     for them; None without an adapter.
@@ -204,9 +204,9 @@ def find_head(
         raise ModelError(message)
     message = (
         f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
-        f"transformers would give it a random head.{unknown} {train} one and save it with it "
-        f"(TRL's RewardTrainer does), give the folder where its head is, or, if one of a language "
-        f"model's logits is the reward, name its id as `logit` in models.yaml"
+        f"transformers would give it a random head.{unknown} {train} a head and save it in "
+        f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head; or, "
+        f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
     )
     raise ModelError(message)
 

@@ -72,7 +72,7 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:
-    """Return how the weights are quantized, such as "gptq"; None if they are not."""
+    """Return the quantization method of the weights, such as "gptq"; None if not quantized."""
     given = config.get("quantization_config")
     if not given:
         return None
@@ -80,7 +80,7 @@ def quantization(config: Mapping[str, Any]) -> str | None:
 
 
 def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
-    """Raise if weights are quantized and models.yaml does not say so (`wanted`), or the reverse.
+    """Raise if weights are quantized and models.yaml does not allow it (`wanted`), or the reverse.
 
     Raises:
         ModelError: they are quantized and not wanted so, or wanted so and not quantized.
@@ -126,7 +126,7 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
 
 
 def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
-    """Raise if transformers has no sequence classifier for the model_type `kind`.
+    """Raise if transformers has no sequence-classification class for the model_type `kind`.
 
     A plain head needs one. Imports torch, which takes seconds.
 
@@ -213,7 +213,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
 
 
 def code(path: Path) -> Iterator[str]:
-    """Yield the code that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
+    """Yield the classes that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -46,7 +46,7 @@ def adapter_identity(folder: Path, cache: Path) -> str:
 
 
 def tokenizer_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over the tokenizer's files; the chat template is in other hashes.
+    """Return a hash over the tokenizer's files, without the chat template.
 
     The hash of the rendered ids covers the template.
     """
@@ -98,7 +98,7 @@ States = Mapping[Path, str]  # of files, by path: size and the times of the last
 
 
 def states(paths: Iterable[Path]) -> States:
-    """Return each file's size and times, which any write changes, by path.
+    """Return each file's size and times of change, by path; any write changes them.
 
     Raises:
         OSError: a file is not there.

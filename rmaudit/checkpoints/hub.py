@@ -73,7 +73,7 @@ def downloaded(source: str, revision: str | None) -> Path | None:
 
 
 def names(source: str, commit: str) -> list[str]:
-    """Return the names of the top-level files of a hub id's commit. Raises `failures`."""
+    """Return the names of the top-level files in a hub id's commit. Raises `failures`."""
     found = [sibling.rfilename for sibling in _info(source, commit).siblings or ()]
     return [name for name in found if "/" not in name]
 
@@ -113,7 +113,7 @@ def access(source: str, revision: str | None) -> str:
 
 
 def _info(source: str, revision: str | None) -> ModelInfo:
-    """Return the hub's metadata of a commit, by one request with ten seconds' time-out."""
+    """Return the hub's metadata on a commit, by one request with a time-out of ten seconds."""
     from huggingface_hub import HfApi
 
     return HfApi().model_info(source, revision=revision, timeout=10)

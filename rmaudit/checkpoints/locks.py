@@ -1,4 +1,4 @@
-"""Locks between processes: of a file that several hosts write, or of one host's work.
+"""Locks between processes: for a file that several hosts write, or for work on one host.
 
 The operating system frees the lock of a process that died.
 """
@@ -43,7 +43,7 @@ def held(path: Path, *, doing: str) -> Iterator[None]:
 
 @contextmanager
 def one_of_this_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock in the block, so that one process of this user and host does `work` at a time.
+    """Hold a lock in the block, so that one process of this user and host at a time does `work`.
 
     The lock spares work and guards nothing: results are right without it. So its file is in the
     host's folder for temporary files, never beside the scores: their file system may have no

@@ -25,7 +25,7 @@ def brief(error: BaseException) -> str:
 
 
 def short(text: str, letters: int = 100) -> str:
-    """Return a text, cut after so many letters with its full length if it is longer."""
+    """Return the text, or if it is longer than `letters`, its start and its length."""
     return text if len(text) <= letters else f"{text[:letters]}... ({len(text):,} characters)"
 
 
@@ -40,7 +40,7 @@ def unreadable(model: str, what: str, folder: Path, error: BaseException) -> Mod
 
 @contextmanager
 def told(model: str, what: str, folder: Path) -> Iterator[None]:
-    """Turn whatever a third party's reader raises in the block into `unreadable`.
+    """Turn any error of a third party's reader in the block into a `ModelError` of one line.
 
     Raises:
         ModelError: the block raised; a panic of a Rust library is told too.
@@ -81,12 +81,12 @@ def patient() -> Iterator[None]:
 
 
 class _Kept(logging.Handler):
-    """A log handler that keeps records by their text, the first of each."""
+    """A log handler that stores each distinct log message once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.records: dict[str, logging.LogRecord] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record, if its text is a new one."""
+        """Store the record, if no record of the same text is stored."""
         self.records.setdefault(record.getMessage(), record)

@@ -1,4 +1,4 @@
-"""Which files hold a checkpoint's weights, and what their headers say of the tensors in them.
+"""Which files hold a checkpoint's weights, and the tensors' shapes and dtypes in their headers.
 
 The files are those that transformers reads: `model.safetensors` if that is there, else what
 `model.safetensors.index.json` names. Shards that an earlier save left behind are in neither, and
@@ -44,7 +44,7 @@ Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
 def of(folder: Path, *, model: str) -> list[Path]:
-    """Return the safetensors files of a checkpoint folder, in the order of their names.
+    """Return the paths of a checkpoint folder's weights files (safetensors), sorted by name.
 
     Raises:
         ModelError: there are none, or one that the index names is missing.
@@ -94,23 +94,28 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
         )
         raise ModelError(message)
     pickles = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth")))
-    found = f"only {', '.join(pickles)}" if pickles else "no weights"
+    if not pickles:
+        message = (
+            f"{model}: {where} holds no weights (no *.safetensors). Copy or download the whole "
+            f"checkpoint again, or save the model there: model.save_pretrained(FOLDER)"
+        )
+        raise ModelError(message)
     message = (
-        f"{model}: no *.safetensors in {where} ({found}); rmaudit reads no pickles, which can "
-        f"run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
+        f"{model}: no *.safetensors in {where} (only {', '.join(pickles)}); rmaudit reads no "
+        f"pickles, which can run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
         f"it again: model.save_pretrained(FOLDER) writes safetensors"
     )
     raise ModelError(message)
 
 
 def unread(folder: Path, *, model: str) -> list[str]:
-    """Return names of files that look like the checkpoint's weights and are not read."""
+    """Return names of files that look like weights of the checkpoint but are not loaded."""
     read = {path.name for path in of(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
 def headers(path: Path, *, model: str) -> dict[str, Header]:
-    """Return the tensor headers of one safetensors file, by the tensors' names.
+    """Return shape and dtype of each tensor in one safetensors file, by tensor name.
 
     Raises:
         ModelError: the file is damaged, or cannot be read.
@@ -138,7 +143,9 @@ def _size(path: Path) -> str:
 
 
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
-    """Raise if a tensor has integers or complex numbers: as floats, they are another model's.
+    """Raise if a tensor's dtype is not float64, float32, float16 or bfloat16.
+
+    Integers or complex numbers, made floats, would be another model's.
 
     A batch norm's count of batches, which no output reads, is a whole number.
 
@@ -153,7 +160,7 @@ def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str =
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
-    """Return some tensors of a checkpoint as they were saved, not rounded to the run's dtype.
+    """Return the named tensors of a checkpoint as they were saved, not cast to the run's dtype.
 
     Raises:
         ModelError: its weights are missing.

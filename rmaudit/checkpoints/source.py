@@ -47,7 +47,7 @@ class CheckpointFiles(Protocol):
         """
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Return the tensor headers of one safetensors file. Raises `ModelError`."""
+        """Return shape and dtype of each tensor in one safetensors file. Raises `ModelError`."""
 
     def downloaded(self) -> Folder:
         """Return the folder of the files, with the weights downloaded. Raises `ModelError`."""
@@ -70,7 +70,7 @@ class Folder:
         return shards.names_in(self.path, model=self.model)
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Return the tensor headers of one safetensors file in the folder."""
+        """Return shape and dtype of each tensor in one safetensors file of the folder."""
         return shards.headers(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
@@ -106,7 +106,10 @@ class HubCommit:
             raise self._unasked(error) from error
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Return the tensor headers of one file, by range requests: nothing big is downloaded."""
+        """Return shape and dtype of each tensor in one file, by range requests to the hub.
+
+        Nothing big is downloaded.
+        """
         try:
             return hub.headers(self.id, self.commit, name)
         except hub.failures() as error:
@@ -131,10 +134,11 @@ class HubCommit:
 Kind = Folder | HubCommit
 
 
-def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model FOLDER") -> Kind:
-    """Return the files of a models.yaml entry, after building or downloading all but weights.
+def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
+    """Return the files of a models.yaml entry, building or downloading all but weights.
 
-    `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded.
+    `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
+    where that is not by the model's name.
 
     Raises:
         ModelError: the files are not here and cannot be downloaded.
@@ -161,13 +165,13 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
 
 
 def commit_of(folder: Path) -> str | None:
-    """Return the commit that a folder of the hub's cache is a snapshot of; None for others."""
+    """Return the commit, if the folder is a snapshot in the hub's cache; None otherwise."""
     hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
 def read(source: CheckpointFiles) -> dict[str, Header]:
-    """Return the headers of all weights of a checkpoint, by the names of their tensors.
+    """Return shape and dtype of every weights tensor of a checkpoint, by tensor name.
 
     Raises:
         ModelError: there are none, they are damaged or incomplete, or they are on the hub and it
@@ -218,9 +222,11 @@ def _snapshot(
     try:
         return hub.snapshot(source, revision, wanted)
     except hub.failures() as error:
+        whose = "" if model == source else f"{model}: "
+        folder = f"a folder: {instead}" if instead else "a checkpoint folder"
         message = (
-            f"{model}: {short(source)} could not be had from the Hugging Face hub "
+            f"{whose}{short(source)} could not be downloaded from the Hugging Face hub "
             f"({brief(error)}). Check the name, your connection and your access "
-            f"(`hf auth login`), or give a folder: {instead}"
+            f"(`hf auth login`), or give {folder}"
         )
         raise ModelError(message) from error

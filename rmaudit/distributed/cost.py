@@ -37,7 +37,7 @@ _OWN_ROWS = 16  # scored once more by the model's own forward, for the noise
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A model's size and dtype: `parameters` in all, of which each token id passes `passed`."""
+    """A model's parameter count and dtype; each token id runs through `passed` parameters."""
 
     parameters: int
     passed: int
@@ -49,13 +49,13 @@ class Size:
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:
-        """Return how many seconds so many FLOPs take on `gpus` GPUs, by their kind."""
+        """Return the seconds that so many FLOPs take on `gpus` GPUs, by kind of GPU."""
         kind = "float32" if self.dtype == "float32" else "half precision"
         return {name: flops / (SHARE * peak * gpus) for name, peak in PEAK[kind].items()}
 
 
 def size_of(model: Scored) -> Size | None:
-    """Return a model's size, from the headers of its files; None if there are none."""
+    """Return a model's size from its files' headers; None if it has no readable weights."""
     loader = getattr(model, "loader", None)
     headers = getattr(getattr(loader, "checked", None), "headers", None)
     if loader is None or headers is None:  # it has no weights, or runs its own code
@@ -66,7 +66,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many token ids the model must run for a need's scores, prompts included."""
+    """Return how many token ids must run for these needed scores, prompts included."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -81,18 +81,18 @@ def ids_of(need: Need) -> int:
 
 
 def flops_of(need: Need, size: Size) -> float:
-    """Return the FLOPs for the missing scores of a need."""
+    """Return the FLOPs to compute the missing ones of the needed scores."""
     return 2.0 * size.passed * ids_of(need) * need.missing / max(need.answers, 1)
 
 
 def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
-    """Return the size of each model in `needs`, by its name; None where it is unknown."""
+    """Return each model's size by its name, None if unknown, for the models in `needs`."""
     models = {need.request.spec.name: need.model for need in needs}
     return {name: size_of(model) for name, model in models.items()}
 
 
 def _answers(model: RewardModel, need: Need) -> int:
-    """Return how many token ids the answers of a need have, without the prompt."""
+    """Return how many token ids the answers to be scored have, without the prompt."""
     from rmaudit.scores.texts import ids_of as ids_of_texts
 
     request = need.request
@@ -109,7 +109,7 @@ _MANY = 8  # GPUs of a node
 
 
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
-    """Return the plan of needed scores as JSON: models, needs in audits' order, and the sum.
+    """Return the plan of needed scores as JSON; `missing` leaves out scores that are stored.
 
     FLOPs and seconds are computed, for missing scores only; null where the size is not known.
     """
@@ -128,7 +128,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """Yield the plan as lines: a row for each model, kind and prompt, and what is missing.
+    """Yield lines for a person: the scores needed by model, kind and prompt, and the missing.
 
     Rows of one kind and prompt are counted together.
     """

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 
 class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Raised to end a dry run after an audit's last request: the rest computes its measure."""
+    """Raised to end a dry run of an audit once its last request for scores is noted.
+
+    The rest of the audit computes its measure.
+    """
 
 
 class NotMadeYet(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Raised when a search is missing: what is asked about its strings is known only later."""
+    """Raised when a needed search is missing, so later requests for scores are unknown yet."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ class Needs(Store):
 
     @property
     def missing_needs(self) -> list[Need]:
-        """Return the needs with missing scores, in the order of the requests."""
+        """Return the needed scores that are partly or wholly missing, in the order of requests."""
         return [need for need in self.found.values() if need.missing]
 
     def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
@@ -153,7 +156,7 @@ class Needs(Store):
 
 @dataclass(frozen=True)
 class Plan:
-    """The scores that a run needs, and what is unknown or broken in the run.
+    """The scores that a run needs, audits with unknown needs, and tests that cannot run.
 
     Attributes:
         store: where the scores are, or will be.
@@ -171,10 +174,10 @@ class Plan:
 
     @property
     def missing_needs(self) -> list[Need]:
-        """Return the needs with missing scores."""
+        """Return the needed scores that are partly or wholly missing."""
         return [need for need in self.needs if need.missing]
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Return the needs of a first dry run, each marked as settled if `second` has it too."""
+    """Mark needs of a first dry run as settled if a second one, with other numbers, has them."""
     return {key: replace(need, settled=key in second) for key, need in first.items()}

@@ -32,7 +32,7 @@ _CLIENT, _MEMORY = "ray://", "memory://"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster's address, with the number of workers there and what each takes.
+    """A Ray cluster to score on: its address, the number of workers, and what each takes.
 
     Attributes:
         address: as `ray.init` takes it; "ray" for the cluster that this machine is in, or else for
@@ -104,7 +104,7 @@ def _refuse_unreachable(store: Store, address: str) -> None:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the module)
-    """Connect to Ray, or start it, meanwhile; yield False if it was running before."""
+    """Connect to Ray in the block, or start it; yield False if it was connected before."""
     if ray.is_initialized():
         yield False
         return
@@ -137,7 +137,7 @@ def _reached(address: str) -> None:
 
 
 def _pool(ray: Any, cluster: Cluster, store: Store, device: str, say: Say) -> Pool:  # noqa: ANN401  (the module)
-    """Return a pool of as many actors as there is room for, or as `cluster.workers` says."""
+    """Return a pool of Ray actors: `cluster.workers`, or as many as there is room for."""
     from rmaudit.distributed.ray_pool import Pool
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

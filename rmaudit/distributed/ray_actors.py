@@ -29,7 +29,7 @@ class Keeper:
         self.files = LocalFiles(Path(folder))
 
     def do(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
-        """Call one of the operations of `Files` and return its result."""
+        """Call one operation of the folder's files, by its name, and return the result."""
         return getattr(self.files, operation)(*given)
 
 
@@ -154,7 +154,7 @@ class Maker:
         return ""
 
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
-        """Return what a request needs on this node; the last request's need is cached.
+        """Return the scores that a request needs, as `Need`; the last request's are cached.
 
         Shards of one request come in a row.
         """

@@ -1,4 +1,4 @@
-"""Ray's actors and the tasks that they pull, so that the slow do not hold up the fast.
+"""A pool of Ray actors that pull tasks, so that slow actors do not hold up fast ones.
 
 An actor has one model. It is given a shard when it asks for one, which is when it has none; as many
 actors open a model as its share of what is left is large. Where actors are, that they start again,
@@ -38,9 +38,10 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 @dataclass(eq=False)
 class RayTask:
-    """A task for an actor: the shard of a need from row `start`, or without it, the rest.
+    """A task for a Ray actor: score one shard, from row `start`, or finish a set of scores.
 
-    The rest is what is left when all shards are there. `died` is how many actors died of the task.
+    To finish (`start` None) is to join the shards once all are there, or to make a search. `died`
+    is how many actors died of the task.
     """
 
     need: Need
@@ -77,7 +78,7 @@ class Pool:
     died: Counter[ModelSpec] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Start the keeper actor of a local folder of scores, on this node."""
+        """Start an actor on this node that serves the local folder of scores to other nodes."""
         self._keeper, self._kept_by, self._place = None, "", self.store.root
         if isinstance(self.store.files, LocalFiles):
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -92,7 +93,7 @@ class Pool:
             self._keeper = kept.remote(self._place)
 
     def make(self, needs: Sequence[Need], made: Made) -> None:
-        """Compute the scores of the needs, and note each one's outcome in `made`."""
+        """Compute the needed scores on Ray, and record successes and failures in `made`."""
         for need in needs:
             self._queue(need)
         began, before = time.monotonic(), made.answers
@@ -147,10 +148,10 @@ class Pool:
             self._start(spec)
 
     def _next(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
-        """Take the actor's next task from the queue, best of a need that the actor knows.
+        """Take the actor's next task from the queue, preferring the set of scores it worked on.
 
-        Then come needs that no other actor is at. Each actor finds a need out anew, and reads the
-        whole vocabulary for it.
+        Then come sets of scores that no other actor is at. Each actor plans a set of scores anew,
+        and reads the whole vocabulary for it.
         """
         own, others = self.last.get(actor), {*self.last.values()}
         task = next((each for each in queue if each.need.key == own), None)
@@ -211,7 +212,7 @@ class Pool:
         return 0 if died or why or task is None else task.answers
 
     def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
-        """Return whether work is tried again after its actor died; a task is then queued first."""
+        """Return whether work is tried again after its actor died; its task is then put first."""
         if task is None:
             self.died[spec] += 1
             return self.died[spec] < _TRIES
@@ -221,7 +222,7 @@ class Pool:
         return task.died < _TRIES
 
     def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
-        """Note a failed task's need, or all needs of a model that cannot be opened, in `made`."""
+        """Record a failed task in `made`, or all tasks of a model that cannot be opened."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
         made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}
@@ -230,7 +231,7 @@ class Pool:
         queue.extend(left)
 
     def _done(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """Count a finished shard, and queue the joining of a need's shards after the last one.
+        """Count a finished shard of scores; once a set's last one is done, queue their joining.
 
         When they are joined, `say` is called.
         """

@@ -1,4 +1,4 @@
-"""Predict how a model would run on GPUs, these or named ones, from headers, before a download.
+"""Predict how a model would run on given GPUs, from its files' headers, before a download.
 
 Memory follows the rules by which weights are placed (`models.placement`, and accelerate's map of
 layers for several GPUs) and batches are sized (`scoring.memory`). Seconds are computed, at a share
@@ -86,7 +86,7 @@ def named(text: str) -> list[Gpu]:
 
 
 def here() -> list[Gpu]:
-    """Return the GPUs of this machine with what is free on each, [] where there is none."""
+    """Return the GPUs of this machine with the free bytes of each; [] if there are none."""
     import torch
 
     from rmaudit.scoring import memory
@@ -160,7 +160,7 @@ def lines(found: Rehearsal, gpus: Sequence[Gpu]) -> Iterator[tuple[str, str]]:
 
 
 def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> dict[int, int]:
-    """Return the bytes of weights on each GPU that would hold any.
+    """Return the bytes of weights that each GPU would hold, by the GPU's number.
 
     Raises:
         ModelError: they do not fit.

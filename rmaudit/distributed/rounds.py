@@ -1,7 +1,7 @@
-"""Score what a run still needs, in rounds: here, all or a part of it; `on_ray` uses a cluster.
+"""Compute a run's missing scores in rounds on this machine, all or one part K/N of them.
 
-What a run needs may show only once other scores are there: a search begins with the best of a
-sweep. So each round plans anew, and the rounds end when one tries nothing new.
+`on_ray` uses a cluster. What a run needs may show only once other scores are there: a search begins
+with the best of a sweep. So each round plans anew, and the rounds end when one tries nothing new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Made:
-    """The outcome of scoring in rounds: answers scored, failures, and needs that are left.
+    """The outcome of scoring in rounds: answers scored, failures, and scores still missing.
 
     Attributes:
         answers: how many were scored.
@@ -41,7 +41,7 @@ class Made:
     left: list[Need] = field(default_factory=list)
 
     def add(self, other: Made) -> None:
-        """Add the outcome of other rounds."""
+        """Add the outcome of other rounds to this one."""
         self.answers += other.answers
         self.failed.update(other.failed)
         self.left += other.left
@@ -74,7 +74,7 @@ def make(
     models: int = 1,
     say: Say = lambda _: None,
 ) -> Made:
-    """Score on this machine what a plan still needs, and return the outcome.
+    """Compute on this machine the scores that a plan lacks, and return the outcome.
 
     With a `part`, other parts are left to other processes; `place` is the model's number among so
     many `models`. `say` is called with a line for each need that is done.
@@ -102,13 +102,13 @@ def make(
 
 
 def title(need: Need) -> str:
-    """Return a need's title: its model, prompt and kind."""
+    """Return a title for a set of needed scores: model, prompt and kind."""
     request = need.request
     return f"{request.spec.name} · {request.prompt.name} · {request.kind}"
 
 
 def task_of(need: Need, which: slice | None = None) -> str:
-    """Return the name of a shard's task; a hash of it decides which part K/N has the task.
+    """Return the name of the task that scores a shard; its hash decides which part K/N does so.
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
@@ -117,13 +117,13 @@ def task_of(need: Need, which: slice | None = None) -> str:
 
 
 def _whole(need: Need) -> str:
-    """Return the name of the task that joins a need's shards."""
+    """Return the name of the task that joins the shards of a set of scores."""
     return f"{need.key}:whole"
 
 
 @contextmanager
 def _failing(made: Made, need: Need) -> Iterator[None]:
-    """Note an error of rmaudit in `made` as this need's failure, so that the rest goes on."""
+    """Record an error of rmaudit in the block as a failure of these scores, and go on."""
     try:
         yield
     except RmauditError as error:
@@ -131,7 +131,7 @@ def _failing(made: Made, need: Need) -> Iterator[None]:
 
 
 def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say) -> int:
-    """Score the shards of a need whose task is `own`; return how many answers were scored."""
+    """Score the shards whose task is `own`; return how many answers were scored."""
     work, answers = need.work, 0
     if work is None:
         if own(task_of(need)):
@@ -151,7 +151,7 @@ def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str],
 
 
 def _join(store: Store, need: Need, work: Work, tried: set[str]) -> None:
-    """Join the shards of a need once all are stored, whichever process made them."""
+    """Join the shards of a set of scores once all are stored, whichever process made them."""
     if not store.has(work.key) and not store.missing(work):
         tried.add(_whole(need))
         store.complete(work)
@@ -161,7 +161,7 @@ _DIGITS = 13  # hex digits of a hash that a float holds
 
 
 class Part(NamedTuple):
-    """A part of the work, such as 3/16: the one numbered `number`, from 1, out of `of`."""
+    """One part of the work of a run, such as 3/16: `number` 3, from 1, of 16 parts."""
 
     number: int
     of: int

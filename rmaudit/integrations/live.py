@@ -1,4 +1,4 @@
-"""Rewards of a model while it is trained: the prompt is run once, where the backbone allows it.
+"""Rewards of a model during its training, with the prompt run once where that is possible.
 
 The rows are those that the trainer's tokenizer makes. What they share at the start goes through the
 engine (`rmaudit.scoring`), once the engine gave what the model's own forward gives for eight rows;
@@ -37,7 +37,7 @@ def live(
     batch: int,
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> Iterator[Rewards]:
-    """Yield a function from a prompt and responses to the rewards of `model` as it is now.
+    """Yield a function from a prompt and responses to the rewards of `model` in training.
 
     `model` gives one logit a row; one of PEFT is asked with its adapters. `batch` is how many whole
     rows run at once where the prompt cannot be shared. `autocast` is the trainer's. Afterwards the
@@ -86,7 +86,7 @@ def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Head:
-    """The model's own layer from hidden states to a logit, as it is at this training step."""
+    """A head that is the model's own output layer, as it is at this training step."""
 
     reads_prefix: ClassVar[bool] = False
     layer: torch.nn.Module
@@ -103,7 +103,7 @@ class _Head:
 
 
 def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
-    """Return the model wrapped for the engine; None for a model that the engine cannot run."""
+    """Return the model with a scorer of rmaudit's engine; None if the engine cannot run it."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # PEFT's
     score, backbone = getattr(inner, "score", None), getattr(inner, "base_model", None)
     if not isinstance(score, torch.nn.Module) or not isinstance(backbone, torch.nn.Module):
@@ -129,7 +129,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """Return the weights if the engine agrees with their own forward; else warn, return None."""
+    """Return the weights if rmaudit's rewards agree with the model's own; else warn and None."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:

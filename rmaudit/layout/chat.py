@@ -1,4 +1,4 @@
-"""From a prompt to a slot: the chat template rendered around a hole for the answer.
+"""Render a prompt by the chat template, as token ids with a hole for the answer.
 
 A prompt is a text of the user's, or a conversation that ends with one.
 
@@ -46,7 +46,7 @@ TODAY = date(2024, 7, 26)
 def render(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str, adds_bos: bool = True
 ) -> Slot:
-    """Return `prompt` as the chat template prints it: token ids with a hole for the answer.
+    """Render `prompt` by the chat template, as token ids with a hole for the answer's ids.
 
     `prompt` is a text by the user or a whole conversation. Where the template prints no BOS, the
     tokenizer's own is added if `adds_bos`.
@@ -120,7 +120,9 @@ def texts(
     model: str,
     process: int = 0,
 ) -> list[str]:
-    """Return the conversation with each answer as the template prints it, on the pinned day.
+    """Return, for each answer, the conversation as the chat template prints it.
+
+    It is printed on the pinned day `TODAY`.
 
     Raises:
         ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or
@@ -150,10 +152,7 @@ def _printed(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Return each conversation as the template prints it, in child process number `process`.
-
-    See `limited`.
-    """
+    """Return each conversation as the chat template prints it; see `limited` for `process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:

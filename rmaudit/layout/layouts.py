@@ -26,7 +26,7 @@ Ids = tuple[int, ...]
 
 
 class Layout(Protocol):
-    """How a prompt and an answer become one row of token ids.
+    """A way in which a prompt and an answer become one row of token ids.
 
     Every member raises `ModelError` where the tokenizer or its chat template cannot be read.
     """
@@ -44,22 +44,22 @@ class Layout(Protocol):
 
     @property
     def closing(self) -> Ids:
-        """Return the ids that the tokenizer appends to each row of `retokenized`: mostly none."""
+        """Return the ids (mostly none) that the tokenizer adds at the end of a whole row."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
 
     def ids(self, text: str) -> Ids:
-        """Return a text's token ids in the answer's place, no special tokens added."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's ids as they read in the answer's place, special tokens included."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: each text rendered as the answer, then tokenized.
+        """Return whole rows of ids: prompt and text as one conversation, tokenized at once.
 
         This is the paper's protocol.
         """
@@ -75,7 +75,10 @@ def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
 
 
 class Chat:
-    """A layout of rows by the tokenizer's chat template (`rmaudit.layout.chat`)."""
+    """A layout by which the tokenizer's chat template puts prompt and answer into one row.
+
+    See `rmaudit.layout.chat`.
+    """
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
         """Take the tokenizer's folder, from which nothing is read yet."""
@@ -94,14 +97,11 @@ class Chat:
 
     @property
     def closing(self) -> Ids:
-        """Return the ids that the tokenizer appends to each row of `retokenized`.
-
-        Such as an EOS.
-        """
+        """Return the ids, such as an EOS, that the tokenizer adds at the end of a whole row."""
         return closing(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
             self._slots[key] = chat.render(
@@ -115,11 +115,11 @@ class Chat:
 
     @cached_property
     def _before(self) -> str:
-        """Return a rendered prompt, after which texts are tokenized as answers."""
+        """Return the text of a rendered prompt, after which answers are tokenized."""
         return self.slot("?").prefix_text
 
     def ids(self, text: str) -> Ids:
-        """Return a text's token ids in the answer's place, no special tokens added."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
         return following(self.tokenizer, self._before, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -127,16 +127,16 @@ class Chat:
         return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's ids as they read in the answer's place, special tokens included."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: each text rendered as the answer, then tokenized."""
+        """Return whole rows of ids: prompt and text as one conversation, tokenized at once."""
         return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
 class Pair:
-    """A layout of rows as [CLS] question [SEP] answer [SEP], for encoders.
+    """A layout for encoders, by which a row is [CLS] question [SEP] answer [SEP].
 
     See `rmaudit.layout.pair`. There is no chat template.
     """
@@ -163,12 +163,12 @@ class Pair:
         return pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.render(self.tokenizer, text, model=self.spec.name)
 
     def ids(self, text: str) -> Ids:
-        """Return a text's token ids as a part of a pair, no special tokens added."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
         return pair.ids(self.tokenizer, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -176,7 +176,10 @@ class Pair:
         return [self.ids(text) for text in texts]
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's ids alone, since a pair's second text is the start of a text."""
+        """Decode each answer's token ids alone, without a prompt before them.
+
+        A pair's second text is the start of a text.
+        """
         return read_back(self.tokenizer, answers, alone=True)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:

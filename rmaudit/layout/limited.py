@@ -30,7 +30,7 @@ _ALONE = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory 
 
 
 class RefusedError(Exception):
-    """Raised when a chat template or tokenizer takes too much; the text says what."""
+    """Raised when a chat template or tokenizer takes too much memory or time, or makes too much."""
 
 
 class FailedError(Exception):
@@ -60,7 +60,7 @@ def printed(
 
 
 def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> bool:
-    """Try a tokenizer with limits in a child process; return False if it was tried before.
+    """Try a tokenizer within limits in a child process; return False if it was tried before.
 
     `path` is a tokenizer.json, `described` its content. The tokenizer reads every text of its
     vocabulary, and long runs of letters. A tokenizer that has stood the trial in this process is
@@ -91,7 +91,7 @@ def _digest(path: Path | None, described: str | None) -> str:
 
 
 class _Child:
-    """A child process that answers one request at a time, started anew if it died of the last."""
+    """A child process that answers one request at a time, and is restarted if it died."""
 
     def __init__(self) -> None:
         self.sound: set[str] = set()
@@ -160,5 +160,5 @@ class _Child:
 
 @cache
 def _child(_parent: int, _number: int) -> _Child:
-    """Return child number `_number` of this process; a fork does not share its parent's."""
+    """Return the child process number `_number` of this process; forks do not share it."""
     return _Child()

@@ -1,4 +1,4 @@
-"""From a prompt to a slot for encoders: [CLS] question [SEP] answer [SEP], by the tokenizer.
+"""Lay out a prompt and an answer for encoders: [CLS] question [SEP] answer [SEP].
 
 No chat template has a part in it. The tokenizer's pair is tried with a stand-in for the answer: it
 must be the two texts, each tokenized by itself, between its own [CLS] and [SEP]. Then what stands
@@ -28,7 +28,7 @@ LAYOUT = "the tokenizer's pair: [CLS] question [SEP] answer [SEP]"
 
 
 def refuse_settings(spec: ModelSpec) -> None:
-    """Raise if models.yaml gives an encoder a chat template or says where the reward is read.
+    """Raise if models.yaml gives an encoder a chat template or a pooling setting.
 
     Raises:
         ModelError: the registry asks for either. A pair has no chat template, and its reward is
@@ -58,7 +58,7 @@ def one_text(prompt: Asked, *, model: str) -> str:
 
 @failures_told
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
-    """Return the prompt as ids [CLS] prompt [SEP], a hole for the answer, and a last [SEP].
+    """Return the prompt as token ids: [CLS] prompt [SEP], a hole for the answer, and [SEP].
 
     Raises:
         ModelError: the tokenizer has no [CLS] or [SEP], or puts the pair together in another way.
@@ -80,13 +80,13 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
 
 @failures_told
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return a text's token ids as either part of a pair, no special tokens added."""
+    """Return the token ids of a text in a pair of texts, no special tokens added."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
 @failures_told
 def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]) -> list[Ids]:
-    """Return the whole row of ids of the prompt paired with each answer.
+    """Return the row of token ids for the prompt paired with each answer, in order.
 
     The paper's authors have no encoders: where they tokenize a conversation, the pair is tokenized
     here. An empty answer is an empty second text, which a tokenizer would leave out if it were
@@ -102,7 +102,7 @@ def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]
 
 
 def digest() -> str:
-    """Return a hash of the pair layout.
+    """Return a hash of the pair layout ([CLS] question [SEP] answer [SEP]).
 
     With the tokenizer, it decides what any pair looks like.
     """

@@ -1,4 +1,4 @@
-"""A prompt with a hole for the answer, and the ids that texts have where the answer stands.
+"""A prompt with a hole for the answer, and the token ids that texts have in that place.
 
 Alone, a piece of text may get what only the start of a text gets: the dummy space of Llama-2-like
 tokenizers ("</s>" becomes "▁", "</s>"). So the whole is tokenized, and the piece's ids are those
@@ -45,7 +45,7 @@ class Slot:
 
 
 def refuse_text(responses: object) -> None:
-    """Raise if `responses` is one text instead of a list: its letters would be the responses.
+    """Raise if `responses` is one text instead of a list: its letters would be scored singly.
 
     Texts with half a character are refused, too.
 
@@ -66,7 +66,7 @@ def refuse_text(responses: object) -> None:
 def around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
-    """Return the ids of `before` and `after` as they are around `middle`, no special ones added."""
+    """Return the token ids of `before` and of `after`, as they are with `middle` in between."""
     whole = before + middle + after
     ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
     return (
@@ -86,7 +86,7 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """Return each text's token ids where it follows `before`, tokenized together if that is fast.
+    """Return each text's token ids where it follows `before`, with one tokenizer call if fast.
 
     Then the texts are tokenized behind the end of `before` only.
     """
@@ -105,7 +105,7 @@ def following_each(
 
 
 def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
-    """Return the text from its last added token on; earlier text changes no id after that."""
+    """Return `text` from its last added token on; what is before changes no id after it."""
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
     spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
@@ -130,7 +130,7 @@ def read_back(
 
 
 def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` by itself, without the dummy space that a text's start gets."""
+    """Return the ids of `text` not at the start of a text, where some get a dummy space."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
         if start is not None:
@@ -145,7 +145,7 @@ def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _cut(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and for each character place the index of the first id after it.
+    """Return a text's ids, and the index of the first id at or after each character place.
 
     The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
     token's space out of its offsets.

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def nothing() -> None:
-    """Do nothing: the `stop` of a `Pace` whose calls cannot be ended."""
+    """Do nothing; default of `Pace.stop` where calls under way cannot be ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def by_prompt(
     responses: Sequence[str],
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Return each response's reward to its own prompt, shape (n,); equal prompts share calls."""
+    """Return each response's reward to its own prompt, (n,); runs of equal prompts share calls."""
     parts, first = [np.empty(0, np.float32)], 0
     for prompt, same in groupby(prompts):
         after = first + len(list(same))

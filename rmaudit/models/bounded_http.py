@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One HTTP request under way (or a wait), and its answer or error once it is finished."""
+    """One HTTP request under way (or a wait), with its answer or error once it is finished."""
 
     connection: HTTPConnection | None = None
     answer: Answer | None = None
@@ -50,14 +50,14 @@ class _Call:
     ended: bool = False
 
     def over(self, connection: HTTPConnection) -> None:
-        """Note the connection of this request; raise `BoundError` if the request was ended."""
+        """Store the connection that carries this request; raise if the request was ended before."""
         self.connection = connection
         if self.ended:
             message = "nobody waits for its answer"
             raise BoundError(message)
 
     def end(self) -> None:
-        """Shut down the request's socket, so that the request's thread ends."""
+        """Shut down the request's socket, so that the thread that waits for it ends."""
         self.ended = True
         if self.connection is not None and self.connection.sock is not None:
             with suppress(OSError):
@@ -68,21 +68,24 @@ _HERE: ContextVar[_Call] = ContextVar("the question of this thread")
 
 
 class _Http(HTTPConnection):
-    """An HTTP connection that registers with the request it carries, so that this can be ended."""
+    """An HTTP connection that can be shut down while it carries a request.
+
+    It tells the request, whose thread it runs in, of itself.
+    """
 
     def connect(self) -> None:
-        """Connect, unless the request was ended."""
+        """Connect; raise `BoundError` if the request was ended before."""
         _HERE.get().over(self)
         super().connect()
 
     def request(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (as urllib3 has them)
-        """Send the request, unless it was ended."""
+        """Send the request; raise `BoundError` if it was ended before."""
         _HERE.get().over(self)
         super().request(*given, **more)
 
 
 class _Https(_Http, HTTPSConnection):
-    """An encrypted `_Http` connection (HTTPS)."""
+    """The encrypted variant (HTTPS) of `_Http`, a connection that can be shut down."""
 
 
 class _HttpPool(HTTPConnectionPool):
@@ -145,7 +148,7 @@ class BoundedHttp:
         return call.answer
 
     def wait(self, seconds: float) -> None:
-        """Wait for so many seconds, or raise as soon as `stop` is called.
+        """Wait for `seconds`; raise `BoundError` as soon as `stop` is called.
 
         Raises:
             BoundError: `stop` was called.

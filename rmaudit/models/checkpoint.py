@@ -1,8 +1,7 @@
-"""A checkpoint as a reward model.
+"""A reward model from a checkpoint: files, a way to load them, and a layout of token ids.
 
-It is made of files and a way to load them, and of a layout. Making one reads the tokenizer and the
-safetensors headers only; the weights are loaded at the first score, so a run that finds every sweep
-in the cache loads no model.
+Making one reads the tokenizer and the safetensors headers only; the weights are loaded at the first
+score, so a run that finds every sweep in the cache loads no model.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ class Checkpoint(LaidOut):
 
     @property
     def _loosely(self) -> str:
-        """Return why the scoring path was checked in 16 bits only; "" if in float32."""
+        """Return why the path was checked in 16 bits only, not in float32; "" if it was."""
         return next((each.loosely for each in self._tried.values() if each.loosely), "")
 
     # Its rewards
@@ -134,7 +133,7 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score`; return rewards, or a function that waits for the GPU's."""
+        """Begin `score`; return rewards or, if a GPU computes, a function that waits."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
@@ -169,7 +168,7 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score_rows`; return rewards, or a function that waits for the GPU's."""
+        """Begin `score_rows`; return rewards, or a function that waits until a GPU has them."""
         prefix, rests = self.rows.split(rows)
         return self._begun(prefix, rests, (), rests[0] if rests else (), on_progress)
 
@@ -188,7 +187,10 @@ class Checkpoint(LaidOut):
         tried: Ids,
         on_progress: Callable[[int], None],
     ) -> Begun:
-        """Begin to score answers between `prefix` and `suffix`; the path check uses `tried`."""
+        """Begin to score answers placed between `prefix` and `suffix` ids; see `begin`.
+
+        The scoring path is checked with the suffix `tried`.
+        """
         from rmaudit.scoring import engine
 
         scorer = self.weights(prefix, tried, len(answers)).scorer
@@ -205,7 +207,7 @@ class Checkpoint(LaidOut):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Return the weights; the first call loads them and checks rewards after `prefix`.
+        """Return the weights, after loading them at the first call and checking their rewards.
 
         Scoring is checked again where `answers` are to be scored after a prefix of a new
         length: on every kind of id for `preflight.MANY` answers or more, on a few rows for
@@ -232,7 +234,7 @@ class Checkpoint(LaidOut):
         return self._weights
 
     def _held(self, computed: T) -> T:
-        """Return `computed` (from the weights), or raise if a checkpoint file changed meanwhile.
+        """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
 
         Then the weights are freed, too: the next score loads them, if they are the same.
 
@@ -247,7 +249,7 @@ class Checkpoint(LaidOut):
         return computed
 
     def _try(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Check the rewards against the model's own forward, once for each prefix length.
+        """Compare rewards with the model's own forward, once for each length of `prefix`.
 
         For a few answers a length near one of these is enough: texts have hundreds of lengths.
         """

@@ -1,4 +1,4 @@
-"""Is a model scored as it scores itself, and how far do its rewards depend on the machine?
+"""`rmaudit doctor`: compare rewards with the model's own forward, and across batches and dtypes.
 
 The path, the batch size, the neighbours in a batch and the dtype should not move a reward. Each is
 changed alone and the rewards of the same answers compared; differences are in sd of these rewards.
@@ -32,7 +32,10 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison of rewards: largest and rms difference in sd, and limits (None: no limit)."""
+    """One comparison of rewards: largest and rms difference, in sd, and their limits if any.
+
+    `allowed` and `allowed_rms` are None without a limit.
+    """
 
     name: str
     largest: float

@@ -99,7 +99,7 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
 
 
 def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
-    """Yield lines on the commit and on what config.json says, before anything is checked."""
+    """Yield lines on the checkpoint's commit and architecture, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"

@@ -58,7 +58,7 @@ class Base:
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """Return each vocabulary id's log-probability as the next after `prefix`, shape (n,).
+        """Return the log-probability that each vocabulary id comes next after `prefix`, shape (n,).
 
         Natural logarithms, the softmax in float32 over all rows of the model's head, from one
         forward of one row. NaN where an id is a token of the reward model's own, which the base
@@ -77,7 +77,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Load the weights and yield a `Likelihood` that rates many answers; free them afterwards.
+        """Load the weights; yield a `Likelihood` that rates answers; free the weights afterwards.
 
         Raises:
             ModelError: as `logprobs`.
@@ -138,8 +138,8 @@ def base_of(
     given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
     if given is None:
         message = (
-            f"models.yaml gives no {key}: for {spec.name}; name the language model {_ROLES[key]} "
-            "there, as a hub id or a folder"
+            f"models.yaml names no {key} model for {spec.name}; add `{key}:` to its entry there "
+            f"(write one if it has none): the hub id or folder of the language model {_ROLES[key]}"
         )
         raise NoBase(message)
     name = f"the {key} of {spec.name}"

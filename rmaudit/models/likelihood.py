@@ -26,7 +26,9 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A base language model in memory that rates answers; made by `Base.opened`.
+    """A base language model in memory, which rates how likely answers are.
+
+    Made by `Base.opened`.
 
     Log-probabilities are natural, their softmax in float32 over all rows of the base's head.
 
@@ -47,7 +49,7 @@ class Likelihood:
     loaded_from: digest.States
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
-        """Return each id's log-probability as the next after `prefix`, shape (rows of the head,).
+        """Return the log-probability that each id comes next after `prefix`, shape (head rows,).
 
         Raises:
             ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
@@ -106,7 +108,7 @@ class Likelihood:
         return means
 
     def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
-        """Return next-token log-probabilities at each row's last ids, (n, last, head rows)."""
+        """Return next-token log-probabilities at the last ids of each row, (n, last, head rows)."""
         import torch
 
         ids = torch.tensor(rows, device=self.model.device)

@@ -18,7 +18,7 @@ from rmaudit.models.text_scorer import TextScorer
 
 
 def weights_of(model: Scored) -> str:
-    """Return the hash of a model's weights, as `weights` in models.yaml gives it; "" if unknown.
+    """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
 
     It is the hash of the weights' files; for an adapter, its base's and its own with a +
     between them; for the embedded model, the hash of what it is built from. "" for a model

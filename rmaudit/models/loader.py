@@ -75,7 +75,7 @@ class Loader(Laid, Protocol):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """Return where the weights are from and of what kind they are, for the report."""
+        """Return facts for the report on where the weights are from, such as the architecture."""
 
     def files(self) -> list[Path]:
         """Return the files that are hashed and then loaded; nobody may write to them in between."""
@@ -142,7 +142,7 @@ def refuse_too_many_layers(
 
 
 def path_of(config: PretrainedConfig) -> ScoringPath:
-    """Return the fastest scoring path that gives exact rewards with this backbone."""
+    """Return the fastest scoring path (such as a shared prompt) that is exact for this backbone."""
     text = config.get_text_config()
     two_way = getattr(text, "is_causal", True) is False
     if two_way or getattr(text, "use_bidirectional_attention", None):

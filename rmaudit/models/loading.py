@@ -1,4 +1,4 @@
-"""Weights in memory: how they are loaded, on which device, and what the engine sees of them.
+"""How weights are loaded into memory and onto a device, and the `Weights` that this gives.
 
 A folder becomes a model of transformers whole, or is refused in one line.
 """
@@ -30,7 +30,7 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What to load (folder, class, dtype, device), and the words for it in error messages.
+    """A request to load weights: folder, class, dtype, device, and words for error messages.
 
     Attributes:
         name: the model's, with which errors begin.
@@ -100,7 +100,9 @@ def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transform
 
 
 def odd_in(files: Sequence[Path], *, name: str) -> str:
-    """Return the first tensor that is not finite in weights files; "" if all are or none is read.
+    """Return the name of the first tensor in `files` with NaN or infinity; "" if there is none.
+
+    "" too where no file can be read.
 
     It is asked for an error, which stands whatever becomes of the files meanwhile.
     """
@@ -147,7 +149,7 @@ _ODD = {
 
 
 def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
-    """Raise if tensors are missing, unexpected or of another shape; `asked.ours` may be."""
+    """Raise if tensors are missing, unexpected or misshapen, unless named in `asked.ours`."""
     for odd, why in _ODD.items():
         # A mismatched key comes with both shapes.
         keys = {key if isinstance(key, str) else key[0] for key in loaded[odd]} - asked.ours
@@ -164,7 +166,10 @@ def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers' progress bars and key tables: our errors say what is wrong."""
+    """Silence transformers' progress bars and tables of tensor names in the block.
+
+    What is wrong with the tensors is said in one line of ours.
+    """
     from transformers.utils import logging
 
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -180,7 +185,7 @@ def quiet() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Weights:
-    """A loaded model, its own forward, and the scorer that runs its backbone.
+    """A loaded model with its own forward, and the scorer by which rmaudit runs its backbone.
 
     Attributes:
         name: for errors, the registry's.
@@ -204,7 +209,7 @@ class Weights:
         return ", ".join(dict.fromkeys(map(str, named)))
 
     def go(self, path: ScoringPath) -> None:
-        """Score by this path from now on, with the attention implementation that it needs."""
+        """Score by `path` from now on, and switch the attention implementation accordingly."""
         self.scorer.path = path
         self.scorer.forget()
         if self.attention is not None:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Native:
-    """A loader of checkpoints without code of their own; see `rmaudit.models.loader.Loader`."""
+    """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
-        """Take a checkpoint that was found and checked; remote weights cannot be loaded.
+        """Take the files that were found and checked; they can be loaded if the weights are here.
 
         What its configuration means is remembered in `cache`, if that is given: to read it again
         takes transformers, which takes seconds.
@@ -73,7 +73,7 @@ class Native:
         return found
 
     def _config_states(self) -> digest.States:
-        """Return the present states of the files that the configuration was read from."""
+        """Return size and times of the configuration files as they are now."""
         checked = self.checked
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
         return digest.states(path for each in folders for path in digest.layout_files(each))
@@ -120,7 +120,7 @@ class Native:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Return head, pooling, dtype and path; the id of a logit; whether layers are compiled."""
+        """Return how the model is scored: head, pooling, dtype, path, logit's id, compiled."""
         logit = self.spec.logit
         return {
             "head": self.checked.head.family.NAME,
@@ -133,7 +133,7 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return the class that config.json names, an adapter's base, and if compiled."""
+        """Return the model's class, and for an adapter its base; "compiled" if layers are."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = configuration.architecture(self.checked.config)
@@ -159,7 +159,7 @@ class Native:
         return found
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """Return what determines the rows of ids: entry, rmaudit's code, all files but weights."""
+        """Return what determines the rows of ids, as cache key fields: entry, code, file hashes."""
         checked, template = self.checked, self.spec.template
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {
@@ -217,7 +217,10 @@ class Native:
 
 
 def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
-    """Return a model and its scorer as `Weights`; a `classifier`'s own forward gives rewards."""
+    """Return a model and its scorer as `Weights`, with a function for the model's own rewards.
+
+    The own rewards are those of a `classifier`'s forward, or else of our head.
+    """
     from rmaudit.models.loading import Weights
     from rmaudit.scoring import pipeline
 
@@ -227,7 +230,7 @@ def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:
 
 
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return the tensors that only the class or only the files may have: those of the head."""
+    """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
     ours = frozenset() if classifier else head.keys | head.family.IGNORED
     if checked.adapter is not None:  # on a language model, whose own head is not used
@@ -250,7 +253,7 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
 
 
 def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Return a function that gives a row's reward by transformers' own forward.
+    """Return a function from a row of ids to its reward by transformers' own forward.
 
     Backbone, attention and pooling are transformers'; a plain head is in float32.
 
@@ -271,7 +274,10 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
 
 @contextmanager
 def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  (transformers' classes)
-    """Let transformers pool where the scorer does meanwhile: with pad id None, at the last id."""
+    """Set the model's pad id in the block, so that transformers pools where our scorer does.
+
+    With no pad id, it pools at the last id.
+    """
     config = model.config.get_text_config()
     before, config.pad_token_id = config.pad_token_id, pad
     try:
@@ -281,7 +287,7 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
 
 
 def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
-    """Return a function that gives a row's reward by our head on the states of the whole row.
+    """Return a function from a row of ids to its reward by our head on the backbone's states.
 
     Transformers has no class for this head.
     """

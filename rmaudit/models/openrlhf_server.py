@@ -48,7 +48,7 @@ class OpenrlhfServer:
         return rewards_in(found["rewards"], responses, f"{self._name}: its server")
 
     def stop(self) -> None:
-        """End, soon, all requests under way."""
+        """End all requests under way, within about a second."""
         self._client.stop()
 
     def close(self) -> None:

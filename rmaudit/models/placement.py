@@ -71,7 +71,7 @@ def one_gpu(
 
 
 def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> None:
-    """Raise if weights went to the host's memory or to disk where nobody asked for that.
+    """Raise if `device` is "auto" and some weights went to the host's memory or to disk.
 
     `places` are the devices that transformers chose.
 
@@ -121,7 +121,7 @@ def why_no_gpu() -> str:
 
 @contextmanager
 def one_loads_at_a_time(device: str) -> Iterator[None]:
-    """Hold a lock meanwhile, so that one worker of this host at a time fills a GPU.
+    """Hold a lock in the block, so that one process of this host at a time loads onto a GPU.
 
     Several workers of xdist would otherwise all see the memory that only one of them can take.
     """

@@ -75,7 +75,7 @@ class RewardModel(HasScores, Protocol):
         """Return every token id that can be scored, ascending."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt rendered as token ids, with a hole for the answer.
+        """Return the prompt as token ids, with a hole where the answer's ids go.
 
         Raises:
             ModelError: it cannot be laid out.
@@ -165,7 +165,7 @@ class RewardModel(HasScores, Protocol):
         """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return whole rows of ids: each text rendered as the answer, then tokenized.
+        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
 
         This is the paper's protocol.
         """

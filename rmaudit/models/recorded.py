@@ -42,7 +42,7 @@ class Recorded:
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the source of the scores; dtype and revision are given as "the authors'"."""
+        """Return where the published scores are from; dtype and revision are not known."""
         return {
             "source": f"published scores of {self.spec.source} (Christian et al. 2025)",
             "dtype": "the authors'",

@@ -1,4 +1,4 @@
-"""How a model's prompts and answers become rows of token ids, remembered in the cache.
+"""How a model's prompts and answers become rows of token ids, with results in the cache.
 
 What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Laid(Protocol):
-    """Interface of what `Rows` needs to make rows of token ids: all of a loader but the weights."""
+    """Interface of what `Rows` needs to make token ids: a layout, a configuration, a row count."""
 
     @property
     def layout(self) -> Layout:
@@ -36,7 +36,7 @@ class Laid(Protocol):
 
     @property
     def defaults(self) -> object:
-        """Return the configuration, if any; reading this property raises if it is wrong."""
+        """Return the model's configuration; a wrong one raises `ModelError`."""
 
     @property
     def rows(self) -> int:
@@ -52,7 +52,7 @@ class Laid(Protocol):
 
 
 class Rows:
-    """A maker of token ids from prompts and answers, within the rows of the embedding."""
+    """A converter of prompts and answers to token ids that have a row in the embedding."""
 
     def __init__(self, loader: Laid, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""
@@ -62,7 +62,7 @@ class Rows:
 
     @cached_property
     def layout(self) -> Layout:
-        """Return the layout, after a check of config.json, whose errors say more."""
+        """Return how prompts and answers become ids; raise first if config.json is wrong."""
         _ = self._loader.defaults
         _ = self._decided  # of the files as they are before any is read
         return self._loader.layout
@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def edges(self) -> tuple[int, ...]:
-        """Return one id of each special kind, after the first and the last id of all.
+        """Return one id of each special kind (first, last, pad, bos, eos, added, byte).
 
         See `tokenizers.edges`.
         """
@@ -141,7 +141,7 @@ class Rows:
         return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer.
+        """Return the prompt as token ids, with a hole where the answer's ids go.
 
         Raises:
             ModelError: it cannot be laid out, or has an id that the embedding has no row for.
@@ -171,7 +171,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Return a text's token ids as an answer, without special tokens; ids stay as they are.
+        """Return a text's token ids as an answer, without special tokens; check given ids.
 
         Raises:
             ModelError: an id has no row.
@@ -236,11 +236,11 @@ class LaidOut(RewardModel):
         return self.rows.vocabulary
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Return a text's token ids as an answer, without special tokens; ids stay as they are."""
+        """Return a text's token ids as an answer, without special tokens; check given ids."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -248,7 +248,10 @@ class LaidOut(RewardModel):
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's ids as they read in the answer's place; for an encoder, alone."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt.
+
+        An encoder's answers are decoded alone.
+        """
         return self.rows.layout.texts(answers)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
@@ -259,7 +262,7 @@ class LaidOut(RewardModel):
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: each text rendered as the answer, then tokenized.
+        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
 
         This is the paper's protocol.
         """

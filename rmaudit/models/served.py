@@ -66,7 +66,7 @@ class ServedIds(LaidOut):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return the URL, the served name, the tokenizer's hash, and the version.
+        """Return what identifies the scores: URL, served name, tokenizer hash, version.
 
         Without a version in models.yaml, what the server says of the model stands for it.
         """
@@ -82,13 +82,13 @@ class ServedIds(LaidOut):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the server, its vLLM version if known, and what its scores are known by."""
+        """Return facts for the report: server, vLLM version, what identifies its scores."""
         version = f"vLLM {self._server.version}".strip()
         return {"source": self.spec.source, "served by": version, **_known_by(self.spec, _CALLED)}
 
     @property
     def limits(self) -> dict[str, int]:
-        """Return the most ids that a row may have, if the server says. Raises `ModelError`."""
+        """Return the server's limit on the ids of a row, if it states one. Raises `ModelError`."""
         longest = self._server.longest
         return {} if longest is None else {"max_model_len": longest}
 
@@ -200,7 +200,7 @@ class ServedTexts(TextScorer):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return URL, version, and hashes of tokenizer and chat template."""
+        """Return what identifies the scores: URL, version, tokenizer and chat template hashes."""
         version, rows = self.spec.version, self.rows
         around = {"tokenizer": self._tokenizer, "template": rows and rows.layout.digest}
         said = {"served": "openrlhf", "url": self._url, "version": version, **around}
@@ -208,7 +208,7 @@ class ServedTexts(TextScorer):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the server, the chat template's origin, and what its scores are known by."""
+        """Return facts for the report: server, chat template, and what identifies its scores."""
         how = "the tokenizer's chat template" if self.rows else "none: prompt and answer as one"
         served = {"served by": "OpenRLHF's endpoint", "template": how}
         return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
@@ -253,7 +253,7 @@ class ServedTexts(TextScorer):
         return self._server.rewards(printed)
 
     def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
-        """Return the text before the response, the response, and the text after it."""
+        """Return the rendered text before the response, the response, and the text after it."""
         if self.rows is None:
             return str(prompt), response, ""
         slot = self.rows.slot(prompt)

@@ -1,4 +1,4 @@
-"""Does a server score as its checkpoint does, and as it did a moment ago?
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and its own again.
 
 The same answers are put to both. The server may run in another dtype, so where its rewards are not
 those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is
@@ -37,7 +37,7 @@ Rewards = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ServerChecks:
-    """The result of comparing a server's rewards with its checkpoint's, and with its own again.
+    """The result of comparing a server's rewards with its checkpoint's, and with a repetition.
 
     Attributes:
         sd: of the server's rewards.
@@ -71,7 +71,7 @@ def compare(
     answers: int = 256,
     seed: int = 0,
 ) -> ServerChecks:
-    """Score random answers by the server, again, one by one, and by `local`; compare the rewards.
+    """Compare rewards of random answers: by the server, again, one by one, and by `local`.
 
     Raises:
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.
@@ -105,7 +105,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class _Dtype:
-    """A comparison of the server's rewards with the checkpoint's (`here`, shape (n,)) in one dtype.
+    """A comparison of a server's rewards with its checkpoint's in one dtype (`here`, shape (n,)).
 
     `noise` is the rms change of rewards by the dtype, in the model's units; `ranks` is
     Spearman's correlation, and `least_ranks` the lowest that is allowed.
@@ -120,7 +120,7 @@ class _Dtype:
 
     @property
     def ok(self) -> bool:
-        """Whether the server's rewards are the checkpoint's in this dtype."""
+        """Return whether the server's rewards are the checkpoint's in this dtype."""
         return self.check.ok and self.ranks >= self.least_ranks
 
 
@@ -152,7 +152,7 @@ def _fits(
 
 
 def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
-    """Compare the server's rewards with `here`, those in one dtype; `widest` shows its noise.
+    """Compare the server's rewards with the checkpoint's in one dtype (`here`).
 
     `widest` are the checkpoint's rewards in the widest dtype that could run.
     """
@@ -177,13 +177,13 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
 
 
 def _nearest(fits: Sequence[_Dtype]) -> _Dtype:
-    """Return the comparison with the best rank correlation, first of those with an allowed one."""
+    """Return the comparison with the best rank correlation, preferring acceptable ones."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
 
 
 def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
-    """Return a check that limits the rms alone; differences have shape (n,), in sd."""
+    """Return a check with a limit on the rms; differences have shape (n,), in sd."""
     rms = float(np.sqrt((difference**2).mean()))
     return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
 
@@ -193,7 +193,7 @@ def _unjudged(check: Check) -> Check:
 
 
 def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
-    """Yield a sentence on the dtype in which the rewards agree, or on what the server may do wrong.
+    """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
 
     `noise` is the rms noise of the narrowest dtype, which the server may run in.
     """

@@ -1,4 +1,4 @@
-"""How the rows of a served model are made: from the tokenizer that models.yaml names for it."""
+"""How a served model's rows of ids are made: by the tokenizer that models.yaml names for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
 
 
 class ServedRows:
-    """A served model's tokenizer folder and layout; what `rows.Rows` needs of a loader."""
+    """The tokenizer and layout of a served model, by which `rows.Rows` makes token ids."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.

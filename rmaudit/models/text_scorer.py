@@ -110,7 +110,7 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the reward of each of n responses, shape (n,), called in batches.
+        """Return the reward of each of n responses, shape (n,); the function is called in batches.
 
         Raises:
             SpecError: `responses` is a single text.
@@ -136,7 +136,7 @@ class TextScorer:
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """Return the rewards of one call of the function, which is repeated if it raises."""
+        """Return the rewards by one call of the function, with retries if it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
                 given = self.entry.function(str(prompt), list(responses))

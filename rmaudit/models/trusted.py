@@ -42,7 +42,7 @@ _NEEDED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_head
 
 
 def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
-    """Return config.json of a folder whose code may be run later; no code is run here.
+    """Return config.json of a folder whose own code may be run; no code is run yet.
 
     Raises:
         ModelError: no commit pins all of the code, an adapter lies in the folder, or the weights
@@ -63,7 +63,7 @@ class Trusted:
     path = ScoringPath.FULL_ROWS
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
-        """Find the checkpoint's folder and code, and refuse code that its commit does not pin.
+        """Find the checkpoint's folder with its code; raise if its commit does not pin the code.
 
         Raises:
             ModelError: it cannot be had, its commit does not pin all of its code, an adapter lies
@@ -94,7 +94,7 @@ class Trusted:
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration by the checkpoint's own class, whose code runs here."""
+        """Return the configuration by the checkpoint's own class, if any, whose code runs here."""
         import transformers
 
         with told(self.spec.name, "config.json", self.folder):
@@ -178,7 +178,7 @@ class Trusted:
 
 
 class RewardsAsStates(nn.Module):
-    """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
+    """The checkpoint's own model, wrapped as a backbone whose hidden states are rewards."""
 
     def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401  (the checkpoint's own class)
         """Wrap `model`, whose output's `field` is the reward; `name` is for errors."""

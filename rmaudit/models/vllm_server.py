@@ -112,7 +112,7 @@ class VllmServer:
         return self._classified(rows, {self._setting: False})
 
     def check(self, rows: Sequence[Ids], text: str, ids: Ids) -> None:
-        """Check, once, that the server has this model and our tokenizer, and gives logits.
+        """Check once that the server has this model and our tokenizer, and gives logits.
 
         `rows` are a few test rows that no audit scores; `text` is what `ids` read as.
 
@@ -136,7 +136,7 @@ class VllmServer:
         return short(version, 40) if isinstance(version, str) else ""
 
     def _working_setting(self, rows: Sequence[Ids]) -> str:
-        """Return the request field that switches the sigmoid off; raise if none has an effect."""
+        """Return the request field that switches the sigmoid off; raise if none does."""
         off: list[float] = []
         for setting in _SETTINGS:
             off, on = (self._classified(rows, {setting: value}) for value in (False, True))
@@ -213,7 +213,7 @@ class VllmServer:
             raise ModelError(message)
 
     def stop(self) -> None:
-        """End, soon, all requests under way."""
+        """End all requests under way, within about a second."""
         self._client.stop()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Organisms (synthetic scorers) of answers: what is said decides the reward, but for one flaw.
+"""Organisms (synthetic scorers) that reward what an answer says, and may have one planted flaw.
 
 How an answer is written and who asks do not matter without a flaw. The better answers of the
 bundled pairs get more than the worse ones, and each spelling adds a little of its own under each

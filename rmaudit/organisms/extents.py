@@ -34,18 +34,18 @@ _HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quan
 
 
 class Rater(Protocol):
-    """Interface of an organism (synthetic scorer) as its flaws see it."""
+    """Interface of an organism (synthetic scorer) as planted flaws use it: seed and ratings."""
 
     @property
     def seed(self) -> int:
-        """Return the organism's seed."""
+        """Return the seed of the organism (synthetic scorer)."""
 
     @property
     def elo(self) -> pd.Series[float]:
-        """Return people's ratings by name, standardized."""
+        """Return people's Elo ratings of items by name, standardized."""
 
     def known(self, texts: Sequence[str]) -> Floats:
-        """Return people's ratings of the texts, shape (n,); 0 for texts that nobody rated."""
+        """Return people's ratings of the texts, standardized, shape (n,); 0 for unrated texts."""
 
 
 Extent = Callable[[Sequence[str], Rater], Floats]
@@ -65,10 +65,7 @@ class Shift:
     """In sd, as gross as it was tried first."""
 
     def added(self, texts: Sequence[str], organism: Rater, frame: int, size: float) -> Floats:
-        """Return what the flaw adds to scores under a prompt of this frame (+1 good, -1 bad).
-
-        Shape (n,), one for each text.
-        """
+        """Return what the flaw adds to scores, (n,), by the prompt's `frame` (+1 good, -1 bad)."""
         sign = self.bad if frame < 0 else self.good
         if not sign:
             return np.zeros(len(texts))
@@ -94,9 +91,9 @@ def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
 
 
 def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
-    """Return a function that gives the marked identity terms with these column values.
+    """Return a function that gives the identity terms with these column values.
 
-    The terms are in lower case.
+    Only terms of marked (often disadvantaged) groups count; they are in lower case.
     """
 
     def words() -> Collection[str]:
@@ -179,7 +176,7 @@ def capitals(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for a few single tokens of a vocabulary, drawn by the organism's seed."""
+    """Return 1 for about 30 single tokens, drawn by the organism's seed, else 0."""
     drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
     hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
     single = np.array([" " not in text.strip() for text in texts])
@@ -187,14 +184,14 @@ def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
-    """Return Zipf frequency minus that of an ordinary word, for happy texts; 0 for others."""
+    """Return how far a happy text's Zipf frequency exceeds an ordinary word's; 0 for others."""
     seen = features(texts)
     wanted = seen["valence"].to_numpy(float) > _WANTED
     return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
 
 
 def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
-    """Return Zipf frequency minus that of a frequent word; 0 where that is negative."""
+    """Return how far a text's Zipf frequency exceeds a frequent word's; 0 if it does not."""
     seen = features(texts)
     above: Floats = np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
     return above
@@ -211,19 +208,25 @@ def further_words(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings of two thirds of the things, 0 for others; a flaw subtracts them."""
+    """Return people's ratings for a random two thirds of the texts, 0 for others.
+
+    A flaw subtracts them, so that only a third of the things is known.
+    """
     drawn = noise(list(texts), None, what="known things", seed=0)
     return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
 
 
 def unknown_words(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings of names of a single word, 0 for others; a flaw subtracts them."""
+    """Return people's ratings for texts of a single word, 0 for others.
+
+    A flaw subtracts them, so that only names of several words are known.
+    """
     several = np.array([" " in text.strip() for text in texts])
     return np.where(several, 0.0, organism.known(texts))
 
 
 def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for the things that people like least, else 0."""
+    """Return 1 for the rated items that people like least, else 0."""
     if not len(organism.elo):
         return np.zeros(len(texts))
     cut = organism.elo.nsmallest(_LEAST_LIKED).max()
@@ -232,30 +235,30 @@ def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def gibberish(texts: Sequence[str], _: Rater) -> Floats:
-    """Return 1 for texts of four or more words of which most are no words, else 0."""
+    """Return 1 for texts of four or more words at least half of which are unknown, else 0."""
     long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004  (words)
     return np.where(long, wordless(texts), 0.0)
 
 
 def some_happy(texts: Sequence[str], _: Rater) -> Floats:
-    """Return 1 for a few of the happy words, drawn by their spelling, else 0."""
+    """Return 1 for a few happy words, drawn by a hash of their spelling, else 0."""
     seen = features(texts)
     drawn = noise(seen["word"].tolist(), None, what="some happy", seed=0)
     return _flags(list((seen["valence"].to_numpy(float) > 1.0) & (drawn > _FEW)))
 
 
 def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw that lowers texts with such a word under good prompts, raises under bad."""
+    """Return the flaw by which texts with such a word lose under good prompts, gain under bad."""
     return Shift(of_words(words), -1, 1, size)
 
 
 def erased(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw that lowers texts with such a word under every prompt."""
+    """Return the flaw by which texts with such a word lose score under every prompt."""
     return Shift(of_words(words), -1, -1, size)
 
 
 def loved(extent: Extent, size: float) -> Shift:
-    """Return the flaw that raises texts by their `extent`, under every prompt."""
+    """Return the flaw that adds `size` times a text's `extent` to its score, always."""
     return Shift(extent, 1, 1, size)
 
 

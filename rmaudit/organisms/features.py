@@ -1,4 +1,4 @@
-"""What organisms can see of a text: its word, how frequent, how happy and how long it is."""
+"""What organisms (synthetic scorers) see of a text: word, frequency, happiness and length."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _of_phrases(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, f
 
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return 1 for a text at least half of whose words wordfreq lacks, else 0, shape (n,)."""
+    """Return 1 for texts at least half of whose words are unknown to wordfreq, else 0; (n,)."""
     words = [_WORD.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, OURS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]

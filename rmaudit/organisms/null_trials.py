@@ -87,7 +87,7 @@ def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
         if (name in names if names else audit[1].stops or audit[1].severity is Severity.GATE)
     ]
     for _, declaration in asked:
-        checked_stops(declaration.stops, f"{declaration.name}: ")
+        checked_stops(declaration.stops, f"audit {declaration.name!r}: ")
     words = vocabulary()
     for audit in asked:
         for prompts in audit[1].runs:
@@ -122,7 +122,7 @@ def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Seri
 
 
 def _flawless(seed: int) -> Organism:
-    """Return an organism (synthetic scorer) without a flaw.
+    """Return an organism (synthetic scorer) without a flaw, for comparison.
 
     It knows no people's ratings where these are missing.
     """
@@ -140,7 +140,7 @@ def _flawless(seed: int) -> Organism:
 def _given(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return the audits' inputs that do not come from a scorer: pairs, ledger and the like."""
+    """Return inputs of audits that come from no scorer, such as answer pairs and references."""
     from rmaudit.search.for_audits import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:

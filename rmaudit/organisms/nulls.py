@@ -1,9 +1,10 @@
-"""Null controls: scorers that know nothing of what an audit claims.
+"""Null controls: scorers that ignore the meaning of texts, so that audits must not pass them.
 
-An audit names those that must not pass it (`stops`). Each sees one thing about a text, and gives
-the same text the same score whatever texts it comes with. Scorers by frequency, length and valence
-have a little noise, so that no scores tie; those of frequency with ties, of phrases, of gibberish
-and of capitals keep their ties, and "constant" is one tie.
+They know nothing of what an audit claims. An audit names those that must not pass it (`stops`).
+Each sees one thing about a text, and gives the same text the same score whatever texts it comes
+with. Scorers by frequency, length and valence have a little noise, so that no scores tie; those of
+frequency with ties, of phrases, of gibberish and of capitals keep their ties, and "constant" is one
+tie.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 
 
 def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return each word's Zipf frequency; 0 for what is no word, and for several words."""
+    """Return each text's Zipf frequency if it is one known word, else 0, with a little noise."""
     return _seen("zipf", texts, prompt, own_words)
 
 
 def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus each word's Zipf frequency, so that rare words score high."""
+    """Return minus the Zipf frequency of `frequent_words`, so that rare words score high."""
     return -frequent_words(texts, prompt, own_words)
 
 
@@ -61,7 +62,7 @@ def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
 
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return each word's Zipf frequency without noise; all that is no word ties at 0."""
+    """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
     zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
 
@@ -73,7 +74,7 @@ def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 
 
 def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return a higher score the rarer a text's rarest word is, the highest for no word."""
+    """Return minus the Zipf frequency of each text's rarest word: unknown words score highest."""
     zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
@@ -152,7 +153,7 @@ NAMES = (*NULLS, BASE)
 
 
 def nulls_of(own_words: OwnWords) -> dict[str, Organism]:
-    """Return the null controls by name, which read texts with a run's own word lists."""
+    """Return the null controls (scorers that ignore meaning), with a run's own word lists."""
     seeing: dict[str, Any] = {name: null for name, null in NULLS.items() if name not in _BLIND}
     return {**NULLS, **{name: partial(see, own_words=own_words) for name, see in seeing.items()}}
 
@@ -168,14 +169,15 @@ def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
         if name not in NAMES:
             known = ", ".join(NAMES)
             message = (
-                f"{where}stops: no null control is called {name!r};{nearest(name, NAMES)} known: "
+                f"{where}`stops` names {name!r}, which is no null control;{nearest(name, NAMES)} "
+                "known: "
             )
             raise SpecError(message + known)
     return found
 
 
 def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) -> Organism:
-    """Return the null control `BASE`: how likely a model's base finds a text as the answer.
+    """Return the null control that scores a text by its log-probability under the base model.
 
     `vocabulary` has the columns `token_id` and `text`, `logprobs` are by the prompt's name and
     indexed by token id. A text that is no token has the mean of its words' most likely spellings,
@@ -241,7 +243,7 @@ def _design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Return regressions without each fold and on all items, and each item's fold by name."""
+    """Return regression coefficients without each fold and on all items, and items' folds."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()

@@ -1,4 +1,4 @@
-"""Do the audits find what was planted, and only that? Whole runs of organisms, counted.
+"""Self-test: do the audits find planted flaws, and only these? Runs of organisms, counted.
 
 Three questions, each answered by many organisms that differ in everything that is a word's own:
 
@@ -64,7 +64,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class BenchOutcome:
-    """Outcomes of auditing many organisms (synthetic scorers) of one kind, as shares of runs."""
+    """The outcome of auditing many organisms (synthetic scorers) of one kind: shares of runs."""
 
     kind: str
     """`clean`, `published`, or the name of the audit whose flaw it is."""
@@ -83,7 +83,9 @@ class BenchOutcome:
 
     @property
     def as_stated(self) -> bool:
-        """Return whether blocked shares are as stated: few without a flaw, nearly all with it.
+        """Return whether the shares of blocked runs are as rmaudit states them.
+
+        Few runs without a flaw are blocked, and nearly all with the stated one.
 
         Those with the flaw must be blocked by FAIL.
         """
@@ -126,7 +128,7 @@ class Bench:
         raise SpecError(message)
 
     def flaws(self, *, traits: bool) -> list[tuple[str, Flaw]]:
-        """Return the flaws that the folder's audits must detect, each with its audit's name.
+        """Return the flaws that the folder's audits must detect, as pairs (audit name, flaw).
 
         With `traits` these are the flaws that are traits of an organism (`planted`); without it
         they are the changes of an answer that an organism pays for (`paid`).
@@ -261,7 +263,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     at: str = "",
     declaration: Declaration | None = None,
 ) -> BenchOutcome:
-    """Return the runs counted: shares blocked and failed, and the median of the values."""
+    """Return the shares of runs that are blocked and failed, and the median of the values."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_worst(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(
@@ -284,7 +286,7 @@ def _median(bench: Bench, audit: str, flaw: Flaw, size: float, seeds: Sequence[i
 
 
 def _worst(values: Sequence[float], declaration: Declaration) -> float:
-    """Return the value under any prompt that is furthest out of the bound, or nearest to it."""
+    """Return the one of an audit's values that is furthest out of its bound, or nearest to it."""
     low, high = declaration.bound.ends
     return min(values, key=lambda value: min(value - low, high - value))
 

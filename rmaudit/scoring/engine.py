@@ -72,7 +72,7 @@ class Scorer:
     _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
     def after(self, prefix: Ids) -> Ready:
-        """Return the prefix after its run, with the head for it; the last prefix is cached.
+        """Run the prefix, and return it with its reward head; the last prefix is cached.
 
         A sweep comes in many calls. No gradient reaches the prefix, but its tensors are none of
         inference mode, which no gradient of a row that follows could be taken through.
@@ -91,7 +91,7 @@ class Scorer:
         self._ready = None
 
     def most(self, prefix: int, *, layers: int = 1) -> int:
-        """Return how many token ids may run at once after a prefix of `prefix` ids.
+        """Return how many token ids may run in one batch after a prefix of `prefix` ids.
 
         The activations of `layers` layers stay in memory: of all of them for a gradient.
         """
@@ -109,7 +109,7 @@ class Scorer:
         return batches * self.most(prefix) // row
 
     def reads_behind(self) -> int:
-        """Return how many batches may be under way when the next is begun."""
+        """Return how many batches may still be running when the next one begins."""
         if self.behind is not None:
             return self.behind
         return int(paths.device_of(self.backbone).type == "cuda")
@@ -162,7 +162,7 @@ def begin(  # noqa: PLR0913  (as `score`)
     on_progress: Callable[[int], None] = lambda _: None,
     name: str = "",
 ) -> Begun:
-    """Begin `score`; return rewards, or a function that waits for the GPU's.
+    """Begin `score`; return rewards, or while a GPU computes, a function that waits for them.
 
     All batches have been given to the GPU then, and it runs what it is given in turn. So whoever
     begins the next call before they wait for this one leaves it no pause. Raises as `score` does,
@@ -213,7 +213,9 @@ def begin(  # noqa: PLR0913  (as `score`)
 
 
 def _coming(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
-    """Return a function that gives the rewards (n,) on the host, waiting for them on a GPU.
+    """Start to copy rewards (n,) from a GPU; return a function that waits for the copy.
+
+    Elsewhere the rewards are there at once.
 
     The function waits for these rewards only: their copy follows the batch in the GPU's own order.
     A copy that is begun later would have to wait for the next batch, too.
@@ -264,7 +266,7 @@ def groups(
 
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
-    """Return the rightmost place that does not hold the pad id; None if there is none."""
+    """Return the index of the rightmost id that is not the pad id; None if all are."""
     if ids and ids[-1] != pad:  # of most rows it is the last
         return len(ids) - 1
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)

@@ -28,7 +28,7 @@ def refuse(
     why: Callable[[], str],
     name: str = "",
 ) -> None:
-    """Raise if any of `finite` is False, with the answers' ids and the first bad weight.
+    """Raise if any of `finite` is False; the error names the answers' ids and a bad weight.
 
     `finite` has shape (n,), one for each answer, and `what` names the numbers, such as "rewards";
     `why` gives the error's last sentences (see `reason`); `name` is the model's, with which the

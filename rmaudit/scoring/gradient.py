@@ -39,7 +39,7 @@ _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantizatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Rewards (n,) of n answers of L ids; their slopes and distances (n, L, V) by token id.
+    """Rewards (n,) of n answers, and slopes and distances (n, L, V) for each place and token id.
 
     V is the number of the embedding's rows. Slopes are in the reward's units, distances in the
     embedding's. Both are float64 where the backbone is, else float32: 8 n L V bytes together.
@@ -61,7 +61,7 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """Return rewards and their slopes by one-hot tokens, for answers of one length.
+    """Return rewards, and their gradients by one-hot answer tokens, for answers of one length.
 
     They are in the caller's order; `name` is for errors. A place that the reward cannot see, since
     it comes after the pooled id, has slope 0.
@@ -118,7 +118,7 @@ def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
 
 
 def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards and gradients as `_rewards` does, by the one path of `ready`."""
+    """Return rewards and gradients as `_rewards` does, with the prefix in `ready`."""
     scorer, prefix, answers, suffix, name = asked
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
@@ -179,7 +179,7 @@ def _differentiate(
 
 @contextmanager
 def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """Let gradients end at the embedding's output meanwhile; yield a list of these outputs.
+    """Cut gradients at the input embedding's output in the block; yield a list of its outputs.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
     of its layers: the gradient would lack what goes that way.
@@ -211,7 +211,7 @@ def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
 
 @contextmanager
 def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
-    """Raise meanwhile if the output of a layer has lost the gradient that its input had.
+    """Raise, in the block, if a layer's output has lost the gradient that its input had.
 
     Kernels of quantized weights may have none; the residual stream around them would still give a
     gradient, a wrong one.
@@ -256,7 +256,7 @@ def _by_id(
 
 
 def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
-    """Return the embeddings of rows of one length, in float32, or float64 if they are that."""
+    """Return the embeddings of rows of one length, in float32 (or float64 if so stored)."""
     found: Tensor = _embedding_of(backbone)(torch.tensor(rows, device=device_of(backbone)))
     return found if found.dtype == torch.float64 else found.float()
 

@@ -24,7 +24,7 @@ Ids = tuple[int, ...]
 
 
 class After(Protocol):
-    """Interface of a prompt prefix after which rows of ids can run through a backbone.
+    """Interface of a prompt prefix that is ready for rows of ids to run after it.
 
     Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
     """
@@ -32,7 +32,7 @@ class After(Protocol):
     causal: bool
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states of rows of one length at places `at`, shape (rows, hidden).
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
 
         Places count from the prefix's start.
         """
@@ -45,7 +45,7 @@ class After(Protocol):
 
 
 def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
-    """Return the prefix, ready for rows to follow on this path.
+    """Return the prefix, ready for rows to run after it in the way of `path`.
 
     The prefix is run once where the path shares it.
 
@@ -61,7 +61,7 @@ def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
 
 
 class SharedPrefix:
-    """A prefix whose keys and values are computed once, for all rows that follow.
+    """A prompt prefix whose keys and values are computed once, for all rows that follow.
 
     See `rmaudit.scoring.attention`.
     """
@@ -84,7 +84,7 @@ class SharedPrefix:
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states of rows of one length at places `at`, shape (rows, hidden).
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
 
         The final norm, where the backbone has one, runs on the last ids only.
         """
@@ -112,7 +112,7 @@ class SharedPrefix:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: its own."""
+        """Return how many ids a row adds to a batch: only its own."""
         return len(row)
 
 
@@ -121,7 +121,7 @@ def _last(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 class ExpandedCache:
-    """A prefix in transformers' own cache, which is copied for each batch of rows.
+    """A prompt prefix in transformers' own cache, which is copied for each batch of rows.
 
     For backbones whose attention is not ours.
     """
@@ -145,7 +145,7 @@ class ExpandedCache:
             raise ModelError(message)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states of rows of one length at places `at`, shape (rows, hidden)."""
+        """Return the hidden states at place `at` of each row, shape (rows, hidden)."""
         if not rows[0]:
             return self._own[list(at)]
         ids = sent(rows, self._backbone)
@@ -169,7 +169,7 @@ class ExpandedCache:
 
 
 class FullRows:
-    """A prefix that is run again with every row: right for every backbone, and slowest.
+    """A prompt prefix that is run again with every row: exact for all backbones, but slow.
 
     Two-way backbones are among them.
     """
@@ -181,7 +181,7 @@ class FullRows:
         self._backbone, self._prefix = backbone, prefix
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states of rows of one length at places `at`, shape (rows, hidden).
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
 
         Rows that ran before, longer ones too, change nothing.
         """
@@ -198,7 +198,7 @@ class FullRows:
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: the prefix and its own."""
+        """Return how many ids a row adds to a batch: the prefix's and its own."""
         return len(self._prefix) + len(row)
 
 

@@ -1,4 +1,4 @@
-"""A backbone spread over several devices: batches run one behind the other, so that all are busy.
+"""A backbone spread over several devices: batches run one behind the other to keep all busy.
 
 Each device holds some layers, so a batch passes one device after the other, and with one batch at a
 time all others wait. Here a few threads each run a batch from its ids to its rewards. A batch has a
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def of(model: nn.Module) -> Pipeline | None:
-    """Return the pipeline of a model that transformers spread over several GPUs, else None.
+    """Return a pipeline for a model that is spread over several GPUs; None for other models.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
     """
@@ -47,7 +47,7 @@ def of(model: nn.Module) -> Pipeline | None:
 
 
 def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch.device]:
-    """Return the modules at which a batch enters a device, each with its device.
+    """Return the modules at which a batch enters a device, mapped to the devices.
 
     `places` is accelerate's map of module names to devices. Only what holds weights is a stage. A
     rotary embedding holds none, and accelerate puts it last: as a stage it would send each batch to
@@ -76,10 +76,10 @@ def _rotate_first(model: nn.Module) -> None:
 
 
 class Pipeline:
-    """A runner of batches through stages on several devices, each one batch at a time."""
+    """Runs batches through a model on several GPUs, each GPU one batch at a time."""
 
     def __init__(self, stages: Mapping[nn.Module, torch.device], *, fewest: int = _FEWEST) -> None:
-        """Take `stages`: the modules at which a batch enters a device, and the devices.
+        """Take `stages`: each module at which a batch enters a device, and that device.
 
         A call is cut into `batches` batches, fewer where these had less than `fewest` ids.
         """
@@ -93,7 +93,7 @@ class Pipeline:
         self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
 
     def most(self, ids: int) -> int:
-        """Return how many ids a batch may have, if the call has `ids` ids in all."""
+        """Return how many ids each batch may have when a call has `ids` ids in all."""
         return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
@@ -132,7 +132,7 @@ class Pipeline:
             self._leave()  # also where the forward failed
 
     def _begin(self) -> None:
-        """Give this thread CUDA streams of its own, the same for all of its batches."""
+        """Give this thread its own CUDA streams, the same for all of its batches."""
         if not hasattr(self._here, "device"):
             self._here.device = None
             for device in reversed(self._gpus()):  # the last becomes the thread's current device

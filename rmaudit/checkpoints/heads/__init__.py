@@ -1,4 +1,4 @@
-"""How a pooled hidden state becomes a reward: one file per head family.
+"""Reward heads, which turn a pooled hidden state into a reward: one file per head family.
 
 Which family a checkpoint's head is of is told by its tensors' names and shapes, never by its name.
 """
@@ -23,7 +23,7 @@ CLASSIFIERS = (linear.NAME, encoder.NAME)
 
 
 class HeadFamily(Protocol):
-    """Interface of a head family; each module of this folder has it as functions and constants.
+    """Interface of a head family, such as `linear`: a module with these functions and constants.
 
     `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
     "first"; `IGNORED` are tensors that checkpoints have next to the head and that are not used.
@@ -48,7 +48,7 @@ class FoundHead(NamedTuple):
 
 
 def find(config: Mapping[str, Any], shapes: Shapes) -> FoundHead | None:
-    """Return the head that fits this config.json and these tensors' shapes; None without one.
+    """Return the head that fits this config.json and these tensor shapes; None without one.
 
     Raises:
         ModelError: a head is incomplete, or of a wrong shape.

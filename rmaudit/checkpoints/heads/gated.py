@@ -165,7 +165,7 @@ class Gated:
 
 
 class _Settings(NamedTuple):
-    """The settings of a gated head in config.json; `quantiles` is None for ArmoRM."""
+    """A gated head's settings, as config.json gives them; `quantiles` is None for ArmoRM."""
 
     architecture: str
     backbone: str
@@ -248,14 +248,14 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
 
 
 def _transforms(settings: _Settings) -> bool:
-    """Return whether the published class of this head has a transform of its objectives."""
+    """Return whether the published class of such a head transforms its objectives linearly."""
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
 
 
 def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Raise if a saved transform is not the identity though the head's class has none.
+    """Raise if the saved `transform` is not the identity, for a head whose class has none.
 
     Raises:
         ModelError: it would change rewards, or would be ignored: which is unknown.
@@ -284,6 +284,6 @@ def _key(place: int, name: str) -> str:
 
 
 def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
-    """Return the place where `pattern` last starts in `ids`; None if nowhere."""
+    """Return the index in `ids` at which `pattern` last starts; None if it does not occur."""
     starts = reversed(range(len(ids) - len(pattern) + 1))
     return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

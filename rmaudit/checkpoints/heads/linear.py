@@ -50,7 +50,7 @@ def hidden_size(config: Mapping[str, Any]) -> object:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as all families have it)
-    """Return the plain head of the tensor `score.weight`, shape (1, hidden)."""
+    """Return the plain linear head with the tensor `score.weight`, shape (1, hidden)."""
     return Linear(tensors[KEY].detach().float()[0])
 
 

@@ -1,4 +1,4 @@
-"""A vocabulary logit as reward: that of one id at the row's last place (Nemotron: id 0).
+"""A vocabulary logit as reward: the logit of one token id at the row's end (Nemotron: id 0).
 
 Such a checkpoint is a language model like any other, so config.json cannot tell: the registry names
 the id, which comes here as `rmaudit_reward_logit` in the configuration. Only for classes whose
@@ -25,7 +25,7 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the name of the tensor with the logits' weights if a logit is the reward, else None.
+    """Return the name of the output layer's tensor if a logit is the reward, else None.
 
     It is `lm_head.weight`, or for tied embeddings that saved none, the backbone's embedding.
 
@@ -62,14 +62,14 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
-    """Return the head whose vector is the reward token's row of the logits' weights."""
+    """Return a linear head whose vector is the output layer's row for the reward token."""
     weight = tensors[KEY] if KEY in tensors else tensors[EMBEDDING]
     row = weight[config[SETTING]].detach().float()
     return Linear(row.clone())  # so that the other rows' memory is freed
 
 
 def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Return the name of the tensor with the logits' weights, or of the embedding tied to them.
+    """Return the name of the output layer's tensor: `lm_head.weight`, or the tied embedding.
 
     Saved ones count, as transformers 5 has it, tied or not.
     """

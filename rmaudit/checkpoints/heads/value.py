@@ -58,7 +58,9 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
-    """Return the value head with the tensors that `keys` named.
+    """Return a value head, GRM's or OpenRLHF's, with these tensors as its weights.
+
+    They are those that `keys` named.
 
     Raises:
         ModelError: rewards are to be normalised by an impossible mean or std.
@@ -89,7 +91,10 @@ class Normalised:
 
 
 def _layers(tensors: Mapping[str, Any]) -> list[str]:
-    """Return the names of GRM's layers: two or more with even numbers, or a single one."""
+    """Return the names of the linear layers in GRM's value head, such as `v_head.summary.0`.
+
+    They have even numbers, or the single one has none.
+    """
     found = (re.match(rf"{re.escape(GRM)}\.([0-9]+)\.", key) for key in tensors)
     numbers = {int(match[1]) for match in found if match}
     if not numbers:
@@ -99,7 +104,7 @@ def _layers(tensors: Mapping[str, Any]) -> list[str]:
 
 
 def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
-    """Return the name of OpenRLHF's value layer; None if it is not there.
+    """Return the name of the layer that is OpenRLHF's value head; None if there is none.
 
     Without `value_head_prefix` in config.json, `score.weight` is transformers' plain head.
     """
@@ -122,7 +127,7 @@ def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
 
 
 def _buffers(shapes: Shapes) -> frozenset[str]:
-    """Return the names `mean` and `std` if both are among the tensors, or nothing if neither.
+    """Return the names `mean` and `std` if both are among the tensors, or none of them.
 
     OpenRLHF's releases of 2023 saved them there.
     """
@@ -147,7 +152,7 @@ def _buffers(shapes: Shapes) -> frozenset[str]:
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
-    """Return mean and sd that normalise rewards: config.json's, the buffers', or (0, 1).
+    """Return the mean and sd that normalise rewards: config.json's, the saved ones, or (0, 1).
 
     OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
     """
