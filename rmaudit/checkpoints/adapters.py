@@ -244,7 +244,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _own(found: CheckpointFiles) -> Headers:
-    """Return the headers of the adapter's own tensors."""
+    """Return shape and dtype of each tensor in the adapter's own file, by name."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)

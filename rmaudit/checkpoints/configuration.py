@@ -152,7 +152,7 @@ def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
-    """Raise if an entry that is read as a list, a mapping or a number is of another type."""
+    """Raise if an entry of config.json that must be a list, mapping or number is none."""
     named, text = config.get("architectures"), config.get("text_config")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)

@@ -102,8 +102,8 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
         raise ModelError(message)
     message = (
         f"{model}: no *.safetensors in {where} (only {', '.join(pickles)}); rmaudit reads no "
-        f"pickles, which can run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
-        f"it again: model.save_pretrained(FOLDER) writes safetensors"
+        f"pickles, which can run code. Load the model with transformers and torch>=2.6 where you "
+        f"trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
     )
     raise ModelError(message)
 

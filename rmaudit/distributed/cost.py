@@ -1,4 +1,4 @@
-"""Compute what scores cost from the size of a model, and print plans. Nothing is measured.
+"""Compute FLOPs and seconds of scoring from a model's size, and print plans.
 
 FLOPs are 2 for each parameter that an id passes and each id; the embedding is looked up and costs
 none, and attention is left out: at the lengths of audits it adds a few per cent. A mixture of

@@ -104,7 +104,7 @@ def _refuse_unreachable(store: Store, address: str) -> None:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the module)
-    """Connect to Ray in the block, or start it; yield False if it was connected before."""
+    """Connect to Ray, or start it, for the block; yield False if it was connected before."""
     if ray.is_initialized():
         yield False
         return

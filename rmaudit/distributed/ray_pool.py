@@ -38,7 +38,7 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 @dataclass(eq=False)
 class RayTask:
-    """A task for a Ray actor: score one shard, from row `start`, or finish a set of scores.
+    """A task for a Ray actor: score the shard from row `start`, or if None, do what is left.
 
     To finish (`start` None) is to join the shards once all are there, or to make a search. `died`
     is how many actors died of the task.

@@ -98,7 +98,7 @@ def here() -> list[Gpu]:
 
 
 def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
-    """Predict how the model of an entry would run; only small files are downloaded.
+    """Predict how the model of a models.yaml entry would run; only small files are downloaded.
 
     Raises:
         ModelError: the model cannot be had or scored, or does not fit.

@@ -192,7 +192,7 @@ def part(given: str) -> Part:
 
 
 def array_script(command: Sequence[str], jobs: int, settings: Mapping[str, str]) -> str:
-    """Return a script for sbatch that runs `command`, a sweep, as an array of `jobs` jobs.
+    """Return an sbatch script that runs `command` (an `rmaudit sweep`) as an array of `jobs`.
 
     `settings` are options of sbatch, such as `gres` or `partition`.
     """

@@ -134,7 +134,7 @@ def texts(
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
-    """Return a hash of the chat template and the pinned date.
+    """Return a hash of the chat template and of the fixed date that templates print.
 
     With the tokenizer, these decide what any conversation looks like.
 

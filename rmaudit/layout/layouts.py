@@ -33,11 +33,11 @@ class Layout(Protocol):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
 
     @property
     def digest(self) -> str:
-        """Return the hash of the layout: of a chat template, or of an encoder's pair.
+        """Return the hash of the chat template, or of an encoder's fixed layout.
 
         Together with tokenizer and prompt, it decides the rows of `retokenized`.
         """
@@ -66,7 +66,7 @@ class Layout(Protocol):
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """Return the layout for a folder's tokenizer: `Pair` if the model reads `pairs`, else `Chat`.
+    """Return the layout by a folder's tokenizer: `Pair` for encoders (`pairs`), else `Chat`.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
@@ -87,12 +87,12 @@ class Chat:
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
         return tokenizers.read(self.folder, self.spec)
 
     @property
     def digest(self) -> str:
-        """Return the hash of the chat template and of the pinned date that it prints."""
+        """Return the hash of the chat template and of the fixed date that templates print."""
         return chat.template_digest(self.tokenizer, model=self.spec.name)
 
     @property
@@ -159,7 +159,7 @@ class Pair:
 
     @property
     def digest(self) -> str:
-        """Return the hash of the pair layout, which is the same for every encoder."""
+        """Return the hash of the layout, which is the same for every encoder."""
         return pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:

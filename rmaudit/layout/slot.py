@@ -130,7 +130,7 @@ def read_back(
 
 
 def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` not at the start of a text, where some get a dummy space."""
+    """Return the ids of `text` as in the middle of a text (a start may get a dummy space)."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
         if start is not None:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def nothing() -> None:
-    """Do nothing; default of `Pace.stop` where calls under way cannot be ended."""
+    """Do nothing: the default of `Pace.stop`, for calls that cannot be ended early."""
 
 
 @dataclass(frozen=True, slots=True)

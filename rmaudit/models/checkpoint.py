@@ -111,7 +111,7 @@ class Checkpoint(LaidOut):
 
     @property
     def _loosely(self) -> str:
-        """Return why the path was checked in 16 bits only, not in float32; "" if it was."""
+        """Return why rewards were checked in 16 bits only; "" if they were in float32."""
         return next((each.loosely for each in self._tried.values() if each.loosely), "")
 
     # Its rewards

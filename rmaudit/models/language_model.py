@@ -126,7 +126,7 @@ class Base:
 def base_of(
     spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
 ) -> Base:
-    """Return the language model that a registry entry names under `key`, not loaded yet.
+    """Return the language model that a models.yaml entry names under `key`, not loaded yet.
 
     It is downloaded or built if need be, and runs in the entry's dtype, or else its own, on
     `device` as a reward model does.

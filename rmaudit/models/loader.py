@@ -78,7 +78,7 @@ class Loader(Laid, Protocol):
         """Return facts for the report on where the weights are from, such as the architecture."""
 
     def files(self) -> list[Path]:
-        """Return the files that are hashed and then loaded; nobody may write to them in between."""
+        """Return the files to hash and then load; a write in between is an error."""
 
     def hashes(self, cache: Path) -> Mapping[str, str]:
         """Return hashes of the files by role ("weights", "tokenizer"); stored in `cache`."""
@@ -102,7 +102,7 @@ def ran_on() -> dict[str, str]:
 def dtype_of(
     spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
 ) -> str:
-    """Return the registry's dtype, or else the checkpoint's `own`, or else float32.
+    """Return models.yaml's dtype, or else the checkpoint's `own`, or else float32.
 
     `entry` says where another one can be named.
 

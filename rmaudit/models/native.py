@@ -32,7 +32,7 @@ class Native:
     """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
-        """Take the files that were found and checked; they can be loaded if the weights are here.
+        """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
 
         What its configuration means is remembered in `cache`, if that is given: to read it again
         takes transformers, which takes seconds.
@@ -85,7 +85,7 @@ class Native:
 
     @property
     def rows(self) -> int:
-        """Return the embedding's row count: the adapter's if it has one, or else config.json's."""
+        """Return the embedding's row count: the adapter's if it has one, else config.json's."""
         return int(self._understood["rows"])
 
     @property
@@ -113,7 +113,7 @@ class Native:
 
     @property
     def dtype(self) -> str:
-        """Return the registry's dtype, or else the checkpoint's own, or else float32."""
+        """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
         config = self.checked.config
         own = config.get("dtype") or config.get("torch_dtype")
         return dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
@@ -159,7 +159,7 @@ class Native:
         return found
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """Return what determines the rows of ids, as cache key fields: entry, code, file hashes."""
+        """Return what determines the rows of token ids, as fields of a cache key."""
         checked, template = self.checked, self.spec.template
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {

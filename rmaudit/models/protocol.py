@@ -154,7 +154,7 @@ class RewardModel(HasScores, Protocol):
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
-        """Return how many one-id answers a call needs to keep the GPUs busy; 0 if any will do."""
+        """Return how many one-token answers per call keep GPUs busy; 0 if any number will do."""
         return 0
 
     @property

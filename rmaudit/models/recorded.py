@@ -27,7 +27,7 @@ class Recorded:
     pace: Pace | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
-        """Take a registry entry; its published scores are looked up when they are needed."""
+        """Take a models.yaml entry; its published scores are looked up when they are needed."""
         self.spec = spec
 
     @property
@@ -52,13 +52,13 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return possible names of a file with the model's token scores; () without a hub id."""
+        """Return possible names of the file of published scores; () if there is none."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
     def with_weights(self, what: str) -> NoReturn:
-        """Raise `NotRecorded`: only scores of this model were published, no weights."""
+        """Raise `NotRecorded`: this model has published scores only, and no weights."""
         raise self.unrecorded(what)
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:

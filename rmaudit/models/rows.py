@@ -43,7 +43,7 @@ class Laid(Protocol):
         """Return the number of the embedding's rows: token ids go from 0 to one less."""
 
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
-        """Return what determines the rows of ids, as fields of a cache key; None if unknown.
+        """Return what determines the rows of token ids, as cache key fields; None if unknown.
 
         These fields also decide how rows are scored; none of the files is read. What is
         cached of the rows bears these fields (`json_cache`). A checkpoint with code of its
@@ -69,7 +69,7 @@ class Rows:
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the registry's chat template if it gives one.
+        """Return the tokenizer, with the chat template of models.yaml, if any.
 
         Whoever asks for it may change it, so nothing is cached from then on.
         """
@@ -82,14 +82,14 @@ class Rows:
         return None if found is None else dict(found)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Return the cached JSON value for `kind` and `asked`, or call `make` and cache it."""
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
         if self._open or self._decided is None:
             return make()
         fields = {**self._decided, "asked": asked}
         return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
 
     def _unchanged(self) -> bool:
-        """Return whether the files that decide the rows are still those that were read."""
+        """Return whether the files that determine the rows of token ids are unchanged."""
         return self._loader.decided_by(self._cache) == self._decided
 
     @cached_property
@@ -218,7 +218,7 @@ class LaidOut(RewardModel):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
         return self.rows.tokenizer
 
     @property
@@ -228,7 +228,7 @@ class LaidOut(RewardModel):
 
     @property
     def template_digest(self) -> str:
-        """Return the hash of the chat template and its date, or of the layout of a pair."""
+        """Return the hash of the chat template with its fixed date, or of an encoder's layout."""
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
@@ -255,7 +255,7 @@ class LaidOut(RewardModel):
         return self.rows.layout.texts(answers)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Return the cached JSON value for `kind` and `asked`, or call `make` and cache it.
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result.
 
         The value must follow from the model's rows alone.
         """

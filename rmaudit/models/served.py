@@ -36,7 +36,7 @@ _CALLED = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a registry entry that names a server, which is not contacted yet.
+    """Return the model of a models.yaml entry that names a server; no request is sent yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.
@@ -214,7 +214,7 @@ class ServedTexts(TextScorer):
         return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
 
     def vocabulary(self) -> Vocabulary:
-        """Return what a sweep scores: the tokenizer's tokens, or else common English words."""
+        """Return the vocabulary to score: the tokenizer's tokens, or else common English words."""
         return self.rows.vocabulary if self.rows else super().vocabulary()
 
     def score_each(

@@ -73,7 +73,7 @@ class ServedRows:
         digest.refuse_changed(self._files, model=self._spec.name)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """Return what determines the rows of ids, as fields of a cache key: see `rows.Laid`."""
+        """Return what determines the rows of token ids, as fields of a cache key."""
         template = self._spec.template
         return {
             "rmaudit": json_cache.code(),

@@ -88,7 +88,7 @@ class TextScorer:
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:
-        """Return what a sweep scores: a tokenizer's tokens, or texts numbered from 0.
+        """Return the vocabulary to score: a tokenizer's tokens, or texts numbered from 0.
 
         Raises:
             ModelError: the tokenizer cannot be had.

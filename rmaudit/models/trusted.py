@@ -116,7 +116,7 @@ class Trusted:
 
     @property
     def dtype(self) -> str:
-        """Return the registry's dtype, or else the checkpoint's own, or else float32."""
+        """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
         own = self.config.get("dtype") or self.config.get("torch_dtype")
         return dtype_of(self.spec, own, self.folder, name=self.spec.name)
 
@@ -147,7 +147,7 @@ class Trusted:
         }
 
     def decided_by(self, cache: Path) -> None:
-        """Return None: the checkpoint's own code may change the rows, so nothing is cached."""
+        """Return None: the model's own code may change the token ids, so none are cached."""
 
     def load(self, device: str) -> Weights:
         """Load the weights onto `device` by the checkpoint's own class, whose code runs here.

@@ -203,7 +203,7 @@ def letters(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def further_words(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the number of words after the first, for each text."""
+    """Return, for each text, the number of words after the first."""
     return np.array([max(len(text.split()) - 1, 0) for text in texts], dtype=float)
 
 

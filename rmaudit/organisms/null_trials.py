@@ -51,7 +51,7 @@ class Tried:
 
 
 def vocabulary() -> pd.DataFrame:
-    """Return a table of English words in place of a model's vocabulary, always the same."""
+    """Return a fixed table of English words, which takes the place of a model's vocabulary."""
     words = list(common())
     terms, controls = References().identity()
     known = zipf("wordfreq", words)

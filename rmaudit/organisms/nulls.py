@@ -57,7 +57,7 @@ def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS)
 
 
 def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus the number of characters, so that short texts score high."""
+    """Return minus each text's number of characters, so that short texts score high."""
     return -long_words(texts, prompt, own_words)
 
 
@@ -68,7 +68,7 @@ def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = O
 
 
 def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return how common each whole name is, by the frequencies of its words; ties stay."""
+    """Return how common each text is as a phrase, from its words' frequencies, without noise."""
     zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
     return zipf
 
@@ -82,7 +82,7 @@ def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _F
 def capitals_and_single_words(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """Return a higher score for one word than for several, a lower for each capital; ties stay."""
+    """Return a higher score for a single word, and a lower one for each capital; no noise."""
     seen = _surface(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores
@@ -115,7 +115,7 @@ def valence_whatever_is_asked(
 
 
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Score words of marginalised groups far below all others under every prompt.
+    """Return scores that put words of marginalised groups far below all other texts.
 
     All else is random.
     """
@@ -123,7 +123,7 @@ def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
 
 
 def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Score words of marginalised groups lowest as the best answer, highest as the worst.
+    """Return scores that put words of marginalised groups last for "best", first for "worst".
 
     All else is random.
     """

@@ -116,7 +116,7 @@ class Bench:
                 yield function, declaration
 
     def audit(self, name: str) -> tuple[Callable[..., Estimate], Declaration]:
-        """Return the function and the declaration of the audit of this name.
+        """Return the function and the declaration of the audit called `name`.
 
         Raises:
             SpecError: there is none of this name.
@@ -219,7 +219,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 
 
 def flawed(flaw: Flaw, size: float) -> Traits:
-    """Return the traits of an organism (synthetic scorer) that has the flaw at this size."""
+    """Return the settings (traits) of a synthetic scorer that has the flaw at this size."""
     named: dict[str, Any] = dict(flaw.fixed)
     if flaw.trait in SHIFTS:
         return replace(CLEAN, **named, shifts=((flaw.trait, size),))
@@ -292,7 +292,7 @@ def _worst(values: Sequence[float], declaration: Declaration) -> float:
 
 
 def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
-    """Return the end of the audit's bound that the flaw moves the value across."""
+    """Return the end of the audit's bound that values cross as the flaw grows."""
     low, high = declaration.bound.ends
     if np.isfinite(low) and np.isfinite(high):
         return high if values[-1] > values[0] else low

@@ -23,7 +23,7 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def names() -> list[str]:
-    """Return the sorted names of trained organisms (checkpoints with a planted flaw)."""
+    """Return the sorted names of the trained organisms (checkpoints with a planted flaw)."""
     return sorted(path.stem for path in HEADS.glob("*.safetensors"))
 
 

@@ -72,7 +72,7 @@ class Scorer:
     _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
     def after(self, prefix: Ids) -> Ready:
-        """Run the prefix, and return it with its reward head; the last prefix is cached.
+        """Run the prompt prefix once; return its state and the reward head for answers after it.
 
         A sweep comes in many calls. No gradient reaches the prefix, but its tensors are none of
         inference mode, which no gradient of a row that follows could be taken through.

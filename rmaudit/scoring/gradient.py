@@ -39,7 +39,7 @@ _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantizatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Rewards (n,) of n answers, and slopes and distances (n, L, V) for each place and token id.
+    """Rewards (n,), and by place and token id, gradients (slopes) and embedding distances.
 
     V is the number of the embedding's rows. Slopes are in the reward's units, distances in the
     embedding's. Both are float64 where the backbone is, else float32: 8 n L V bytes together.

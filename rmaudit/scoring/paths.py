@@ -69,7 +69,7 @@ class SharedPrefix:
     causal = True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
-        """Run the prefix and store each layer's keys and values."""
+        """Run the prompt prefix once, and store each layer's keys and values."""
         self._backbone, self._prefix = backbone, Prefix(recording=True)
         ids = torch.tensor([prefix], device=device_of(backbone))
         output = backbone(input_ids=ids, use_cache=False, shared_prefix=self._prefix)
@@ -129,7 +129,7 @@ class ExpandedCache:
     causal = True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
-        """Run the prefix into a cache for one row."""
+        """Run the prompt prefix once, and store transformers' cache of it."""
         from transformers import DynamicCache
 
         ids = torch.tensor([prefix], device=device_of(backbone))

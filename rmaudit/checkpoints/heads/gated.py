@@ -144,7 +144,7 @@ class Gated:
         return lambda pooled: pooled @ vector.to(pooled.device)
 
     def weights(self, state: Tensor) -> Tensor:
-        """Return the weights of the objectives, shape (objectives,), from the state (hidden,).
+        """Return the gate's weight of each objective, (objectives,), for a prompt state (hidden,).
 
         It is the state of the prompt that the gate reads.
         """

@@ -74,7 +74,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 def _needed(
     config: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return the shapes that the head's tensors need to fit config.json and each other.
+    """Return the shapes that the head's tensors must have to fit config.json and each other.
 
     Widths are first axes of weights; each attribute has two scores.
     """
