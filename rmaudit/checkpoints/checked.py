@@ -1,4 +1,4 @@
-"""A checkpoint whose files were looked at once: its configuration, tensor headers and head.
+"""A checkpoint whose files were read once: its config.json, tensor shapes, and head.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
@@ -42,7 +42,7 @@ _SHOWN = 4  # tensors that may be a head
 
 @dataclass(frozen=True)
 class Looked:
-    """A checkpoint's configuration and tensor headers, before any check. Made by `look`.
+    """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
 
     Attributes:
         spec: the registry's entry.
@@ -126,7 +126,7 @@ def of(spec: ModelSpec, cache: Path) -> Checked:
 
 
 def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
-    """Read config.json and the tensor headers of a checkpoint, or of an adapter's base.
+    """Read config.json and tensor shapes of a checkpoint, or of an adapter's base.
 
     Raises:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.

@@ -79,7 +79,7 @@ def names(source: str, commit: str) -> list[str]:
 
 
 def headers(source: str, commit: str, name: str) -> dict[str, Header]:
-    """Return the tensor headers of one safetensors file of a hub id's commit.
+    """Return shape and dtype of each tensor in one file of a hub id's commit, by name.
 
     Raises `failures`.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Keeper:
-    """A Ray actor that serves a folder's files, on the node from which scores are asked."""
+    """A Ray actor that serves a folder's files, on the node that started the run."""
 
     def __init__(self, folder: str) -> None:
         """Take the path of the folder with the store's files."""

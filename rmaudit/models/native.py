@@ -133,7 +133,7 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return the model's class, and for an adapter its base; "compiled" if layers are."""
+        """Return facts for the report: the model's class, an adapter's base, if compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = configuration.architecture(self.checked.config)
@@ -239,7 +239,7 @@ def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
 
 
 def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
-    """Return the model, an adapter merged into it, and the head's tensors as they were saved."""
+    """Return the model with any adapter merged into it, and the head's tensors as saved."""
     if checked.adapter is None:
         return model, shards.tensors(checked.base.path, checked.head.keys)
     from rmaudit.checkpoints import merge
