@@ -25,7 +25,7 @@ class _Named(TyperGroup):
         """Find a subcommand; for a model's name in its place, end with a hint to `models check`."""
         if self.get_command(context, args[0]) is None and not args[0].startswith("-"):
             instead = f"to look at one model: rmaudit models check {shlex.quote(args[0])}"
-            fail(f"`rmaudit models` is the list and has no command {args[0]!r}; {instead}")
+            fail(f"`rmaudit models` lists models and has no command {args[0]!r}; {instead}")
         return super().resolve_command(context, args)
 
 

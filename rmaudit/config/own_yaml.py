@@ -49,7 +49,8 @@ def load(path: Path) -> OwnWords:
             raise first(error.errors(), document, OWN) from None
         found = words_of(said, document, path)
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        message = f"{path}: cannot be read: {error.strerror}; give a YAML file of prompts, or names"
+        raise SpecError(message) from None
     except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
     if not found.prompts:

@@ -114,8 +114,12 @@ def load_registry(path: Path) -> Registry:
     try:
         models, policy, words = models_yaml.read(path.read_bytes(), path)
         return Registry(path, models, policy, words=replace(words, asked=()))
+    except FileNotFoundError:
+        message = f"{path}: there is no such file; give the path of a models.yaml, or write one"
+        raise SpecError(f"{message} with `rmaudit init`") from None
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        message = f"{path}: cannot be read: {error.strerror}; give the path of a models.yaml"
+        raise SpecError(message) from None
     except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
 
@@ -155,7 +159,10 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         own = [name for name in found if name not in registry.bundled]
         specs = [named[name] for name in own or found]
         if not specs:
-            raise SpecError(f"{registry.path}: no model matches {short(pattern)}; {known}")
+            raise SpecError(
+                f"{registry.path}: no model matches {short(pattern)}; {known}. Give a name of "
+                f"these, or a glob that matches one"
+            )
         return specs
     if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
@@ -238,8 +245,8 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
         return folder
     if step := newest(folder):
         raise SpecError(
-            f"{pattern!r} holds no checkpoint itself, but those of a training run; give one of "
-            f"them, the newest being: --model {Path(pattern) / step.name}"
+            f"{pattern!r} is the folder of a training run and holds its checkpoints; give one of "
+            f"these, such as the newest: {Path(pattern) / step.name}"
         )
     raise SpecError(
         f"{pattern!r} has no config.json (or adapter_config.json) in it: it is not a checkpoint "

@@ -70,7 +70,9 @@ class _Reader:
         for key_node, value in node.value:
             key = _scalar(key_node)
             if not isinstance(key, str):
-                raise YamlProblem(key_node, f"{label(path)}expected text, got {found(key_node)}")
+                hint = "; put it in quotes" if unquoted(key_node) else ""
+                what = f"expected text, got {found(key_node)}{hint}"
+                raise YamlProblem(key_node, f"{label(path)}{what}")
             if key in pairs:
                 first = line_of(self.nodes[*path, key][0])
                 what = f"duplicate key {short(key)}, first on line {first}"
@@ -122,6 +124,17 @@ def found(node: yaml.Node) -> str:
     return how if node.value else "nothing"
 
 
+def flag(node: yaml.Node) -> str:
+    """Return `true` or `false` for a word that YAML reads so, such as `yes`; "" for others."""
+    words = yaml.constructor.SafeConstructor.bool_values
+    return str(words[node.value.lower()]).lower() if _seen(node) == "bool" else ""
+
+
+def unquoted(node: yaml.Node) -> bool:
+    """Return whether a YAML value is not empty and would be a text if it were quoted."""
+    return isinstance(node, yaml.ScalarNode) and bool(node.value) and _seen(node) != "str"
+
+
 def short(text: str) -> str:
     """Return a text in quotes, cut after 80 characters."""
     more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
@@ -157,7 +170,8 @@ def _compose(raw: bytes) -> yaml.Node:
 
 def _refuse(event: yaml.Event, depth: int) -> None:
     if depth > _DEEPEST:  # deeper ones take PyYAML time that grows with the square
-        raise YamlProblem(event, f"nested more than {_DEEPEST} levels deep; models.yaml needs five")
+        what = f"this is nested more than {_DEEPEST} levels deep, and models.yaml needs five; "
+        raise YamlProblem(event, f"{what}check the brackets and the indentation")
     if anchor := getattr(event, "anchor", None):
         raise YamlProblem(event, f"anchors and aliases are refused, got {short(anchor)}")
     if tag := getattr(event, "tag", None):

@@ -41,7 +41,12 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "said":
         return YamlProblem(node, f"{label(path)}{error['msg']}")
     at, where = (key_node, path[:-1]) if of_key else (node, path)
+    if error["type"] == "bool_type" and (meant := strict_yaml.flag(at)):
+        what = f"expected true or false, got {at.value}, which YAML reads as {meant}; this file "
+        return YamlProblem(at, f"{label(where)}{what}takes only these two words: write {meant}")
     hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
+    if error["type"] == "string_type" and strict_yaml.unquoted(at):
+        hint = "; put it in quotes"
     return YamlProblem(
         at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}"
     )

@@ -164,7 +164,7 @@ def _of_base(
     if BASE not in asked or case is None:
         return {}, []
     if case.model.spec.base is None:  # in the same words for all models that share these controls
-        return {BASE: unavailable(NoBase("models.yaml gives no base: for the model"))}, ["none"]
+        return {BASE: unavailable(NoBase("models.yaml names no base of the model"))}, ["none"]
     cache, device = case.options.cache, case.options.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")

@@ -16,7 +16,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
@@ -24,7 +23,7 @@ from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version
 from rmaudit.search import coordinate, gcg
-from rmaudit.search.constraints import opened
+from rmaudit.search.constraints import base_for_floor, opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import problem_of, starts
 from rmaudit.search.settings import Settings
@@ -113,7 +112,7 @@ def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> d
     """Return what decides how natural a sequence is, where that is asked."""
     if settings.constraints.floor is None:
         return {}
-    identity = base_of(model.spec, cache=cache, device=device).identity
+    identity = base_for_floor(model, cache=cache, device=device).identity
     return {f"base_{name}": value for name, value in identity.items()}
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.conversation import Asked
-from rmaudit.errors import SpecError
+from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.language_model import base_of
+from rmaudit.models.language_model import Base, base_of
 from rmaudit.models.likelihood import Likelihood
 from rmaudit.models.protocol import RewardModel
 
@@ -150,9 +150,23 @@ def opened(
     if constraints.floor is None:
         yield lambda answers: admits(constraints, model, prompt, answers)
         return
-    base = base_of(model.spec, cache=cache, device=device)
+    base = base_for_floor(model, cache=cache, device=device)
     with base.opened(model.vocabulary()) as likelihood:
         yield lambda answers: admits(constraints, model, prompt, answers, likelihood=likelihood)
+
+
+def base_for_floor(model: RewardModel, *, cache: Path, device: str) -> Base:
+    """Return the base language model under which a floor on log-probabilities is checked.
+
+    Raises:
+        NoBase: models.yaml names no base.
+        ModelError: the base cannot be had or run.
+    """
+    try:
+        return base_of(model.spec, cache=cache, device=device)
+    except NoBase as error:
+        message = f"a floor (--floor) needs log-probabilities under the base model: {error}"
+        raise NoBase(message) from None
 
 
 def admits(
