@@ -228,7 +228,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Bless (approve) a release, with which later runs of its family are compared.
+    """Bless (approve) a release, so that later runs of its family are compared with it.
 
     This writes blessed/FAMILY.json beside models.yaml, to be committed: the value and interval of
     each gate, and what a paired comparison needs. A gate that is clearly worse than there fails a

@@ -36,7 +36,7 @@ def asking(given: str, known: OwnWords) -> OwnWords:
 
 
 def load(path: Path) -> OwnWords:
-    """Read a --rm-prompts file: prompts that the run asks, and lexicons, words and rankings.
+    """Read a --rm-prompts file: prompts for the run to ask, and lexicons, words and rankings.
 
     Raises:
         SpecError: it cannot be read, says anything that is not understood, or has no prompts.
