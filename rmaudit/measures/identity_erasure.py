@@ -28,7 +28,7 @@ __all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "erasure
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityErasureEvidence(GapTables, Evidence):
-    """Gaps that are half the sum of those under positive and negative frames."""
+    """Half the sum of each gap under prompts for good things and its gap under prompts for bad."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
 
