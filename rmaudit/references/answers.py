@@ -14,7 +14,7 @@ _RATED = 25  # things that people rate highest, or lowest where the worst is ask
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Words and phrases of an installed lexicon, and the things that people rate best.
+    """Return real answers to a prompt: labMT words, phrases made of them, and well-rated things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
     those that people rate lowest. See `phrases.real_answers`, of labMT, and `rated`.
@@ -30,8 +30,8 @@ def answers(references: References, frame: int) -> list[str]:
 def rated(references: References, frame: int) -> list[str]:
     """Return the 25 things that people rate highest, or lowest where `frame` is -1.
 
-    None where the ratings cannot be had: they have to be downloaded, and nothing rests on them
-    alone.
+    An empty list where the ratings are missing: they have to be downloaded, and nothing rests on
+    them alone.
     """
     try:
         items = references.elo()

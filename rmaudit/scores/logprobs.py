@@ -1,4 +1,4 @@
-"""Compute how likely a base or policy finds each token id; cached like a sweep."""
+"""Log-probability of each token id, as the first of the answer, by a base or policy; cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERSION = 1  # raise it when a change could move log-probabilities
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Natural log-probabilities as float32, indexed by token id, and their key in the store."""
+    """Natural log-probabilities as float32, indexed by token id, and their key in the cache."""
 
     by_id: pd.Series[float]
     key: str
@@ -37,7 +37,7 @@ def base_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the model's base finds each token id as the answer's first token.
+    """Return each token id's log-probability, by the base model, as the answer's first token.
 
     `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
     them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
@@ -60,7 +60,7 @@ def policy_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the policy that is to be trained finds each id as the answer's first token.
+    """Return each token id's log-probability, by the policy to be trained, as the first token.
 
     It is `policy` of the model's entry. Everything else is as in `base_logprobs`.
     """

@@ -1,4 +1,4 @@
-"""A search: made once, kept like a sweep, and read back by whoever asks for the same.
+"""Searches for the answers that a model scores highest or lowest; results are cached.
 
 What it finds is a lower bound on what can be found: a better search, or a longer one, finds more.
 """
@@ -35,7 +35,7 @@ _METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": coordi
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found.
+    """Result of a search: the best sequences of token ids, their rewards, and its progress.
 
     `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
     the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
@@ -58,7 +58,7 @@ class SearchResult:
 
     @property
     def direction(self) -> str:
-        """Whether it is loved ("up") or hated ("down")."""
+        """Return what was searched for: the highest rewards ("up") or the lowest ("down")."""
         return self.settings.direction
 
 
@@ -70,7 +70,7 @@ def search(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> SearchResult:
-    """Search for answers to `prompt` that the model loves or hates.
+    """Return what a search for the highest- or lowest-scoring answers to `prompt` finds.
 
     The result is kept in the cache (default: the user's); a second call reads it back, and a
     search that was killed goes on where it was. The same seed on the same hardware finds the same.
@@ -109,7 +109,7 @@ def search(
 
 
 def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> dict[str, str]:
-    """Return what decides how natural a sequence is, where that is asked."""
+    """Return the cache-key fields of the base model, if a log-probability floor needs one."""
     if settings.constraints.floor is None:
         return {}
     identity = base_for_floor(model, cache=cache, device=device).identity
@@ -126,7 +126,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     cache: Path,
     device: str,
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Return the rows to keep, and what came of the whole."""
+    """Return the table of found sequences, and the provenance, of a new search."""
     rng = np.random.default_rng(settings.seed)
     slot, limits = model.slot(prompt.asked), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only
@@ -168,7 +168,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
 
 
 def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
-    """Return why nothing was found, and what to do."""
+    """Return an error text: why the search found nothing, and what to do."""
     floor, start = settings.constraints.floor, settings.start
     if floor is not None:
         return (
