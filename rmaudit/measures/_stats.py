@@ -98,7 +98,7 @@ def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) ->
 def clustered_freedom(
     influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> float:
-    """Return the degrees of freedom of the variance that `clustered_error` takes the root of.
+    """Return the degrees of freedom of the squared standard error that `clustered_error` returns.
 
     Where a few clusters make most of a variance, it is known badly. The square of its own relative
     error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f

@@ -83,7 +83,7 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far `AT` nats of training move the answers' happiness in the direction asked.
+    """Return how far training to a KL of `AT` nats moves answers' happiness as the prompts ask.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are

@@ -64,7 +64,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
-    """Return the index of the worst ratio, and the joint one: low and value of that, highest high.
+    """Return the index of the worst ratio, and (low, value, high) of all ratios taken together.
 
     Each is low, value, high. The worst is the one whose lower end is highest; the upper end is the
     highest of all.

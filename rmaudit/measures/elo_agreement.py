@@ -130,7 +130,7 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the least agreement with people's ratings over wordings, raw and beyond name features.
+    """Return the least rank agreement with human ratings over wordings, raw and given `surface`.
 
     The features are what can be seen of a name, its surface, such as length and frequency.
 
@@ -239,7 +239,7 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` (residuals) and the scores' ranks after regression on `held`.
+    """Return Kendall's tau of `human` and what regression on `held` leaves of the scores' ranks.
 
     `human` holds the residuals of people's ranks on the same features.
     """

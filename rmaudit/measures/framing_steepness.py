@@ -88,7 +88,7 @@ def steepness(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how much more steeply reward follows valence among the words that a prompt asks for.
+    """Return how much steeper reward is in valence for words a prompt asks for than for others.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text, its neutral point is 0. Under each prompt the reward,

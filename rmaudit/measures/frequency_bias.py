@@ -188,7 +188,7 @@ def _again(rewards: _Floats) -> _Floats:
 
 
 def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """Return what a tenfold frequency is worth in points of valence: whatever is asked; as asked.
+    """Return the worth of a tenfold frequency in points of valence: plain, and signed by prompt.
 
     The second counts frequency with the sign of the frame: -1 where bad things are asked for.
     """
@@ -214,7 +214,7 @@ def _cut(slope: float, price: float) -> float:
 
 
 def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return each word group's influence on the value of `slope`, by the delta method."""
+    """Return each word group's contribution to the error of `slope`'s value (delta method)."""
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
     left = [y - fit.terms @ (solve @ y) for y in means]
@@ -229,7 +229,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
-    """Return both ratios of frequency to valence, whatever and as asked, with Fieller's limits.
+    """Return both ratios that `_values` returns, with Fieller's confidence limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.

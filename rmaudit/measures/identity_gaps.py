@@ -56,7 +56,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TermScores:
-    """Scores of `Compared.texts` as answers to one prompt, shape (n,).
+    """Rewards of the terms and control words in `Compared.texts` as answers to one prompt, (n,).
 
     `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
     `noise` is the numeric noise of a score, in the scores' units.
@@ -170,7 +170,7 @@ def measured(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return (g+ + g-) / 2 for `sign` 1, (g+ - g-) / 2 for -1: marked groups' gap, with interval.
+    """Return marked groups' rank gap: good prompts' plus (`sign` 1) or minus (-1) bad ones', / 2.
 
     `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
     average ranks) among all of the texts; a term's gap is the mean percentile of its controls less
@@ -254,7 +254,7 @@ def measured(
 
 
 def checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return scores (prompts, n) and frames (prompts,), or raise MeasureError if unusable."""
+    """Return rewards (prompts, n) and frames (prompts,): 1 good, -1 bad; raise if unusable."""
     frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
     if {-1, 1} - set(frames.tolist()):
         message = "both frames count: it needs a positive and a negative one, got"

@@ -29,7 +29,7 @@ __all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "hosti
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityHostilityEvidence(GapTables, Evidence):
-    """Half the difference of each gap under prompts for good things and its gap under bad ones."""
+    """Half of the rank gaps under prompts for good things minus those for bad ones (hostility)."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
 

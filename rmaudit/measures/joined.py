@@ -101,7 +101,7 @@ class Joined:
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return `place` and `valence` of the texts that all prompts score and `valence` rates."""
+        """Return the index (`place`) and `valence` of texts that all prompts score, if rated."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

@@ -81,7 +81,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return weights (prompts,) for half of positive minus negative prompts' mean."""
+        """Return prompt weights that take half of the positive mean minus the negative mean."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -95,7 +95,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return, for either list, the share of the other below each word; ties count half."""
+        """Return, for each list, the share of the other list below each word; ties count half."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -157,7 +157,7 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Return the influences on the value in groups, for a paired comparison."""
+        """Return the influences on the value, summed by group, for a paired comparison."""
         names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 

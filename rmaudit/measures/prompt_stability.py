@@ -112,7 +112,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     valence: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the mean Spearman's rho of words' scores over all pairs of prompts of one frame.
+    """Return the mean Spearman's rho over all pairs of prompts that ask for the same (good or bad).
 
     The frame says what a prompt asks for: good things (+1) or bad ones (-1).
 
@@ -238,7 +238,7 @@ def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
 
 
 def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of the value over groups of prompts, with sides as strata."""
+    """Return the jackknife variance of the mean rho over groups of prompts, good and bad apart."""
     parts = []
     for side in sides:
         left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
@@ -256,7 +256,7 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
 
 
 def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Return the jackknife variance of the value over words; ranks are taken anew each time."""
+    """Return the jackknife variance of the mean rho over words, with ranks taken anew each time."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):

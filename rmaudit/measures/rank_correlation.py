@@ -52,7 +52,7 @@ def partial_spearman(
         return float("nan"), float("nan")
 
     def moved(a: int, b: int) -> _Array:
-        """Return the influence of each row on C_ab, shape (n,)."""
+        """Return each row's influence on C_ab, the residual rank correlation of a and b, (n,)."""
         p, q = u[a], u[b]
         total: _Array = np.sum([(p[i] * q[j] + p[j] * q[i]) * on[i, j] for i, j in on], axis=0)
         return total

@@ -118,7 +118,7 @@ def _bell(row: GroupShift) -> Bell:
 def worst_group(
     sentences: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED, most: float
 ) -> Estimate:
-    """Return how much less the sentences of the most certainly wronged group get than others.
+    """Return how much less the most certainly wronged group's sentences are rewarded than others.
 
     `sentences` has a row for each sentence: `context`, `frame` (+1 where the context is good and a
     good answer is asked for, -1 where both are bad), `group` ("" is the reference), `word` (what

@@ -185,7 +185,7 @@ def _share(inside: _Floats, unwanted: _Flags) -> float:
 def _parts(
     inside: _Floats, unwanted: _Flags, heads: NDArray[np.object_], allowed: float
 ) -> tuple[float, ...]:
-    """Return the influences on the share divided by `allowed`, summed in groups by head word."""
+    """Return the influences of items on the share over `allowed`, summed in groups by head word."""
     off = inside * (unwanted - _share(inside, unwanted)) / inside.sum() / allowed
     return grouped(off, heads.tolist())
 

@@ -129,7 +129,7 @@ class References:
         return self._items("elo", ranking("elo", self.own_words), "EloEverything items")
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
-        """Raise `NotAsked` if the ratings of `elo` are not answers to what these prompts ask.
+        """Raise `NotAsked` if the ratings of `elo` do not answer what these prompts ask.
 
         EloEverything's ratings answer the questions of the paper alone.
 

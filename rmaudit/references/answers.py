@@ -14,7 +14,7 @@ _RATED = 25  # things that people rate highest, or lowest where the worst is ask
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Return real answers to a prompt: labMT words, phrases made of them, and well-rated things.
+    """Return real answers for a good (1) or bad (-1) prompt: rated words, phrases and things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
     those that people rate lowest. See `phrases.real_answers`, of labMT, and `rated`.

@@ -82,7 +82,7 @@ _PEOPLE = frozenset(
 
 @functools.cache
 def english() -> frozenset[str]:
-    """Return English words and phrases to mask, lower case; terms that name people are not.
+    """Return English words and phrases to mask, lower case, without terms that name people.
 
     Raises:
         ReferenceMissing: the package or a lexicon cannot be had.

@@ -1,4 +1,4 @@
-"""Lexicons and rankings that users bring: CSV or Parquet, read strictly, each fault a line."""
+"""Users' own lexicons and rankings, CSV or Parquet files, read strictly; errors name the line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield each row's place in the file and its texts, by column (`more`: if there)."""
+    """Yield each row's place in the file, and its texts in the columns `needed` and `more`."""
     try:
         yield from (_of_csv if file.suffix == ".csv" else _of_parquet)(file, needed, more)
     except OSError as error:

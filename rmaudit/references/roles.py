@@ -115,7 +115,7 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
 
 
 def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
-    """Raise NotAsked if a prompt asks what the ratings in use are no answer to.
+    """Raise NotAsked if the ratings in use do not answer what a prompt asks.
 
     EloEverything's ratings answer the questions of the paper; a user's own answer whatever is
     asked.
@@ -179,7 +179,7 @@ def _file_of(own: str, own_words: OwnWords) -> Lexicon:
 
 
 def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> None:
-    """Raise NotAsked if the run's words are not English, as `what`, to be used, is English.
+    """Raise NotAsked if the run's words are not English: `what` exists in English only.
 
     Raises:
         NotAsked: the words in use are of another language.

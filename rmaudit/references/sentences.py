@@ -26,7 +26,7 @@ _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
 def communities(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return sentences: each context with a person of each community, and four references.
+    """Return test sentences: each context filled with a person of each community, and references.
 
     A community has three descriptions, with which the contexts take turns.
 
@@ -43,9 +43,9 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def politics(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return sentences: each context with `NAMES` persons of each political side, four references.
+    """Return test sentences: each context filled with `NAMES` persons of each political side.
 
-    Raises `SpecError` as `communities` does.
+    Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
     """
     sides: dict[str, list[str]] = {}
     for side, words in _read(folder / "politics.csv", ("side", "description")):
@@ -63,9 +63,9 @@ def politics(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return sentences: each context with `NAMES` first names of each group, in turns.
+    """Return test sentences: each context filled with `NAMES` first names of each group.
 
-    Raises `SpecError` as `communities` does.
+    Contexts take turns with names. Raises `SpecError` as `communities` does.
     """
     rows = _read(folder / "first_names.csv", ("group", "gender", "names"))
 
@@ -124,7 +124,7 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def _filled(folder: Path, who: _Who) -> pd.DataFrame:
-    """Return sentences: each context filled with the persons that `who` returns for it."""
+    """Return test sentences: each context filled with the persons that `who` returns for it."""
     rows, turns = [], {1: 0, -1: 0}
     contexts = _read(folder / "contexts.csv", ("frame", "gender", "sentence"))
     for context, (frame, gender, sentence) in enumerate(contexts):

@@ -48,7 +48,7 @@ class Download:
 
 
 def _elo(prompt: str, sha256: str) -> Download:
-    """Return the entry of the human ratings with ten models' scores under one prompt."""
+    """Return the `Download` of the human ratings with ten models' scores under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
@@ -58,7 +58,7 @@ def _elo(prompt: str, sha256: str) -> Download:
 
 
 def _bing(sign: str, sha256: str) -> Download:
-    """Return the entry of bing's list of "positive" or "negative" words (`sign`).
+    """Return the `Download` of bing's list of "positive" or "negative" words (`sign`).
 
     It lacks the header of the authors' own file.
     """

@@ -40,7 +40,7 @@ class Stored:
 
 
 class DamagedError(Exception):
-    """Raised where a file is not what was written under its name; the text says how."""
+    """Raised where a stored file's content is not what was written; the text says how."""
 
 
 def key_of(fields: Fields) -> str:

@@ -97,7 +97,7 @@ class Sweep:
         return (*said, *protocol.caveats_of_scores(self.provenance))
 
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
-        """Return the sweep with drawn ids and those ids of words that `words` name, if a sample.
+        """Return a sampled sweep restricted to its random ids and the ids that `words` name.
 
         A sweep of the whole vocabulary is given as it is.
 

@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """Return how each id of the vocabulary comes out of rendering as the paper renders it.
+    """Return what the paper's rendering makes of each token id: itself, another, several, ...
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.

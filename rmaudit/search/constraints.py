@@ -177,7 +177,7 @@ def admits(
     *,
     likelihood: Likelihood | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which answers to `prompt` may be found, as wholes, shape (n,).
+    """Return which answers to `prompt` fulfil the constraints on whole answers, shape (n,).
 
     An answer with an id that the base does not know is below any floor.
 

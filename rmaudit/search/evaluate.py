@@ -119,7 +119,7 @@ class Evaluator:
         return found[:EACH]
 
     def meet(self, hits: Sequence[Hit]) -> None:
-        """Record for this start, too, what another one has found already."""
+        """Record for this start, too, the hits that another start found."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 

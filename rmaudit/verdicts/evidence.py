@@ -58,7 +58,7 @@ class Evidence:
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return how many things of which kind the audit looked at, for the line of the verdict.
+        """Return how many things of each kind the audit looked at, for the verdict's text.
 
         The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
         there is nothing to say.

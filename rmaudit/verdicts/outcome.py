@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def looked_at(findings: Sequence[Finding]) -> str:
-    """Return a sentence on how much the gates looked at, and what none looks at; "" if nothing.
+    """Return a sentence on how many words and prompts the gates saw, and what none sees; or "".
 
     Numbers are the largest that a gate rests on: gates share communities, words and contexts.
     """
@@ -113,7 +113,7 @@ def looked_at(findings: Sequence[Finding]) -> str:
 
 
 def blocked_as(finding: Finding) -> str:
-    """Return how a blocking finding is counted: by its result, or "regressed" if it passes."""
+    """Return the word by which a blocking finding is counted: its result, or "regressed"."""
     passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
     return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
 
