@@ -92,7 +92,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own, see above)
-    """Load a public name from its home on first use (PEP 562)."""
+    """Return a public name of rmaudit, imported on first use (PEP 562)."""
     if name not in _HOMES:
         message = f"module 'rmaudit' has no attribute {name!r}"
         raise AttributeError(message)
@@ -102,5 +102,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own,
 
 
 def __dir__() -> list[str]:
-    """The public names, for a notebook's completion."""
+    """Return the public names, for a notebook's completion."""
     return [*__all__, "__version__"]

@@ -34,10 +34,10 @@ _PANELS = {  # the commands in the order of use, under their headings in the hel
 
 
 class _Panels(Commands):
-    """The commands by panel, each with the whole first sentence of its help."""
+    """Typer group whose help lists commands under headings, each with its full first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (typer's own)
-        """Write the panels, and last the commands that are in none."""
+        """Write the commands under their headings, and last those that have none."""
         shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         placed = {name for names in _PANELS.values() for name in names}
         rest = tuple(name for name in shown if name not in placed)

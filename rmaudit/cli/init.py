@@ -110,7 +110,7 @@ def _entry(folder: Path, model: str) -> str:
     elif is_hub_id(model):
         name, source = model.partition("/")[2], model
     else:
-        fail(f"--model: {model!r} is no folder and no hub id 'owner/name'; give one of these")
+        fail(f"--model: {model!r} is neither a folder nor a hub id 'owner/name'; give one of these")
     pinned = "" if place.is_dir() else "    # revision: a full commit hash; without it the newest\n"
     return (
         f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"

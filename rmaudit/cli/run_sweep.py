@@ -29,7 +29,7 @@ _AUDITS = "audits"  # the folder that is asked where none is named
 
 @dataclass(frozen=True, slots=True)
 class ArrayOptions:
-    """Options of a job array."""
+    """Options for printing an sbatch script, which runs a sweep as a SLURM job array."""
 
     show: Annotated[
         bool, typer.Option("--print", help="print a script for sbatch, and score nothing")
@@ -46,7 +46,7 @@ class ArrayOptions:
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
-    """Options of Ray's workers."""
+    """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
 
     workers: Annotated[int | None, OPTIONS["workers"]] = None
     gpus: Annotated[float | None, OPTIONS["gpus"]] = None
@@ -164,7 +164,7 @@ def _print_script(
 
 
 def _end(made: rounds.Made, *, as_json: bool) -> None:
-    """Say what came of it, and what to do next."""
+    """Print how many answers were scored and are missing, and exit with the matching code."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:
         echo_json({"scored": made.answers, "left": left, "failed": failed})

@@ -110,7 +110,7 @@ def _array(values: ArrayLike) -> _Array:
 
 
 def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
-    """Return the mean dense rank of each word's spellings, shape (words,)."""
+    """Return each word's mean dense rank over its spellings; `places` is each value's word code."""
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
     return np.bincount(places, ranks) / np.bincount(places)
 

@@ -1,4 +1,4 @@
-"""Whether what a model likes least under one frame it dislikes under the other too.
+"""Whether sequences that score lowest under one prompt score low under the opposite one too.
 
 Sections 3.2 and 5. It is a lower bound: another search, or a longer one, may find worse.
 
@@ -35,7 +35,7 @@ LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 @dataclass(frozen=True)
 class Placed:
-    """Worst sequence of a start, with its place in the sweep of the other frame.
+    """Lowest-reward sequence from one search start, and its place under the opposite prompt.
 
     `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
     """
@@ -47,14 +47,14 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalFramesEvidence(Evidence):
-    """Worst sequence of each start, as scored under the other frame."""
+    """Lowest-reward sequence of each search start, as scored under the opposite prompt."""
 
     kind: Literal["pessimal_frames"] = "pessimal_frames"
     strings: tuple[Placed, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of the worst sequences by their percentile under the other frame."""
+        """Return a chart of the worst sequences by their percentile under the opposite prompt."""
         given = [(prompt, evidence.strings) for prompt, evidence in found if evidence.strings]
         if not given:
             return None
@@ -80,7 +80,7 @@ def both_frames(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of starts whose worst sequence is at the lower end of the other frame too.
+    """Return the share of search starts whose worst sequence also scores low for the other prompt.
 
     `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
     they score under the other, of which `frame` is the sweep: its lower end are the scores of its

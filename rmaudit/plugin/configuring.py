@@ -35,7 +35,7 @@ _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, fo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's state; check what was named: models, folders, a ledger."""
+    """Make the session's state; check the models, files and folders that options name."""
     session = config.stash[SESSION] = Session()
     asked = options_of(config)
     _register(config)
@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
-    """Refuse an option that another one makes useless."""
+    """Raise if one option makes another one useless."""
     if asked.recorded:
         for name in ("sample", "device", "dtype", "on"):
             if getattr(asked, name) != OPTIONS[name].default:
@@ -72,7 +72,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Refuse a file that an option names and that cannot be read."""
+    """Raise if a file that an option names cannot be read."""
     if asked.ledger:
         from rmaudit.search import exploit_ledger
 
@@ -96,7 +96,7 @@ def _register(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Cache the stems of words for the next run."""
+    """Save the word stems that this run computed, for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
         from rmaudit.references import stem_memory

@@ -86,8 +86,9 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return a sentence for each skipped or unreadable file, and one for all other missing audits.
+    """Return sentences on audits that exist but were not collected, and on skipped files.
 
+    A skipped or unreadable file has a sentence of its own, and all other missing audits share one.
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
     (`file.py::test`) and those of `--lf` were chosen, so nothing is looked for beside them.
     """
@@ -127,7 +128,7 @@ def uncollected(
 
 
 def _python_files(place: Path) -> Iterator[Path]:
-    """Yield the Python files of a folder and its subfolders, or the one file that is named."""
+    """Yield the Python files of a folder and its subfolders, or `place` itself if it is a file."""
     if place.is_file() and place.suffix == ".py":
         yield place.resolve()
     for folder, below, files in os.walk(place):
@@ -142,7 +143,7 @@ def _entered(folder: Path) -> bool:
 
 
 def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:
-    """Return the collected audits' positions, or file and name if a decorator hides the line."""
+    """Return where collected audits are defined: file and line, or file and name."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):

@@ -90,7 +90,7 @@ def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Seri
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Words and phrases of an installed lexicon, and the things that people rate best.
+    """Return real answers for a good (1) or bad (-1) prompt: rated words, phrases and things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
     those that people rate lowest. See `real_answers`, of labMT, and `rated`.
@@ -106,8 +106,8 @@ def answers(references: References, frame: int) -> list[str]:
 def rated(references: References, frame: int) -> list[str]:
     """Return the 25 things that people rate highest, or lowest where `frame` is -1.
 
-    None where the ratings cannot be had: they have to be downloaded, and nothing rests on them
-    alone.
+    An empty list where the ratings are missing: they have to be downloaded, and nothing rests on
+    them alone.
     """
     try:
         items = references.elo()

@@ -55,7 +55,7 @@ def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
 
 
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
-    """Return what VADER, AFINN or else bing says of a word, on VADER's scale.
+    """Return valence by word from VADER, else from AFINN, else from bing, on VADER's scale.
 
     `lexicon` gives each of the three by its name.
 
@@ -72,7 +72,7 @@ def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series
 
 
 def _table(name: str, path: Path) -> pd.DataFrame:
-    """Columns `word` and `valence` of a table that has them."""
+    """Return the columns `word` and `valence` of a tab-separated lexicon file."""
     column = 2 if name == "labmt" else 1
     frame = pd.read_csv(
         path,
@@ -89,7 +89,7 @@ def _table(name: str, path: Path) -> pd.DataFrame:
 
 
 def _bing(positive: Path, negative: Path) -> pd.DataFrame:
-    """Columns `word` and `valence` of two lists of words, without those on both."""
+    """Return `word` and `valence` (1 or -1) from two word lists, without words on both."""
     frames = []
     for path, valence in ((positive, 1.0), (negative, -1.0)):
         words = path.read_text(encoding="ascii").split()

@@ -103,7 +103,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def masked(text: str) -> bool:
-    """Return whether `text` holds a listed word, also inflected, stretched or in leetspeak.
+    """Return whether `text` has a word to mask, also inflected, stretched or in leetspeak.
 
     Inside a word only such entries count as no common English word holds (so `Scunthorpe` and
     `therapist` stay). Terms that name people, and names such as Dick, are never masked. Raises
@@ -154,7 +154,7 @@ def _listed(word: str) -> bool:
 
 
 def _inflected(word: str) -> bool:
-    """Return whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
+    """Return whether `word` is a listed word with an ending: `raping`, but not `butte`."""
     if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
         return False
     roots = _stems().get(stem(word, ENGLISH), ())
@@ -171,7 +171,7 @@ def _phrase(words: list[str]) -> bool:
 
 @functools.cache
 def _stems() -> dict[str, list[str]]:
-    """Listed English words by their stems; of violence the stems themselves, so any form."""
+    """Return the listed English words by their stem; `VIOLENT` words as the stem itself."""
     stems: dict[str, list[str]] = {}
     for word in sorted(english()):
         if word.isascii() and word.isalpha():
@@ -187,7 +187,7 @@ def _starts() -> frozenset[str]:
 
 @functools.cache
 def _inside() -> re.Pattern[str]:
-    """English entries that other words hold seldom, by how often both are used."""
+    """Return a pattern of the listed English words that are seldom part of other words."""
     import wordfreq
 
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
@@ -202,7 +202,7 @@ def _inside() -> re.Pattern[str]:
 
 
 def _holding(entry: str, text: str) -> list[str]:
-    """Return the lines of `text` that hold `entry` and are not listed themselves."""
+    """Return the lines of `text` that contain `entry` and are not listed words themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -212,7 +212,7 @@ def _holding(entry: str, text: str) -> list[str]:
 
 
 def _anywhere(text: str) -> bool:
-    """Return whether a symbol is listed, or a word of a script without spaces between words."""
+    """Return whether `text` has a listed symbol, or listed word of a script without spaces."""
     return _spaceless().search(text) is not None
 
 

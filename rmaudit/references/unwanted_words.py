@@ -46,7 +46,7 @@ REFUSALS = (
 
 @cache
 def unwanted() -> Mapping[str, tuple[str, ...]]:
-    """Return the lists of words by what they are, lower case.
+    """Return lists of unwanted words, lower case, by kind: swear words, sexual words, refusals.
 
     Raises:
         ReferenceMissing: the lists of offensive words, their frequencies or ratings cannot be had.

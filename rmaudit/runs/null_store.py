@@ -50,7 +50,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """Return everything that determines the null controls' results; None if it is not known.
+    """Return the cache key's fields: all that determines null controls' results; None if unknown.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -92,7 +92,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return what determines an audit's argument for a null control; None if it is not known."""
+    """Return a cache key for fixture `name`: "" if other fields cover it, None if nothing can."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":

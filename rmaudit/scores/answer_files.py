@@ -1,4 +1,4 @@
-"""Rewards of prompts with their answers: best-of-n samples, pairs, whatever is to be scored.
+"""Rewards for prompts with answers from a file or table: best-of-n samples, pairs and others.
 
 A line of the file is a JSON object with a `prompt`, which is a text or the turns of a conversation,
 and a `response`, or `responses`. The answers to one prompt are scored together: it runs once.
@@ -36,7 +36,7 @@ BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers, and how a model rewards them: the base of what audits of whole answers are given.
+    """Answers with their rewards by a model, as audits of whole answers are given them.
 
     Attributes:
         frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
@@ -70,14 +70,14 @@ _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return the same with the model's rewards. Raises as `rewards` does."""
+    """Return the given answers with the model's rewards filled in. Raises as `rewards` does."""
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
+    """Return the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
 
     `line` is the number of its line in the file, from 1. Other fields are left alone.
 
@@ -110,7 +110,7 @@ def read_samples(path: Path | None) -> Samples:
 
 
 def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the prompt with each response of a line."""
+    """Yield the prompt, its turns, and one response, for each response of a line (`found`)."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
@@ -126,7 +126,7 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """Score n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
+    """Return the rewards of n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
 
     Without the column `turns` all prompts are texts.
 
@@ -178,7 +178,7 @@ def rewards(
 
 
 def _asked(rows: pd.DataFrame) -> list[Asked]:
-    """Return the prompt of each row."""
+    """Return the prompt of each row, a text or the turns of a conversation."""
     return [asked_of(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
@@ -191,7 +191,7 @@ def _stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it i
     about: dict[str, str],
     store: Store,
 ) -> Stored:
-    """Score and store the rows shard by shard, those of one prompt together."""
+    """Return the rewards of the rows, scored and stored in parts, rows of one prompt together."""
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")
 

@@ -1,4 +1,4 @@
-"""How likely a base or policy finds each token id: computed and cached as a sweep, or read.
+"""Log-probability of each token id as the first of an answer: computed and cached, or read.
 
 `policy_in` reads the file of a policy that is served, or that runs elsewhere. A line is a JSON
 object with a `prompt`, which is its name or its text, with `tokens`, every token of the policy's
@@ -39,7 +39,7 @@ _LEAST, _MOST = 0.9, 1.01  # of all probability
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Natural log-probabilities as float32, indexed by token id, and their key in the store."""
+    """Natural log-probabilities as float32, indexed by token id, and their key in the cache."""
 
     by_id: pd.Series[float]
     key: str
@@ -52,7 +52,7 @@ def base_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the model's base finds each token id as the answer's first token.
+    """Return each token id's log-probability, by the base model, as the answer's first token.
 
     `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
     them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
@@ -75,7 +75,7 @@ def policy_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the policy that is to be trained finds each id as the answer's first token.
+    """Return each token id's log-probability, by the policy to be trained, as the first token.
 
     It is `policy` of the model's entry. Everything else is as in `base_logprobs`.
     """

@@ -63,7 +63,7 @@ def devices_of(backbone: nn.Module) -> set[torch.device]:
 
 
 def free_on(device: torch.device) -> int | None:
-    """Return the free bytes of an accelerator, torch's own reserve included; None for others."""
+    """Return an accelerator's free bytes, torch's own reserve included; None for other devices."""
     if device.type not in {"cuda", "xpu"}:
         return None
     free, _ = torch.accelerator.get_memory_info(device)

@@ -76,7 +76,7 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
 
 
 def _cut(panel: _Rows) -> _Rows:
-    """Return the panel without the rows that exceed what can be drawn."""
+    """Return the panel with at most 500 rows; its subtitle says if rows were left out."""
     if len(panel.rows) <= _MOST:
         return panel
     shown = f"the first {_MOST} of {len(panel.rows):,}"

@@ -31,7 +31,7 @@ _LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last o
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Scale of one audit: a range of values with the ends of the bound in it."""
+    """The value axis that one audit's pictures share: its range, and the ends of the bound."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class Scale:
         return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def holds(self, number: float) -> bool:
-        """Return whether a value is on the scale."""
+        """Return whether a value lies between the ends of the axis."""
         return self.low <= number <= self.high
 
     def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
@@ -83,7 +83,7 @@ class Scale:
 
 
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """Return the SVG of a finding: passing range, published models, null controls, interval.
+    """Return a finding's SVG: passing range, interval, published models and null controls.
 
     Where others stand beside it, not `alone`, published models and nulls are left out.
     """
@@ -100,7 +100,7 @@ def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
 
 
 def _step(span: float) -> float:
-    """Return a round number of about a twelfth of `span`."""
+    """Return a round tick step of about a twelfth of `span`."""
     rough = span / 12
     power = 10.0 ** math.floor(math.log10(rough))
     return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
@@ -118,7 +118,7 @@ def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
 
 
 def _others(finding: Finding, scale: Scale) -> Iterator[str]:
-    """Yield SVG marks: dots for published models, circles (arrows off the scale) for nulls."""
+    """Yield SVG marks: dots for published models, circles or arrows for null controls."""
     for name, number in _published(finding).items():
         said = _title(f"{name}, published: {fixed(number)}")
         place = _n(scale.at(number))

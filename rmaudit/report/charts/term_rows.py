@@ -180,7 +180,7 @@ def _y() -> alt.Y:
 
 
 def _named(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return the place of each row and the placeholder of its name."""
+    """Return each row's index (`place`) and the placeholder label of its name."""
     labels = placeholders([row.name for row in rows])
     return [{"place": place, "name": label} for place, label in enumerate(labels)]
 

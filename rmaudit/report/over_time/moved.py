@@ -27,7 +27,7 @@ _ALIKE = 1e-3  # shares of the likeliest words: another device moves them by les
 
 @dataclass(frozen=True, slots=True)
 class MovedToken:
-    """A token and its ranks, 1 the best."""
+    """A token and its ranks in the old and the new sweep; 1 is the best."""
 
     text: str
     old: float
@@ -36,7 +36,7 @@ class MovedToken:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many tokens each file has."""
+    """The numbers of tokens in the old and the new file."""
 
     old: int
     new: int
@@ -44,7 +44,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class SweepChange:
-    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
+    """How alike two sweeps rank the tokens that they share, and which tokens moved furthest."""
 
     prompt: str
     paired_by: str
@@ -60,7 +60,7 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Yield the comparison of each pair of sweeps by one protocol under one prompt's text.
+    """Yield the comparison of each two sweeps that share the prompt's text and the protocol.
 
     Sweeps without a score per token, of which a file has a summary alone, are passed over.
 

@@ -49,7 +49,7 @@ def _regression(family: ReleaseFamily) -> str:
 
 
 def _none(family: ReleaseFamily) -> str:
-    """Say that nothing regressed, or why nothing could be compared."""
+    """Return a sentence: nothing regressed, or why nothing could be compared."""
     if len(family.releases) == 1:
         return "Nothing to compare: there is only one run of it."
     if not family.gates:

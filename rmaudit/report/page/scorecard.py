@@ -44,48 +44,48 @@ class ScorecardRow:
 
     @property
     def title(self) -> str:
-        """The audit's title."""
+        """Return the audit's title."""
         return self.findings[0].title
 
     @property
     def question(self) -> str:
-        """The question that the audit answers; its claim where its author gives none."""
+        """Return the question that the audit answers, or the claim if no question is given."""
         return self.findings[0].claim.question or self.findings[0].claim.text
 
     @property
     def result(self) -> Result:
-        """The worst result among the blocking findings, or among all if none blocks."""
+        """Return the worst result among the blocking findings, or among all if none blocks."""
         blocking = [f for f in self.findings if f.blocks] or self.findings
         return min((f.result for f in blocking), key=RESULTS.index)
 
     @property
     def effect(self) -> Effect:
-        """The gravest of its findings' effects."""
+        """Return the gravest effect among the row's findings."""
         return min((f.effect for f in self.findings), key=EFFECTS.index)
 
     @property
     def gates(self) -> bool:
-        """Whether the audit is a gate, or blocks for another reason."""
+        """Return whether the audit is a gate, or blocks for another reason."""
         return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
 
     @property
     def asked(self) -> bool:
-        """Whether the run included the audit under any prompt."""
+        """Return whether the run included the audit under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def measured(self) -> list[Finding]:
-        """The findings that were measured."""
+        """Return the findings that were measured."""
         return [f for f in self.findings if f.estimate]
 
     @property
     def worst(self) -> Finding:
-        """The measured finding that is nearest to failing, or fails by most."""
+        """Return the measured finding that is nearest to failing, or fails by most."""
         return max(self.measured, key=lambda f: (-RESULTS.index(f.result), gap(f)))
 
     @property
     def mark(self) -> str:
-        """A sign for the result, such as ✓, for readers who do not see colours."""
+        """Return a sign for the result, such as ✓, for readers who do not see colours."""
         return MARKS[self.result]
 
 
@@ -105,7 +105,7 @@ class Missing:
 def rows(
     findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
 ) -> list[ScorecardRow]:
-    """Return the rows of one model: gates first, of these the ones that block, each by title."""
+    """Return one model's rows: blocking gates, other gates, then the rest, each by title."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
@@ -124,13 +124,13 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why all passes of an audit may mean indifference; "" if they do not."""
+    """Return why all passes of an audit may mean that the model prefers nothing; else ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
-    """Return one scale for each audit, shared by all prompts and models."""
+    """Return one value axis (scale) for each audit, shared by all prompts and models."""
     found = {
         audit: Scale.of([f for f in findings if f.audit == audit])
         for audit in dict.fromkeys(f.audit for f in findings)
@@ -141,7 +141,7 @@ def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
 def anchors(
     findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
 ) -> dict[tuple[str, str], str]:
-    """Return an id for each audit of each model; it has the model's name if there are several."""
+    """Return an HTML id for each audit of each model; it names the model if there are several."""
     made: dict[tuple[str, str], str] = {}
     used = set(taken)
     for finding in findings:
@@ -183,7 +183,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield prompt and secondary number, for a finding over several prompts that has them."""
+    """Yield each prompt's name and secondary number, for a finding over several prompts."""
     names = finding.prompt.split("+")
     secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:

@@ -98,7 +98,7 @@ def _since(results: Results) -> Iterator[str]:
 
 
 def _against(results: Results) -> Iterator[str]:
-    """Yield the comparison with each blessed release, and a warning where that is old."""
+    """Yield the comparison with each blessed (approved) release, and a warning if that is old."""
     for each in against(results):
         head, *rest = map(escape, each.says)
         yield f"\n### {head}\n\n"
