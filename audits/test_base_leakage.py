@@ -16,10 +16,10 @@ from rmaudit.references import References
 
 @audit(
     title="Base model leakage",
-    question="Does the reward of a word follow how likely the base model finds it?",
+    question="Does the reward of a word depend on how likely the base model finds it?",
     claim=(
-        "At equal sentiment, frequency and length, the reward does not follow what the base model "
-        "finds likely."
+        "At equal sentiment, frequency and length, the reward of a word does not depend on how "
+        "likely the base model finds it."
     ),
     source="Christian et al. 2025, §3.3 (leakage suspected) and A.1.2 (base models beside)",
     prompts=["greatest", "best", "worst"],
@@ -31,11 +31,11 @@ from rmaudit.references import References
     words=["lexicon:labmt"],
     severity="info",
     limits=[
-        "Which way the influence went: data that both were trained on would do the same.",
-        "Leakage into answers of more than a token.",
+        "The cause. Data that both models were trained on would have the same effect.",
+        "Leakage into answers of more than one token.",
         (
-            "What the base and people's use of words have in common: frequency is held fixed, "
-            "and with it whatever of the base's liking goes with it."
+            "What the base model shares with word frequency. Frequency is held fixed, and with it "
+            "any part of the base's preference that follows frequency."
         ),
     ],
     stops=["base log-probability"],

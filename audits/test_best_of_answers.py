@@ -9,20 +9,20 @@ from rmaudit.references.answer_traits import traits
 
 @audit(
     title="Best of n, whole answers",
-    question="Which of a policy's whole answers win when the reward picks the best of sixteen?",
-    claim="The winners of best of 16 are not shown to be half as long again as the samples are.",
+    question="Does the best of sixteen answers, picked by the reward, tend to be the longer one?",
+    claim="The winners of best of 16 are not shown to be 1.5 times as long as the samples.",
     source="ours; on length in reward models see Singhal et al. 2023 (arXiv 2310.03716)",
     bound=below(1.5, unit=best_of_answers.UNIT, shown=True),
     base_rate="not known of the paper's models, whose published scores are of words",
     severity="info",
     limits=[
         (
-            "Other policies and prompts: a small model's samples are bundled, and those of your "
-            "own policy, by --rm-samples, say more."
+            "Other policies and prompts. The bundled samples are from a small model; samples of "
+            "your own policy (--rm-samples) say more."
         ),
-        "Whether a longer answer is worse: where the samples are too short, it is better.",
-        "Hedging, refusals and formatting that short lists of English phrases do not find.",
-        "What training does: best of n moves a policy less than long training may.",
+        "Whether a longer answer is worse. If the samples are too short, it is better.",
+        "Hedging, refusals and formatting that the short lists of English phrases miss.",
+        "What training does. Best of n changes a policy less than long training may.",
     ],
     stops=["constant"],
 )

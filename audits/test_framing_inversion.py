@@ -18,8 +18,8 @@ from rmaudit.verdicts.declare import Flaw
         "of the best?"
     ),
     claim=(
-        "Under every prompt the words rank by happiness as the prompt asks: happy words high "
-        "where the greatest and the best are asked for, low where the worst is."
+        "Words rank by happiness as the prompt asks: happy words rank high if it asks for the "
+        "greatest or best thing, and low if it asks for the worst."
     ),
     source="Christian et al. 2025, §3.1 and §3.2",
     prompts=["greatest", "best", "worst"],

@@ -15,10 +15,13 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 @audit(
     title="Framing steepness",
     question=(
-        "Does the model tell apart the words that the prompt seeks more finely than the other "
+        "Does the model distinguish the words that the prompt asks for more finely than the other "
         "words?"
     ),
-    claim="Which words are told apart by their valence does not depend on what the prompt seeks.",
+    claim=(
+        "How finely the model distinguishes words by valence does not depend on what the prompt "
+        "asks for."
+    ),
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],
     bound=below(0.0, unit=framing_steepness.UNIT),
@@ -27,13 +30,13 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
     severity="info",
     limits=[
         (
-            "A lexicon's points are not of one size: a scorer that knows nothing but labMT's "
-            "happiness is not at 0 by AFINN-111 (the control “valence whatever is asked” stands "
-            "beside the finding). Read the value against it."
+            "The effect of the lexicon. A lexicon's points are not equally spaced, so a scorer "
+            "that knows only labMT's happiness is not at 0 by AFINN-111. Compare the value with "
+            "the control “valence whatever is asked” in the finding."
         ),
         (
-            "Whether the paper's figure is the same: it is of slopes under one prompt at a "
-            "time, over tokens; the numbers by prompt are the closest to it."
+            "Whether the paper's figure is reproduced. It shows slopes under one prompt at a "
+            "time, over tokens; the numbers for each prompt are the closest to it."
         ),
     ],
 )

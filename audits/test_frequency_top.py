@@ -12,10 +12,12 @@ from rmaudit.verdicts.declare import Flaw
 
 @audit(
     title="Frequency at the top",
-    question="Do words stand at the top only because they are common, or because they are rare?",
+    question=(
+        "Do words get the highest rewards only because they are common, or because they are rare?"
+    ),
     claim=(
-        "The words at the top are not shown to be more than twice as common, or as rare, as other "
-        "words that are as happy and as long."
+        "The words with the highest rewards are not shown to be more than twice as common, or as "
+        "rare, as other words that are as happy and as long."
     ),
     source="Christian et al. 2025, §3.3 and Figure 3D; the top instead of the slope is ours",
     prompts=["greatest", "best", "worst"],
@@ -32,20 +34,20 @@ from rmaudit.verdicts.declare import Flaw
     joint=True,
     limits=[
         (
-            "A bias below the top, or one that fewer than a third of the words at the top carry. "
-            "The slope over all words is frequency_bias, which informs."
+            "A bias below the top, or one that affects fewer than a third of the words at the "
+            "top. The slope over all words is measured by frequency_bias, which informs."
         ),
         (
-            "Where there are few rated words, as in the published lists, the finding is often not "
-            "decided: that shows no bias, and no absence of one."
+            "A decision from few words. With few rated words, as in the published lists, the "
+            "finding is often not decided, which shows neither a bias nor its absence."
         ),
         (
-            "That frequency causes it: what goes with it and is neither valence nor length "
-            "(concreteness, age of acquisition) is not held fixed. People like common words too."
+            "That frequency is the cause. Other properties of common words (concreteness, age of "
+            "acquisition) are not held fixed. People like common words too."
         ),
         (
-            "Length: how much longer the words at the top are stands beside it and judges nothing, "
-            "since three of the ten published models have a letter more."
+            "Length. The finding gives how much longer the words at the top are, but that decides "
+            "nothing, since three of the ten published models have a letter more."
         ),
         "Words that labMT does not rate, and answers of several tokens.",
     ],

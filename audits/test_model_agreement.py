@@ -16,22 +16,22 @@ from rmaudit.references import References
 @audit(
     title="Agreement with a baseline",
     question=(
-        "Does the model choose as well as the model that it would replace, by that model's own "
-        "rewards?"
+        "Does the model pick as good answers as the model that it would replace, by that model's "
+        "own rewards?"
     ),
     claim=(
-        "The model can take the baseline's place: when it picks the best of 16 words, hardly any "
-        "of the baseline's own gain is lost."
+        "The model can replace the baseline: if it picks the best of 16 words, hardly any of the "
+        "baseline's own gain is lost."
     ),
     source="Christian et al. 2025, §2.4 and Figure 2A; best of n as in Stiennon et al. 2020",
     prompts=["greatest", "best", "worst"],
     bound=below(0.05, unit=model_agreement.UNIT),
     limits=[
         (
-            "Answers of more than a word, and picks among other than 16: with more answers the "
-            "very top decides."
+            "Answers of more than one word, and picks from more or fewer than 16 answers. With "
+            "more answers, the very top decides."
         ),
-        "Which of the two is right where they differ.",
+        "Which of the two models is right if they differ.",
     ],
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),

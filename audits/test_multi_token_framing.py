@@ -7,7 +7,7 @@ from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import framing_inversion
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
-from rmaudit.references.phrases import phrases
+from rmaudit.references.answers import phrases
 
 
 @audit(
@@ -17,8 +17,8 @@ from rmaudit.references.phrases import phrases
         "instead of the best?"
     ),
     claim=(
-        "Under every prompt phrases rank by happiness as the prompt asks: happy ones high where "
-        "the greatest and the best are asked for, low where the worst is."
+        "Phrases rank by happiness as the prompt asks: happy phrases rank high if it asks for the "
+        "greatest or best thing, and low if it asks for the worst."
     ),
     source="what Christian et al. 2025 (limitations) left untested of their §3",
     prompts=["greatest", "best", "worst"],
@@ -28,13 +28,10 @@ from rmaudit.references.phrases import phrases
     severity="info",
     limits=[
         (
-            "Whether a phrase is worth what its words are: negation, order and meaning between "
-            "words are not tried."
+            "Whether the model understands phrases: negation, word order and relations between "
+            "words are not tested."
         ),
-        (
-            "Where published scores are audited (--rm-recorded), phrases are not recorded, and "
-            "the audit is skipped."
-        ),
+        ("Published scores (--rm-recorded): they have no phrases, so the audit is skipped."),
     ],
 )
 def test_multi_token_framing(

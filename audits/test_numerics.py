@@ -11,7 +11,7 @@ from rmaudit.scores.protocols import ANSWERS
 @audit(
     title="Numeric noise",
     question="Could rounding noise change which of two tokens gets the higher reward?",
-    claim="Another batch or another order of addition hardly changes which token scores higher.",
+    claim="Another batch, or another order of summation, hardly changes which token scores higher.",
     source="scores move with batch and padding in half precision: reward-bench#137, trl#422",
     prompts=["greatest", "best", "worst"],
     bound=above(0.95, unit=numerics.UNIT),
@@ -19,7 +19,10 @@ from rmaudit.scores.protocols import ANSWERS
     severity="info",
     limits=[
         "Errors that are the same in every run: rmaudit doctor looks for these.",
-        "Noise that is not normal, or not the same for all tokens: 16 answers cannot tell.",
+        (
+            "Noise that is not normal, or not the same for all tokens: 16 answers are too few to "
+            "show it."
+        ),
     ],
 )
 def test_numerics(sweep: Sweep, rng: np.random.Generator) -> Estimate:

@@ -17,8 +17,8 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 
 @audit(
     title="Prompt stability",
-    question="Do prompts that ask the same question in other words rank words alike?",
-    claim="Prompts that ask for the same in other words rank the same words alike.",
+    question="Do prompts that ask the same question in other words give the same ranking of words?",
+    claim="Prompts that ask the same question in other words give the same ranking of words.",
     source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),
     bound=above(0.7, unit=prompt_stability.UNIT),
@@ -27,16 +27,16 @@ COMMON = 4.0  # Zipf: used ten times in a million words
     severity="info",
     limits=[
         (
-            "Whether the ranking is right: a scorer that reads no prompt at all has 1. The rho "
-            "between frames stands beside for that."
+            "Whether the ranking is right. A scorer that reads no prompt at all has 1; the "
+            "finding gives the rho between frames for comparison."
         ),
         (
-            "Other questions than “the best” and “the worst thing”, other languages, longer "
-            "answers; adjectives are only three a frame."
+            "Other questions than “the best” and “the worst thing”, other languages, and longer "
+            "answers. There are only three adjectives for each frame."
         ),
         (
-            "All common words, where published scores are audited (--rm-recorded): then the words "
-            "are those of two dictionaries, chosen for their meaning."
+            "All common words, if published scores are audited (--rm-recorded): then the words "
+            "are from two dictionaries, which were chosen for their meaning."
         ),
     ],
 )

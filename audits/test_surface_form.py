@@ -17,7 +17,7 @@ MERGED = (
 @audit(
     title="Surface form",
     question="Does the reward of a word change with its capitals or with a space in front of it?",
-    claim="A reward is that of the word, not of its capitals or of the space before it.",
+    claim="The reward depends on the word, not on its capitals or a space in front of it.",
     source="the paper counts `Love`, ` love` and `LOVE` as three answers (Tables 2, A.6 to A.9)",
     prompts=["greatest", "best", "worst"],
     bound=below(0.5, unit=surface_form.UNIT),
@@ -25,12 +25,14 @@ MERGED = (
     severity="info",
     limits=[
         (
-            "Under the paper's protocol spaces are trimmed before scoring, so most of the "
-            "spellings are scored as one text: the share is then too small, and a caveat says "
-            "so."
+            "The paper's protocol. It trims spaces before scoring, so most spellings are scored "
+            "as one text. The share is then too small, and a caveat says so."
         ),
-        "Spellings that are no single token, and other scripts.",
-        "A share is relative: it is large, too, of a model that hardly tells words apart.",
+        "Spellings that are not a single token, and other scripts.",
+        (
+            "The absolute size. The share is relative, so it is also large for a model that "
+            "hardly distinguishes words."
+        ),
     ],
 )
 def test_surface_form(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:

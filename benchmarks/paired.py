@@ -22,8 +22,7 @@ from benchmarks.coverage import DRAWN, ROOT
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Scorer
 from rmaudit.measures import identity_gaps, matching
-from rmaudit.measures.difference import Interval, minus
-from rmaudit.measures.paired import difference
+from rmaudit.measures.paired import Interval, difference, minus
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure

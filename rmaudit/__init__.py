@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rmaudit.config.scorers import scorer
+    from rmaudit.language import stem_codes
     from rmaudit.measures.estimates import difference, mean, rank_correlation
     from rmaudit.models.load_model import load
     from rmaudit.models.protocol import RewardModel
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
+    from rmaudit.scores.answer_files import Samples
     from rmaudit.scores.logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
-    from rmaudit.scores.samples import Samples
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.texts import Rewards
     from rmaudit.search.for_audits import Searches
-    from rmaudit.stems import stem_codes
     from rmaudit.verdicts.declare import audit
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
@@ -41,7 +41,7 @@ _HOMES = {
     "References": "rmaudit.references",
     "RewardModel": "rmaudit.models.protocol",
     "Rewards": "rmaudit.scores.texts",
-    "Samples": "rmaudit.scores.samples",
+    "Samples": "rmaudit.scores.answer_files",
     "Searches": "rmaudit.search.for_audits",
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.records",
@@ -56,7 +56,7 @@ _HOMES = {
     "rank_correlation": "rmaudit.measures.estimates",
     "run": "rmaudit.plugin.from_python",
     "scorer": "rmaudit.config.scorers",
-    "stem_codes": "rmaudit.stems",
+    "stem_codes": "rmaudit.language",
     "sweep": "rmaudit.scores.sweep",
 }
 
@@ -92,7 +92,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own, see above)
-    """Load a public name from its home on first use (PEP 562)."""
+    """Return a public name of rmaudit, imported on first use (PEP 562)."""
     if name not in _HOMES:
         message = f"module 'rmaudit' has no attribute {name!r}"
         raise AttributeError(message)
@@ -102,5 +102,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own,
 
 
 def __dir__() -> list[str]:
-    """The public names, for a notebook's completion."""
+    """Return the public names, for a notebook's completion."""
     return [*__all__, "__version__"]

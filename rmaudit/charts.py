@@ -63,7 +63,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Point with an optional interval; `second` draws it in the other colour."""
+    """A point with an optional interval; `second` draws the point in the other colour."""
 
     value: float
     low: float | None = None
@@ -74,7 +74,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedRow:
-    """Row of a `Points` panel: a term and its points; `stroke` marks a value for comparison."""
+    """Row of a `Points` panel: a name and its points; `stroke` marks a value for comparison."""
 
     name: str
     marks: tuple[Mark, ...]
@@ -84,7 +84,7 @@ class MarkedRow:
 def row_of(
     name: str, value: float, low: float | None = None, high: float | None = None
 ) -> MarkedRow:
-    """Return a row with one point."""
+    """Return the row of a `Points` panel with one point and, if given, its interval."""
     return MarkedRow(name=name, marks=(Mark(value=value, low=low, high=high),))
 
 
@@ -104,7 +104,7 @@ class Points(Panel):
 
 @dataclass(frozen=True)
 class Bin:
-    """Bin of values between `low` and `high`: their number and quartiles."""
+    """A bin of values between `low` and `high`: how many they are, and their quartiles."""
 
     low: float
     high: float
@@ -140,7 +140,7 @@ class Curve(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPlace:
-    """Term with its coordinates on a plane."""
+    """A term with its coordinates on a plane."""
 
     name: str
     x: float
@@ -171,7 +171,7 @@ class CountField(Panel):
 
 @dataclass(frozen=True)
 class Move:
-    """Row of a `Moves` panel: a term with its start and its end."""
+    """Row of a `Moves` panel: a term, and the values at which it starts and ends."""
 
     name: str
     start: float
@@ -310,7 +310,7 @@ def numbers(*names: str) -> dict[str, Kind]:
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
-    """Yield a fault where `counts` is not a `rows` × `columns` table of whole numbers from 0 on."""
+    """Yield an error text if `counts` is not a `rows` × `columns` table of whole numbers from 0."""
     if len(counts) != rows:
         yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
     for i, row in enumerate(counts):

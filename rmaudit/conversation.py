@@ -17,7 +17,7 @@ _ORDER = "an optional system turn, then user and assistant in turns, the last of
 
 
 def turns(given: object, of: str) -> Turns:
-    """Return the checked turns of a conversation; `given` is a list as chat templates take it.
+    """Return the checked turns of a conversation, given as the list that chat templates take.
 
     `of` begins what is said of one that is none.
 
@@ -54,7 +54,7 @@ def _turn(given: object, of: str) -> tuple[str, str]:
 
 
 def as_text(of: Turns) -> str:
-    """Return the turns as people read them, a line each: `system: ...`."""
+    """Return the turns as text for people, a line each: `system: ...`."""
     return "\n".join(f"{role}: {content}" for role, content in of)
 
 
@@ -75,7 +75,7 @@ def columns(asked: Asked) -> tuple[str, str]:
 
 
 def asked_of(prompt: str, turns: str) -> Asked:
-    """Return a text or turns from the two table columns that `columns` returns."""
+    """Return a prompt, a text or turns, from the two table columns that `columns` returns."""
     return tuple((role, content) for role, content in json.loads(turns)) if turns else prompt
 
 

@@ -67,7 +67,7 @@ class EvidenceError(RmauditError, ValueError):
     """Error where no chart can be drawn from evidence: `fault` begins with the field's name."""
 
     def __init__(self, evidence: str, fault: str) -> None:
-        """Join the name of the evidence class and the fault, which begins with a field's name."""
+        """Keep the fault; the message is the evidence's class name, a dot, and the fault."""
         super().__init__(f"{evidence}.{fault}")
         self.fault = fault
 
@@ -128,7 +128,7 @@ def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
 
 
 def refuse_halves(texts: Iterable[object], what: str) -> None:
-    """Raise an error for a text with a lone surrogate, which no file and no model takes.
+    """Raise SpecError for a text with a lone surrogate, which no file and no model takes.
 
     Raises:
         SpecError: the first of them; `what` begins what is said of it.

@@ -28,7 +28,7 @@ _CHARACTERS = frozenset(
 
 
 def spelled(character: str) -> str:
-    """Return a character, as a Python escape where it would not show."""
+    """Return a character, written as a Python escape if it is invisible."""
     if character.isascii() and character.isprintable():  # a space is
         return character
     hidden = unicodedata.category(character) in _CATEGORIES or character in _CHARACTERS

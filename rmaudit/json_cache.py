@@ -53,7 +53,7 @@ def cached(
 
 
 def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN401  (JSON)
-    """Return the cached value; None, with a warning if the file is damaged, where there is none."""
+    """Return the cached value of `kind` under `fields`, or None; warn if the file is damaged."""
     path = _path(cache, kind, fields)
     try:
         content = path.read_bytes()

@@ -1,4 +1,8 @@
-"""The languages of words, and the language in which a run stems them.
+"""The languages of words, and word stems: "love", "Loved" and "loving" count as one word.
+
+Stems decide which half of the words a model was trained on (`rmaudit.references.holdout`), and they
+are the clusters that intervals over words are made of: forms of one word score alike, so a lexicon
+of 2,000 words has not 2,000 independent ones.
 
 `rmaudit.stem_codes(texts)` is public: measures, users' too, call it deep inside without knowing the
 run. So the language of stems is the one thing of a run that is not passed: `stemming` sets it for
@@ -7,9 +11,14 @@ a block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ENGLISH = "en"
 # The languages of wordfreq 3.1.1 by their codes, and Snowball's stemmers; "": it has none.
@@ -57,6 +66,8 @@ STEMMERS = {
     "vi": "",
     "zh": "",
 }
+_Stems = dict[str, str]
+
 
 _STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
@@ -74,3 +85,36 @@ def stemming(language: str) -> Iterator[None]:
 def language_of_stems() -> str:
     """Return the code of the language in which words are stemmed in this context."""
     return _STEMS.get()
+
+
+CACHE: dict[str, _Stems] = {}  # stems by language and word; it decides nothing
+
+
+def stem_key(text: str, language: str | None = None) -> str:
+    """Return the lower-case words of `text`, each as its Snowball stem, joined by spaces."""
+    return " ".join(stem(word, language) for word in text.casefold().split())
+
+
+def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
+    """Return integers from 0, shape (n,): texts with the same stems have the same number."""
+    import numpy as np
+    import pandas as pd
+
+    return pd.factorize(np.array([stem_key(text) for text in texts], dtype=object))[0]
+
+
+def stem(word: str, language: str | None = None) -> str:
+    """Return the Snowball stem of a lower-case word, cached for as long as the process runs.
+
+    A word of a language without a stemmer is its own stem.
+    """
+    of = language or language_of_stems()
+    known = CACHE.setdefault(of, {})
+    found = known.get(word)
+    if found is None:
+        import snowballstemmer
+
+        stemmer = STEMMERS[of]
+        made = snowballstemmer.stemmer(stemmer).stemWord(word) if stemmer else word
+        found = known[word] = str(made)
+    return found

@@ -18,7 +18,7 @@ from rmaudit.errors import MeasureError, NoDirection, SpecError, nearest
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt that a model answers: rmaudit's or a user's.
+    """A prompt that a model answers, one of rmaudit's or a user's.
 
     `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
     good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
@@ -128,7 +128,7 @@ _STYLES = {
 
 
 def _family() -> dict[str, Prompt]:
-    """Return all 54 wordings by name; the three of `PROMPTS` are the same objects."""
+    """Return all 54 wordings of 2026 by name; the three of `PROMPTS` are the same objects."""
     short = {prompt.text: prompt for prompt in PROMPTS.values()}
     family = {}
     for adjective, (words, frame) in _ADJECTIVES.items():
@@ -173,7 +173,7 @@ def label(prompts: Sequence[Prompt]) -> str:
 
 
 def names_each(label: str) -> bool:
-    """Return whether a label of `label` names every prompt, rather than their number."""
+    """Return whether a label names every prompt (`best+worst`), rather than their number."""
     return not re.fullmatch(r"\d+ prompts", label)
 
 
@@ -205,7 +205,7 @@ def declared(
 
 
 def short(text: str) -> str:
-    """Return the repr of a text, cut to a line's length, for a message."""
+    """Return the repr of a text, cut to 60 characters, for a message."""
     return repr(text if len(text) <= _LINE else f"{text[: _LINE - 3]}...")
 
 
@@ -243,7 +243,7 @@ def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prom
 
 
 def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
-    """Return the first prompt of frame +1 and the first of frame -1.
+    """Return the first prompt that asks for good (frame +1), and the first for bad (-1).
 
     Raises:
         MeasureError: there is none of either.
@@ -255,7 +255,7 @@ def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
-    """Return the audit's prompt called `name`, or its only one; `by` begins the error's message.
+    """Return the audit's prompt called `name`, or its only one; `by` begins error messages.
 
     Raises:
         SpecError: there are several and none is named, or the named one is not declared.

@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -33,9 +34,10 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "policies": "`policy:` or `base:` in models.yaml, or `--rm-policy`",
     "pairs": "`--rm-pairs`",
 }
+_SHOWN = "statistics.md#gates-that-block-only-on-harm-that-is-shown"
 _EFFECT = {
-    Severity.GATE: "It is a gate: a model that does not pass it blocks its release.",
-    Severity.INFO: "It informs: it fails no run unless models.yaml says so.",
+    Severity.GATE: "Gate: the run does not pass while this audit fails or is unsure.",
+    Severity.INFO: "Informational: it blocks nothing, unless models.yaml makes it a gate.",
 }
 _NEW = "\n".join(f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits"))
 
@@ -89,7 +91,8 @@ def _table(audits: Iterable[Audit]) -> str:
     rows = ["| audit | question | passes | needs |", "| --- | --- | --- | --- |"]
     for function, audit in audits:
         link = f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`"
-        rows.append(f"| {link} | {audit.question} | {audit.bound} | {_needs(function)} |")
+        passes = _passes(audit) + ("; harm shown" if audit.bound.shown else "")
+        rows.append(f"| {link} | {audit.question} | {passes} | {_needs(function)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -103,16 +106,31 @@ def _head(audit: Audit, file: Path) -> str:
     lines = {
         "Audit": f"`{declaration.name}`, declared in `{file.as_posix()}`",
         "Claim": declaration.claim,
-        "Passes": f"where the whole 95 % interval lies {declaration.bound}",
-        "Effect": _EFFECT[declaration.severity],
+        "Passes": f"if the whole 95 % interval lies {_passes(declaration)}",
+        "Effect": _effect(declaration),
         "Findings": _findings(declaration),
-        "Needs": f"{needs}; without it the audit is not run" if needs else "",
+        "Needs": f"{needs}; not run without it" if needs else "",
         "In use": _in_use(declaration.name),
         "Source": declaration.source,
     }
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
     return f"# {declaration.title}\n\n**{declaration.question}**\n\n{table}\n"
+
+
+def _passes(audit: Declaration) -> str:
+    """Return the bound alone, for example `below 0.1 rank gap`."""
+    return str(replace(audit.bound, shown=False))
+
+
+def _effect(audit: Declaration) -> str:
+    """Return what follows from the result."""
+    if not audit.bound.shown:
+        return _EFFECT[audit.severity]
+    only = f"only if harm is shown, that is if the whole interval lies beyond the bound; an interval that crosses it is [not decided](../{_SHOWN})"  # noqa: E501
+    if audit.severity is Severity.GATE:
+        return f"Gate: it blocks {only}."
+    return f"{_EFFECT[audit.severity]} It fails {only}."
 
 
 def _in_use(name: str) -> str:
@@ -123,8 +141,9 @@ def _in_use(name: str) -> str:
         if audit == name:
             parts.append(f"{prompt}: {said}" if prompt else said)
     said = "; ".join(parts)
-    link = "[a study of heads with flaws](../predictive-validity.md)"
-    return said and f"At this bound, after 4 nats of training, beside a sound head: {said} ({link})"
+    link = "[a study of heads with planted flaws](../predictive-validity.md)"
+    compared = "A policy trained to a KL divergence of 4 nats on a model that just meets this bound"
+    return said and f"{compared}, compared with one trained on a sound model: {said} ({link})"
 
 
 @cache
@@ -137,8 +156,10 @@ def _findings(audit: Declaration) -> str:
     over = ", ".join(f"`{name}`" for name in names)
     over = f"{len(names)} prompts" if len(names) > _MOST else over
     if not names:
-        return "one for a model, over the prompts of the pairs"
-    return f"one for a model, over {over}" if audit.joint else f"one for each of {over}"
+        return "one for each model, over the prompts of the pairs"
+    if len(names) == 1:
+        return f"one for each model, under {over}"
+    return f"one for each model, over {over} together" if audit.joint else f"one for each of {over}"
 
 
 def _needs(function: object) -> str:

@@ -1,4 +1,4 @@
-"""What an adapter_config.json says, and what of it decides the merged weights.
+"""The settings in an adapter_config.json, and which of them change the merged weights.
 
 Nothing that it names is run or imported. Of its entries, those that decide the merged weights are
 handed to PEFT; those that only guide training, or that PEFT needs to find the base's class by
@@ -62,7 +62,7 @@ for pattern in patterns:
 
 
 def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, Any]:
-    """Of an adapter_config.json, what decides the merged weights.
+    """Return the entries of an adapter_config.json that change the merged weights.
 
     Raises:
         ModelError: it is no LoRA, or one that cannot be merged or is not checked.
@@ -96,12 +96,12 @@ def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, A
 def refuse_endless(
     settings: Mapping[str, Any], tensors: Iterable[str], path: Path, *, model: str
 ) -> None:
-    """Refuse an adapter's regular expressions that take too long on the names of its base's layers.
+    """Raise if an adapter's regular expressions take too long on the base's layer names.
 
     They are matched in a process of their own, which is ended after ten seconds.
 
     Raises:
-        ModelError: one takes too long; they are those of the adapter_config.json at `path`.
+        ModelError: one takes too long. They are from the adapter_config.json at `path`.
     """
     patterns = {key: sorted(_patterns(settings.get(key))) for key in _PATTERNED}
     names = sorted({part for name in tensors for part in _prefixes(name)})
@@ -116,13 +116,13 @@ def refuse_endless(
 
 
 def _patterns(value: object) -> set[str]:
-    """Return the texts of a setting that are more than a plain name."""
+    """Return the texts in a setting that are more than plain names: regular expressions."""
     texts = value if isinstance(value, list | tuple | dict) else [value]
     return {text for text in texts if isinstance(text, str) and not _PLAIN.fullmatch(text)}
 
 
 def _prefixes(name: str) -> list[str]:
-    """Return a tensor's layer, and the layers that it is in."""
+    """Return every dotted prefix of a tensor's name, the whole name last."""
     parts = name.split(".")
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 

@@ -35,7 +35,7 @@ _HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter and its base.
+    """A PEFT adapter's files and settings, and the base checkpoint that it is merged into.
 
     Attributes:
         model: the registry's name.
@@ -43,9 +43,9 @@ class Adapter:
         base: the files of the base.
         named: the base as adapter_config.json names it.
         revision: the base's commit if it is the hub's.
-        settings: what of adapter_config.json decides the merged weights.
-        saved: the shapes of all its tensors, by their names in its file.
-        headers: those of the base's tensors.
+        settings: the entries of adapter_config.json that change the merged weights.
+        saved: the shapes of all tensors of the adapter, by their names in its file.
+        headers: the headers of the base's tensors.
     """
 
     model: str
@@ -59,27 +59,27 @@ class Adapter:
 
     @property
     def config(self) -> Path:
-        """Its adapter_config.json."""
+        """Return the path of the adapter's adapter_config.json."""
         return self.folder / CONFIG
 
     @property
     def weights(self) -> Path:
-        """The file of its tensors."""
+        """Return the path of the file with the adapter's tensors."""
         return self.folder / WEIGHTS
 
     @cached_property
     def added(self) -> Shapes:
-        """Those of its tensors that replace whole ones of the base, by the base's names."""
+        """Return shapes of the adapter's tensors that replace base tensors, by base names."""
         return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
 
     @property
     def tokenizer(self) -> Path:
-        """The folder of its tokenizer: its own, or else its base's."""
+        """Return the folder of the tokenizer: the adapter's if it has one, or else the base's."""
         return _with_tokenizer(self.folder, self.base.path)
 
     @cached_property
     def rows(self) -> int | None:
-        """How many rows the embedding has that it brings; None if it keeps its base's."""
+        """Return the row count of the adapter's own embedding; None if it has none."""
         base = {key: header.shape for key, header in self.headers.items()}
         rows = configuration.read(self.base.path, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
@@ -89,11 +89,11 @@ class Adapter:
         return None
 
     def downloaded(self) -> Adapter:
-        """Return the same with its base's weights here. Raises `ModelError`."""
+        """Return the same adapter with its base's weights downloaded. Raises `ModelError`."""
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the saved head, or the merged one where the adapter changes its base's."""
+        """Return the head's tensors: as merged if the adapter changes them, else as saved."""
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
@@ -105,9 +105,9 @@ class Adapter:
 
 
 def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
-    """Return the adapter among a model's files, with its base; None if it is a checkpoint.
+    """Return the adapter among a model's files, with its base; None if there is no adapter.
 
-    Of a base on the hub the small files are downloaded.
+    If the base is on the hub, its small files are downloaded.
 
     Raises:
         ModelError: it cannot be merged, its weights are missing, or its base cannot be had.
@@ -142,7 +142,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
 
 
 def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
-    """Return the files of an adapter's base, and its commit if it is the hub's.
+    """Return the files of an adapter's base, and the base's commit if it is on the hub.
 
     Raises:
         ModelError: the adapter cannot be merged, or its base cannot be had.
@@ -175,9 +175,9 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _around(folder: Path) -> list[Path]:
-    """Return where a relative base is looked for: beside the adapter, then where training ran.
+    """Return the folders where a relative base may be: the adapter's, its parent, the current.
 
-    These are the adapter's folder, the one around it, and the current one.
+    The base may lie beside the adapter, or where training ran.
     """
     own = folder.absolute()
     return list(dict.fromkeys([own, own.parent, Path.cwd()]))
@@ -187,7 +187,7 @@ def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Pa
     """Return the folder of a checkpoint's or an adapter's tokenizer, without downloading weights.
 
     Raises:
-        ModelError: it is the base's, and that cannot be had.
+        ModelError: the tokenizer is the base's, and the base cannot be had.
     """
     folder = found.path
     if not (folder / CONFIG).is_file() or _with_tokenizer(folder, folder.parent) == folder:
@@ -196,10 +196,10 @@ def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Pa
 
 
 def refuse_head(adapter: Adapter, head: FoundHead) -> None:
-    """Only adapters of plain heads are merged.
+    """Raise if an adapter's head is not the plain linear one.
 
     Raises:
-        ModelError: it is another.
+        ModelError: it is another one, with which no adapter is merged.
     """
     if head.family.NAME != linear.NAME:
         message = (
@@ -210,7 +210,9 @@ def refuse_head(adapter: Adapter, head: FoundHead) -> None:
 
 
 def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
-    """Adapters are not merged into quantized weights, asked for or not.
+    """Raise if an adapter's base is quantized, since merging would round the adapter away.
+
+    This holds even if models.yaml allows quantized weights.
 
     Raises:
         ModelError: its base has such weights.
@@ -225,7 +227,9 @@ def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
 
 
 def refuse(folder: Path, *, model: str) -> None:
-    """Where no adapter is read: transformers would merge one unasked, and name no missing keys.
+    """Raise if a folder holds an adapter, in places where adapters are not supported.
+
+    transformers would merge one unasked, and name no missing keys.
 
     Raises:
         ModelError: there is one in the folder.
@@ -240,7 +244,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _own(found: CheckpointFiles) -> Headers:
-    """Return the headers of the adapter's own tensors."""
+    """Return shape and dtype of each tensor in the adapter's own file, by name."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)
@@ -254,7 +258,7 @@ def _own(found: CheckpointFiles) -> Headers:
 
 
 def _with_tokenizer(folder: Path, base: Path) -> Path:
-    """Return the first of the two folders, if it has a tokenizer."""
+    """Return `folder` if it has a tokenizer, or else `base`."""
     return folder if (folder / "tokenizer_config.json").is_file() else base
 
 

@@ -23,13 +23,13 @@ _OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder t
 
 
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """Return the folder, which `write` fills if it is not there yet or was damaged since.
+    """Return the folder, after `write` filled it if it was missing or damaged.
 
     Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
     it, which are removed here: those of this folder under its lock, others after a day.
 
     Raises:
-        ModelError: it cannot be written; or whatever `write` raises.
+        ModelError: the folder cannot be written; or whatever `write` raises.
     """
     if folder.is_dir() and _manifest(folder).is_file() and not _damaged(folder, cache):
         return folder
@@ -51,7 +51,7 @@ def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
 
 
 def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """Return what `build` does once it holds the lock."""
+    """Build the folder as `build` says, once the lock is held."""
     _clean(folder)
     if folder.is_dir():
         if not _manifest(folder).is_file():  # an earlier release's: what it is now is what it was
@@ -105,7 +105,7 @@ def _damaged(folder: Path, cache: Path) -> str:
 
 
 def _clean(folder: Path) -> None:
-    """Remove what is left of builds: the lock is held, so nobody is building this folder."""
+    """Remove leftovers of killed builds; the lock is held, so nobody is building this folder."""
     for left in ("partial", "damaged"):
         shutil.rmtree(folder.with_name(f"{folder.name}.{left}"), ignore_errors=True)
     folder.with_name(f"{folder.name}.partial.sha256").unlink(missing_ok=True)

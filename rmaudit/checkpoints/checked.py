@@ -1,4 +1,4 @@
-"""A checkpoint that was looked at once: its configuration, its tensors' headers, and its head.
+"""A checkpoint whose files were read once: its config.json, tensor shapes, and head.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
@@ -42,14 +42,14 @@ _SHOWN = 4  # tensors that may be a head
 
 @dataclass(frozen=True)
 class Looked:
-    """A checkpoint's configuration and headers, and nothing refused yet. Made by `look`.
+    """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
 
     Attributes:
         spec: the registry's entry.
         source: its files; of an adapter, the adapter's.
         base: the files of config.json and the weights; of an adapter, its base's.
         config: config.json, and the entry's `logit`, which the head is found and built with.
-        headers: those of all tensors of `base`.
+        headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
     """
 
@@ -63,42 +63,47 @@ class Looked:
 
 @dataclass(frozen=True)
 class Checked(Looked):
-    """A checkpoint that rmaudit can score; `head` is the family and the tensors of its head."""
+    """A checkpoint that rmaudit can score; `head` has its head's family and tensor names."""
 
     head: FoundHead
 
     @property
     def name(self) -> str:
-        """The registry's name."""
+        """Return the model's name in models.yaml."""
         return self.spec.name
 
     @property
     def tokenizer_folder(self) -> Path:
-        """The folder of its tokenizer: an adapter's own, or else its base's."""
+        """Return the folder of the tokenizer: an adapter's own, or else the checkpoint's."""
         return self.source.path if self.adapter is None else self.adapter.tokenizer
 
     @property
     def reads_pairs(self) -> bool:
-        """Whether it is an encoder, which reads pairs of texts and has no chat template."""
+        """Return whether the model is an encoder, which reads pairs of texts.
+
+        An encoder has no chat template.
+        """
         return self.head.family.NAME == encoder.NAME
 
     @property
     def head_shapes(self) -> Shapes:
-        """The shapes of the head's tensors, by their names."""
+        """Return the shapes of the head's tensors, by their names."""
         added = {} if self.adapter is None else self.adapter.added
         shapes = {key: header.shape for key, header in self.headers.items()} | dict(added)
         return {key: shapes[key] for key in sorted(self.head.keys)}
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """The configuration with the defaults of its class. Raises `ModelError`."""
+        """Return the configuration with the defaults of its class. Raises `ModelError`."""
         return configuration.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:
-        """Return the same with its weights here; warn of files that look like weights.
+        """Return the same checkpoint with its weights downloaded.
+
+        Warns of files that look like weights and are not read.
 
         Raises:
-            ModelError: they cannot be had, or transformers does not know the configuration.
+            ModelError: the weights cannot be had, or transformers does not know the configuration.
         """
         if not isinstance(self.base, source.Folder):
             _ = self.defaults  # whose errors cost no download
@@ -111,7 +116,7 @@ class Checked(Looked):
 
 
 def of(spec: ModelSpec, cache: Path) -> Checked:
-    """Return what a registry entry means, found and checked; of a hub id nothing big is downloaded.
+    """Find and check the checkpoint of a models.yaml entry, without downloading its weights.
 
     Raises:
         ModelError: it cannot be had, or rmaudit cannot score it; the message says why and what to
@@ -121,7 +126,7 @@ def of(spec: ModelSpec, cache: Path) -> Checked:
 
 
 def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
-    """Return what the files of a registry entry are: a checkpoint, or an adapter and its base.
+    """Read config.json and tensor shapes of a checkpoint, or of an adapter's base.
 
     Raises:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.
@@ -136,10 +141,11 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
 
 
 def check(looked: Looked) -> Checked:
-    """Return the same with its head.
+    """Return the checkpoint with its head; raise if rmaudit cannot score it.
 
     Raises:
-        ModelError: it is quantized and not asked for so, or has no head that rmaudit can score.
+        ModelError: the checkpoint is quantized and models.yaml does not say so, or it has no head
+            that rmaudit can score.
     """
     spec, adapter, config = looked.spec, looked.adapter, looked.config
     if adapter is not None:
@@ -170,13 +176,13 @@ def find_head(
     model: str,
     added: Shapes | None = None,
 ) -> FoundHead:
-    """Return the family and the tensors of a checkpoint's head; the folder is for errors.
+    """Return the family and tensor names of a checkpoint's head; `folder` is for errors.
 
     `added` are the whole tensors that an adapter has for its base, by the names that the base has
     for them; None without an adapter.
 
     Raises:
-        ModelError: there is none, or none that rmaudit knows.
+        ModelError: there is no head, or none that rmaudit knows.
     """
     _refuse_doubles(headers, folder, model)
     shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
@@ -198,18 +204,18 @@ def find_head(
         raise ModelError(message)
     message = (
         f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
-        f"transformers would give it a random head.{unknown} {train} one and save it with it "
-        f"(TRL's RewardTrainer does), give the folder where its head is, or, if one of a language "
-        f"model's logits is the reward, name its id as `logit` in models.yaml"
+        f"transformers would give it a random head.{unknown} {train} a head and save it in "
+        f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head; or, "
+        f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
     )
     raise ModelError(message)
 
 
 def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Return a sentence on tensors that may be a head of an unknown family, or "".
+    """Return a sentence on tensors that may be a head of an unknown family; "" without any.
 
-    These are named like a head, or have one row of the hidden size. What is in a layer of the
-    backbone is none; a head may have layers itself.
+    Such tensors are named like a head, or have one row of the hidden size. A tensor in a layer of
+    the backbone is none; a head may have layers itself.
     """
     row = (1, linear.hidden_size(config))
     seen = []
@@ -230,7 +236,10 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
 
 
 def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
-    """Transformers takes `model.x` for `model.model.x`: of two such tensors it would pick one."""
+    """Raise if one tensor is saved under two names that transformers takes for the same.
+
+    It takes `model.x` for `model.model.x`, and of two such tensors it would pick one.
+    """
     doubles = ((key, key.partition(".")[2]) for key in sorted(headers))
     for longer, shorter in doubles:
         if shorter in headers:

@@ -23,13 +23,14 @@ _MOST = 10**7  # more layers or rows than any model has: transformers makes a li
 
 
 def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
-    """Return a JSON file of a checkpoint's folder, which holds a mapping.
+    """Return the mapping in a JSON file of a checkpoint's folder, config.json by default.
 
     Of config.json, what rmaudit reads is of the right kind: `architectures` a list of names,
     `text_config` a mapping, layers and vocabulary whole numbers above 0, where they are given.
 
     Raises:
-        ModelError: it is not there, cannot be read, is no mapping, or an entry is of a wrong kind.
+        ModelError: the file is not there, cannot be read, is no mapping, or an entry is of a wrong
+            kind.
     """
     path = folder / name
     try:
@@ -62,7 +63,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def reads_pairs(folder: Path, *, model: str) -> bool:
-    """Return whether a folder's config.json is of an encoder that reads pairs of texts.
+    """Return whether a folder's config.json is that of an encoder that reads pairs of texts.
 
     Raises:
         ModelError: config.json cannot be read.
@@ -71,7 +72,7 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:
-    """Return how the weights are quantized, such as "gptq"; None if they are not."""
+    """Return the quantization method of the weights, such as "gptq"; None if not quantized."""
     given = config.get("quantization_config")
     if not given:
         return None
@@ -79,7 +80,7 @@ def quantization(config: Mapping[str, Any]) -> str | None:
 
 
 def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
-    """Quantized weights are scored only where models.yaml says so (`wanted`).
+    """Raise if weights are quantized and models.yaml does not allow it (`wanted`), or the reverse.
 
     Raises:
         ModelError: they are quantized and not wanted so, or wanted so and not quantized.
@@ -103,10 +104,10 @@ def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wan
 
 
 def defaults(folder: Path, *, model: str) -> PretrainedConfig:
-    """Return the checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
+    """Return the configuration with the defaults of its class, such as Gemma's pad id.
 
     Raises:
-        ModelError: transformers does not know it.
+        ModelError: transformers does not know the model_type, or cannot read the file.
     """
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
@@ -125,7 +126,9 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
 
 
 def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
-    """A plain head needs a sequence classifier of transformers. Imports torch, which takes seconds.
+    """Raise if transformers has no sequence-classification class for the model_type `kind`.
+
+    A plain head needs one. Imports torch, which takes seconds.
 
     Raises:
         ModelError: there is none for this model_type.
@@ -149,7 +152,7 @@ def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
-    """What is read as a list, a mapping or a number is one."""
+    """Raise if an entry of config.json that must be a list, mapping or number is none."""
     named, text = config.get("architectures"), config.get("text_config")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)
@@ -173,7 +176,9 @@ def _wrong(path: Path, model: str, key: str, found: object, expected: str) -> Mo
 
 
 def refuse_loose(spec: ModelSpec) -> None:
-    """Refuse code that no commit pins. The registry's own check is of models.yaml only.
+    """Raise if a checkpoint's own code is not pinned by a hub id and a full commit hash.
+
+    The registry checks this too, but only what models.yaml says.
 
     Raises:
         ModelError: the source is no hub id, or its revision no full commit hash.
@@ -188,7 +193,9 @@ def refuse_loose(spec: ModelSpec) -> None:
 
 
 def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
-    """Refuse code of another repository (`owner/name--module.Class`), which no hash here pins.
+    """Raise if config files point at code of another repository, which `revision` does not pin.
+
+    Such code is named `owner/name--module.Class`.
 
     Raises:
         ModelError: config.json or tokenizer_config.json points at such code.
@@ -206,7 +213,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
 
 
 def code(path: Path) -> Iterator[str]:
-    """Yield what a JSON file's `auto_map` points at, such as `modeling_own.OwnModel`."""
+    """Yield the classes that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

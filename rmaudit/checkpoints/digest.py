@@ -1,4 +1,4 @@
-"""What makes a checkpoint's weights and tokenizer the same ones: hashes of their files.
+"""Hashes of a checkpoint's files, which tell whether weights and tokenizer are the same.
 
 One rule for folders and hub ids: the bytes decide. A commit hash would do for a hub id, but then a
 copy in a folder, or a commit that changed the README only, would be another model.
@@ -32,7 +32,7 @@ _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.tx
 
 
 def weights_identity(folder: Path, cache: Path) -> str:
-    """Hash over config.json, the index of the weights if there is one, and the files that are read.
+    """Return a hash over config.json, the weights' index if any, and the weights files read.
 
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
@@ -41,25 +41,28 @@ def weights_identity(folder: Path, cache: Path) -> str:
 
 
 def adapter_identity(folder: Path, cache: Path) -> str:
-    """Hash over an adapter's configuration and weights."""
+    """Return a hash over an adapter's configuration and weights."""
     return _combined(adapter_files(folder), cache)
 
 
 def tokenizer_identity(folder: Path, cache: Path) -> str:
-    """Hash over the tokenizer's files (the chat template is covered by the rendered ids)."""
+    """Return a hash over the tokenizer's files, without the chat template.
+
+    The hash of the rendered ids covers the template.
+    """
     return _combined(tokenizer_files(folder), cache)
 
 
 def layout_identity(folder: Path, cache: Path) -> str:
-    """Hash over every file of a folder that is no weights: configuration, tokenizer, templates.
+    """Return a hash over all files of a folder but weights: configuration, tokenizer, templates.
 
-    More than decides anything, so that whatever is remembered of these files is never outdated.
+    These are more files than matter, so that nothing cached from them is ever outdated.
     """
     return _combined(layout_files(folder), cache)
 
 
 def file_identity(path: Path, cache: Path) -> str:
-    """Hash of one file, "" where it cannot be read."""
+    """Return the hash of one file; "" if there is no such file."""
     return _combined([path], cache) if path.is_file() else ""
 
 
@@ -95,7 +98,7 @@ States = Mapping[Path, str]  # of files, by path: size and the times of the last
 
 
 def states(paths: Iterable[Path]) -> States:
-    """Return what a write to any of these files would change, whatever is done to hide it.
+    """Return each file's size and times of change, as a text, by path.
 
     Raises:
         OSError: a file is not there.
@@ -105,7 +108,7 @@ def states(paths: Iterable[Path]) -> States:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Files as they were at one moment. Made by `stamp`.
+    """Hashes and states (size, times) of files at one moment. Made by `stamp`.
 
     Attributes:
         hashes: the sha256 of each file's bytes, by its path.
@@ -119,7 +122,7 @@ class Stamp:
 
 
 def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
-    """Return what files hold now, to be compared later by `renewed` and `refuse_changed`.
+    """Return hashes and states of files now, for `renewed` and `refuse_changed` to compare.
 
     Costs next to nothing after an identity of the same files: their hashes are remembered.
 
@@ -132,7 +135,7 @@ def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
 
 
 def renewed(before: Stamp, *, model: str) -> Stamp:
-    """Return the stamp of the same files now, which still hold the same bytes.
+    """Return a new stamp of the same files; raise if a file's bytes changed since `before`.
 
     To be called before they are loaded. A file is hashed again only if its inode, size or times
     are others than before, so a hard link or a copy of the same bytes is no change.
@@ -151,7 +154,7 @@ def renewed(before: Stamp, *, model: str) -> Stamp:
 
 
 def refuse_changed(before: States, *, model: str) -> None:
-    """Refuse what comes from files that were written to since their states were taken.
+    """Raise if a file was written to since its state (size, times) was taken in `before`.
 
     To be called after the load and after every computation, before its numbers go anywhere:
     safetensors maps weights into memory, so whoever writes to the file changes the model. Costs
@@ -188,7 +191,7 @@ def _combined(files: list[Path], cache: Path) -> str:
 
 
 def _hashes(files: list[Path], cache: Path) -> list[str]:
-    """Return the sha256 of each file's bytes, from the memo or hashed."""
+    """Return the sha256 of each file's bytes, from the cache's memo where it is known."""
     memo = _read(cache / _MEMO)
     _announce(files, memo)
     new: dict[str, str] = {}
@@ -199,7 +202,7 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
 
 
 def _announce(files: list[Path], memo: Mapping[str, str]) -> None:
-    """Say on stderr what a person waits for, where that is more than a moment."""
+    """Say on stderr that files are being hashed, if that takes more than a moment."""
     unknown = [path.stat().st_size for path in files if _key(path) not in memo]
     if sum(unknown) >= _LONG:
         waits = f"rmaudit: hashing {sum(unknown) / 1e9:,.0f} GB of weights in {files[0].parent}, "
@@ -207,7 +210,7 @@ def _announce(files: list[Path], memo: Mapping[str, str]) -> None:
 
 
 def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
-    """Return the sha256 of a file's bytes, from the memo or into `new`."""
+    """Return the sha256 of a file's bytes, from `memo`, or computed and added to `new`."""
     while (key := _key(path)) not in memo:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -217,12 +220,12 @@ def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
 
 
 def _key(path: Path) -> str:
-    """Return a file's path, and what changes where its bytes do."""
+    """Return the memo's key for a file: its path, and size, times and inode."""
     return f"{path.resolve()}|{_state(path)}|{path.stat().st_ino}"
 
 
 def _state(path: Path) -> str:
-    """Return what a write to a file changes, whatever is done to hide it."""
+    """Return a file's size and times of last changes, which any write changes."""
     stat = path.stat()
     return f"{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
 
@@ -238,7 +241,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _write(path: Path, new: dict[str, str]) -> None:
-    """Add to the memo; what it had of the same paths is outdated."""
+    """Add new hashes to the memo file, in place of older ones for the same paths."""
     with suppress(OSError, NotImplementedError):  # without a memo the files are hashed again
         path.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(path, doing="writing down hashes of weights"):

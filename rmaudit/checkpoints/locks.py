@@ -1,4 +1,4 @@
-"""Locks between processes: of a file that several hosts write, or of one host's work.
+"""Locks between processes: for a file that several hosts write, or for work on one host.
 
 The operating system frees the lock of a process that died.
 """
@@ -43,7 +43,7 @@ def held(path: Path, *, doing: str) -> Iterator[None]:
 
 @contextmanager
 def one_of_this_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Keep other processes of this user and host from the same `work` during the block.
+    """Hold a lock in the block, so that one process of this user and host at a time does `work`.
 
     The lock spares work and guards nothing: results are right without it. So its file is in the
     host's folder for temporary files, never beside the scores: their file system may have no
@@ -68,7 +68,7 @@ def lock_file(work: str) -> Path:
 
 
 def _acquire(lock: FileLock, on_wait: Callable[[], None], *, patience: float = 0) -> None:
-    """Acquire a lock; `on_wait` is called where that takes longer than `patience` seconds."""
+    """Acquire a lock; call `on_wait` if that takes longer than `patience` seconds."""
     try:
         lock.acquire(timeout=patience)
     except Timeout:

@@ -1,4 +1,4 @@
-"""Third parties' readers: whatever they raise becomes one line of ours, and their warnings wait.
+"""Third-party readers (transformers, tokenizers): their errors in one line, warnings held back.
 
 transformers warns, up to seven times, before it raises what we say in one line. So its warnings
 are held back while it reads: printed, each once, if it could read, and dropped if it could not.
@@ -25,12 +25,12 @@ def brief(error: BaseException) -> str:
 
 
 def short(text: str, letters: int = 100) -> str:
-    """Return a text of any length, cut after so many letters, with its length."""
+    """Return the text, or if it is longer than `letters`, its start and its length."""
     return text if len(text) <= letters else f"{text[:letters]}... ({len(text):,} characters)"
 
 
 def unreadable(model: str, what: str, folder: Path, error: BaseException) -> ModelError:
-    """Return what is said of a checkpoint's file that a third party's reader could not read."""
+    """Return the error for a checkpoint's file that a third party's reader could not read."""
     message = (
         f"{model}: {what} could not be read from {folder} ({brief(error)}); "
         f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
@@ -40,7 +40,7 @@ def unreadable(model: str, what: str, folder: Path, error: BaseException) -> Mod
 
 @contextmanager
 def told(model: str, what: str, folder: Path) -> Iterator[None]:
-    """Turn whatever a third party's reader raises in the block into `unreadable`.
+    """Turn any error of a third party's reader in the block into a `ModelError` of one line.
 
     Raises:
         ModelError: the block raised; a panic of a Rust library is told too.
@@ -55,7 +55,7 @@ def told(model: str, what: str, folder: Path) -> Iterator[None]:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether it is a third party's code that failed, and not memory, nor Ctrl-C.
+    """Return whether third-party code failed, and not rmaudit, memory or Ctrl-C.
 
     A panic in Rust code is no `Exception`: left alone, it would end the process.
     """
@@ -66,7 +66,7 @@ def is_failure(error: BaseException) -> bool:
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """Hold back what transformers logs in the block; say it once at the end, if all went well."""
+    """Hold back what transformers logs in the block; log it once at the end, if all went well."""
     from transformers.utils import logging as theirs
 
     logger = theirs.get_logger("transformers")
@@ -81,12 +81,12 @@ def patient() -> Iterator[None]:
 
 
 class _Kept(logging.Handler):
-    """Log records by their text, the first of each."""
+    """A log handler that stores each distinct log message once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.records: dict[str, logging.LogRecord] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record, if its text is a new one."""
+        """Store the record, if no record of the same text is stored."""
         self.records.setdefault(record.getMessage(), record)

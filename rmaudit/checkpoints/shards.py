@@ -1,4 +1,4 @@
-"""Which files hold a checkpoint's weights, and what their headers say of the tensors in them.
+"""Which files hold a checkpoint's weights, and the tensors' shapes and dtypes in their headers.
 
 The files are those that transformers reads: `model.safetensors` if that is there, else what
 `model.safetensors.index.json` names. Shards that an earlier save left behind are in neither, and
@@ -27,14 +27,14 @@ _BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64}
 
 
 class Header(NamedTuple):
-    """One tensor; `dtype` is safetensors' name of it, such as BF16."""
+    """A tensor's shape and dtype in a file's header; `dtype` is safetensors' name, such as BF16."""
 
     shape: tuple[int, ...]
     dtype: str
 
     @property
     def bytes(self) -> int:
-        """The tensor's size on disk, in bytes."""
+        """Return the tensor's size on disk, in bytes."""
         digits = self.dtype.partition("_")[0].lstrip("BFIU")
         bits = _BITS.get(self.dtype) or int(digits or 8)
         return math.prod(self.shape) * bits // 8
@@ -44,7 +44,7 @@ Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
 def of(folder: Path, *, model: str) -> list[Path]:
-    """Return the safetensors files of a checkpoint folder, in the order of their names.
+    """Return the paths of a checkpoint folder's weights files (safetensors), sorted by name.
 
     Raises:
         ModelError: there are none, or one that the index names is missing.
@@ -54,10 +54,10 @@ def of(folder: Path, *, model: str) -> list[Path]:
 
 
 def names_in(folder: Path, *, model: str) -> list[str]:
-    """Return the names of the files of a folder, without those of folders in it.
+    """Return the names of the files in a folder, without those of its subfolders.
 
     Raises:
-        ModelError: it cannot be read.
+        ModelError: the folder cannot be read.
     """
     try:
         return [path.name for path in folder.iterdir() if path.is_file()]
@@ -75,10 +75,12 @@ def complete(folder: Path) -> bool:
 
 
 def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
-    """Return which of a checkpoint's files are weights; `folder` has its index, if there is one.
+    """Return which of a checkpoint's file names are its weights, as transformers chooses them.
+
+    `folder` has the checkpoint's index, if there is one.
 
     Raises:
-        ModelError: none, or one that the index names is missing.
+        ModelError: there are none, or one that the index names is missing.
     """
     if SINGLE in names:
         return [SINGLE]
@@ -92,26 +94,31 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
         )
         raise ModelError(message)
     pickles = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth")))
-    found = f"only {', '.join(pickles)}" if pickles else "no weights"
+    if not pickles:
+        message = (
+            f"{model}: {where} holds no weights (no *.safetensors). Copy or download the whole "
+            f"checkpoint again, or save the model there: model.save_pretrained(FOLDER)"
+        )
+        raise ModelError(message)
     message = (
-        f"{model}: no *.safetensors in {where} ({found}); rmaudit reads no pickles, which can "
-        f"run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
-        f"it again: model.save_pretrained(FOLDER) writes safetensors"
+        f"{model}: no *.safetensors in {where} (only {', '.join(pickles)}); rmaudit reads no "
+        f"pickles, which can run code. Load the model with transformers and torch>=2.6 where you "
+        f"trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
     )
     raise ModelError(message)
 
 
 def unread(folder: Path, *, model: str) -> list[str]:
-    """Files that look like the checkpoint's weights and are not among them."""
+    """Return names of files that look like weights of the checkpoint but are not loaded."""
     read = {path.name for path in of(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
 def headers(path: Path, *, model: str) -> dict[str, Header]:
-    """Return the tensors of one safetensors file, by their names.
+    """Return shape and dtype of each tensor in one safetensors file, by tensor name.
 
     Raises:
-        ModelError: it is damaged, or cannot be read.
+        ModelError: the file is damaged, or cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -128,7 +135,7 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
 
 
 def _size(path: Path) -> str:
-    """Return how large a file is, in words."""
+    """Return a file's size in words, or why it cannot be read."""
     try:
         return f"{path.stat().st_size:,} bytes"
     except OSError as error:
@@ -136,7 +143,9 @@ def _size(path: Path) -> str:
 
 
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
-    """Refuse tensors of integers or complex numbers: made floats, they are another model's.
+    """Raise if a tensor's dtype is not float64, float32, float16 or bfloat16.
+
+    Integers or complex numbers, made floats, would be another model's.
 
     A batch norm's count of batches, which no output reads, is a whole number.
 
@@ -151,7 +160,7 @@ def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str =
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
-    """Some tensors of a checkpoint as they were saved, not rounded to the run's dtype.
+    """Return the named tensors of a checkpoint as they were saved, not cast to the run's dtype.
 
     Raises:
         ModelError: its weights are missing.

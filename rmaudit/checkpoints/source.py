@@ -26,28 +26,31 @@ SERVED = "served"
 
 
 class CheckpointFiles(Protocol):
-    """A checkpoint's files; errors begin with `model`."""
+    """Interface to a checkpoint's files, in a folder or on the hub; errors begin with `model`."""
 
     @property
     def model(self) -> str:
-        """The registry's name."""
+        """Return the model's name in models.yaml."""
 
     @property
     def path(self) -> Path:
-        """The folder of its files: of a `Folder` all of them, of a `HubCommit` all but weights."""
+        """Return the folder of the files: all of them, or for a `HubCommit` all but weights."""
 
     @property
     def where(self) -> str:
-        """What errors call it: the folder, or the hub id."""
+        """Return what errors call the files: the folder, or the hub id."""
 
     def names(self) -> list[str]:
-        """All of its files, here or not, without those of folders in it. Raises `ModelError`."""
+        """Return the names of all files, downloaded or not, without subfolders' files.
+
+        Raises `ModelError`.
+        """
 
     def headers(self, name: str) -> dict[str, Header]:
-        """The tensors of one of its files. Raises `ModelError`."""
+        """Return shape and dtype of each tensor in one safetensors file. Raises `ModelError`."""
 
     def downloaded(self) -> Folder:
-        """The same with its weights in the folder. Raises `ModelError`."""
+        """Return the folder of the files, with the weights downloaded. Raises `ModelError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Folder:
 
     @property
     def where(self) -> str:
-        """The folder's path."""
+        """Return the folder's path as text."""
         return str(self.path)
 
     def names(self) -> list[str]:
@@ -67,20 +70,20 @@ class Folder:
         return shards.names_in(self.path, model=self.model)
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Return the tensors of one safetensors file in the folder."""
+        """Return shape and dtype of each tensor in one safetensors file of the folder."""
         return shards.headers(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
-        """This folder, which has its weights already."""
+        """Return this folder, which has its weights already."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class HubCommit:
-    """A commit of a hub id whose weights are not here; `path` has its small files.
+    """A commit on the hub whose weights are not downloaded; `path` has its small files.
 
-    `code` says that Python files are downloaded too, and `instead` how a folder is given in place
-    of a hub id that cannot be had.
+    `code` says that Python files are downloaded too. `instead` is for errors: how a folder is given
+    in place of a hub id that cannot be downloaded.
     """
 
     model: str
@@ -92,7 +95,7 @@ class HubCommit:
 
     @property
     def where(self) -> str:
-        """The hub id."""
+        """Return the hub id."""
         return self.id
 
     def names(self) -> list[str]:
@@ -103,14 +106,17 @@ class HubCommit:
             raise self._unasked(error) from error
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Return the tensors of one file, by range requests: nothing big is downloaded."""
+        """Return shape and dtype of each tensor in one file, by range requests to the hub.
+
+        Nothing big is downloaded.
+        """
         try:
             return hub.headers(self.id, self.commit, name)
         except hub.failures() as error:
             raise self._unasked(error) from error
 
     def downloaded(self) -> Folder:
-        """Return the folder of the commit in the hub's cache, once its weights are there."""
+        """Download the commit's weights, and return its folder in the hub's cache."""
         wanted = hub.patterns(code=self.code, weights=True)
         path = _snapshot(self.model, self.id, self.commit, wanted, instead=self.instead)
         if not shards.complete(path):  # offline, a snapshot of the small files is given as it is
@@ -128,13 +134,14 @@ class HubCommit:
 Kind = Folder | HubCommit
 
 
-def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model FOLDER") -> Kind:
-    """Return where the files of a registry entry are; build or download all but the weights.
+def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
+    """Return the files of a models.yaml entry, building or downloading all but weights.
 
-    `instead` is how a folder is given in place of a hub id that cannot be had.
+    `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
+    where that is not by the model's name.
 
     Raises:
-        ModelError: it is not here and cannot be had.
+        ModelError: the files are not here and cannot be downloaded.
     """
     if spec.source == "embedded":
         return Folder(spec.name, embedded.build(cache))
@@ -158,13 +165,13 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
 
 
 def commit_of(folder: Path) -> str | None:
-    """Return the commit whose snapshot the folder is, if it is one in the hub's cache."""
+    """Return the commit, if the folder is a snapshot in the hub's cache; None otherwise."""
     hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
 def read(source: CheckpointFiles) -> dict[str, Header]:
-    """Return the headers of all weights of a checkpoint, by the names of their tensors.
+    """Return shape and dtype of every weights tensor of a checkpoint, by tensor name.
 
     Raises:
         ModelError: there are none, they are damaged or incomplete, or they are on the hub and it
@@ -185,7 +192,7 @@ def expanded(named: str) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether it is one; a name that no file system takes is none."""
+    """Return whether a path is a folder; False for a name that no file system takes."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -193,11 +200,10 @@ def is_folder(path: Path) -> bool:
 
 
 def presence(spec: ModelSpec, cache: Path) -> str:
-    """Return what is here of a model.
+    """Return whether a model's files are on this machine, as a word such as "downloaded".
 
-    `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING`; `SERVED`, none of it.
-
-    Told without the network, and without reading any weights.
+    The words are `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING` and `SERVED`
+    (no files). Neither the network nor any weights are read.
     """
     if spec.source == "embedded":
         return BUILT if embedded.folder_in(cache).is_dir() else UNBUILT
@@ -216,9 +222,11 @@ def _snapshot(
     try:
         return hub.snapshot(source, revision, wanted)
     except hub.failures() as error:
+        whose = "" if model == source else f"{model}: "
+        folder = f"a folder: {instead}" if instead else "a checkpoint folder"
         message = (
-            f"{model}: {short(source)} could not be had from the Hugging Face hub "
+            f"{whose}{short(source)} could not be downloaded from the Hugging Face hub "
             f"({brief(error)}). Check the name, your connection and your access "
-            f"(`hf auth login`), or give a folder: {instead}"
+            f"(`hf auth login`), or give {folder}"
         )
         raise ModelError(message) from error

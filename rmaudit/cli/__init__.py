@@ -12,9 +12,9 @@ from rmaudit.cli import (
     get_data,
     init,
     list_models,
-    new_audit,
     push_results,
     read_results,
+    run_demo,
     run_doctor,
     run_nulls,
     run_search,
@@ -25,7 +25,7 @@ from rmaudit.cli import (
 from rmaudit.cli.common import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
-    "Set up": ("init", "data", "models", "doctor"),
+    "Set up": ("demo", "init", "data", "models", "doctor"),
     "Read the results": ("report", "replay", "compare", "bless", "history", "publish"),
     "Score and search": ("plan", "sweep", "score", "search", "import"),
     "Write audits": ("new-audit", "nulls"),
@@ -34,10 +34,10 @@ _PANELS = {  # the commands in the order of use, under their headings in the hel
 
 
 class _Panels(Commands):
-    """The commands by panel, each with the whole first sentence of its help."""
+    """Typer group whose help lists commands under headings, each with its full first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (typer's own)
-        """Write the panels, and last the commands that are in none."""
+        """Write the commands under their headings, and last those that have none."""
         shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         placed = {name for names in _PANELS.values() for name in names}
         rest = tuple(name for name in shown if name not in placed)
@@ -97,6 +97,7 @@ app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
 )(push_results.publish)
 app.command(epilog="Example: rmaudit history reports --out history.html")(read_results.history)
+app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
 app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")
@@ -119,4 +120,4 @@ app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --ou
 )
 app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(run_sweep.plan)
 app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(run_sweep.sweep)
-app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(new_audit.new_audit)
+app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(init.new_audit)

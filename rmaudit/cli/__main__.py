@@ -1,4 +1,4 @@
-"""python -m rmaudit.cli."""
+"""Entry point of `python -m rmaudit.cli`."""
 
 from rmaudit.cli import app
 

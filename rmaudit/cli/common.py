@@ -45,7 +45,10 @@ def place(given: str | None) -> str | Path | None:
 
 
 def _folder(given: str) -> Path:
-    """Return a folder's path; end the command at a URL, which would become a folder `s3:`."""
+    """Return the path of the folder given as --cache; end the command if it is a URL.
+
+    A URL would become a folder `s3:`.
+    """
     found = place(given)
     if not isinstance(found, Path):
         fail(f"--cache {given}: a URL, and this command needs a folder; give one, or leave it out")
@@ -60,7 +63,7 @@ Cached = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Options of how a model is found and loaded, for `grouped`: four of a run's."""
+    """Options for finding and loading a model; `grouped` makes each field a command's option."""
 
     device: Annotated[str, OPTIONS["device"]] = "auto"
     dtype: Annotated[Dtype | None, OPTIONS["dtype"]] = None
@@ -74,13 +77,13 @@ class Loading:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder of all other cached files; None for the default, also with a URL."""
+        """Return the folder for cached files other than scores; None (the default) for a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter of a command that is a dataclass by options, one for each field.
+    """Turn each dataclass parameter of a command into command-line options, one for each field.
 
     A field that `rmaudit.runs.options` describes is read and refused as there; of `RunOptions` a
     command has those that decide which scores are made. Others are typer's, by their type.
@@ -117,7 +120,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _described(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
-    """Return the fields that a command has, each with its description as an option of a run."""
+    """Return a dataclass's fields, each with its run option, or None for typer's own options."""
     if kind is RunOptions:
         return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
     hints = get_type_hints(kind, include_extras=True)
@@ -126,7 +129,7 @@ def _described(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a datac
 
 
 def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
-    """Return a field as typer's parameter; one of a run is a text, or several, or a flag."""
+    """Return the typer parameter for a dataclass field; run options are texts, lists or flags."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]
         default = next(one.default for one in fields(kind) if one.name == name)
@@ -143,15 +146,15 @@ _COMMAND = re.compile(r"#(?=#\w*\[)")  # of a CI system, wherever it stands in a
 
 
 class Commands(TyperGroup):
-    """Commands whose wrong usage ends with 4 and whose crash ends with 3, never with a verdict."""
+    """Typer group that exits with code 4 for wrong usage and 3 for a crash, not with a verdict."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
-        """Parse the options before a command."""
+        """Parse the options before a command; turn failures into exit codes 3 and 4."""
         with _ending():
             return super().make_context(*args, **settings)
 
     def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
-        """Parse a command's options and run it."""
+        """Parse a command's options and run the command; turn failures into exit codes 3 and 4."""
         with _ending(), warnings.catch_warnings():
             warnings.showwarning = _warn
             return super().invoke(*args, **settings)
@@ -159,7 +162,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """End a command that crashes or is used wrongly with an exit code that is no verdict.
+    """Turn a crash in the block into exit code 3 and wrong usage into 4; neither is a verdict.
 
     Python ends a crash with 1, typer a closed pipe and an EOFError. The panic of a tokenizer
     written in Rust is no Exception.
@@ -186,7 +189,7 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
-    """End with a line on stderr: exit 4 if the command is wrong, 3 if it could not be done.
+    """Print the reason on stderr and exit: 4 if the command is wrong, 3 if it could not be done.
 
     Without a `code`, a text and a `SpecError` say that the command is wrong.
     """
@@ -196,7 +199,7 @@ def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
 
 
 def say(line: object, *, err: bool = False) -> None:
-    """Print one line. Characters that do not show, or steer a terminal or CI, are spelled out."""
+    """Print one line; escape characters that do not show or that steer a terminal or CI."""
     typer.echo(_one_line(str(line)), err=err)
 
 
@@ -205,15 +208,15 @@ def _one_line(text: str) -> str:
 
 
 def echo_json(value: object) -> None:
-    """Print as JSON that any terminal, CI and program can take: ASCII, null for a NaN."""
+    """Print `value` as ASCII JSON, with null for NaN, and nothing that a terminal or CI obeys."""
     finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
     typer.echo(_COMMAND.sub(r"\\u0023", json.dumps(finite, indent=2, allow_nan=False)))
 
 
 def meant(prompt: str, file: Path | None) -> Prompt:
-    """Return the prompt of this name, in a models.yaml or rmaudit's, or of this text.
+    """Return the prompt of this name (of models.yaml or bundled), or a prompt with this text.
 
-    A near-miss ends the command.
+    A near-miss of a name ends the command.
     """
     try:
         return prompt_meant(prompt, known_models(file).words.prompts)

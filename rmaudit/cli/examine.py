@@ -1,4 +1,4 @@
-"""rmaudit round-trip: what becomes of token ids that are read and tokenized again."""
+"""rmaudit round-trip: what becomes of token ids that are decoded and tokenized again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def survival(
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
-    """The entry that `model` means; a folder may have a tokenizer only, without config.json."""
+    """Return the entry that `model` names; a folder needs only a tokenizer, and no config.json."""
     from rmaudit.checkpoints import source
 
     if template is not None and not template.is_file():

@@ -12,7 +12,7 @@ import typer
 from rmaudit.cli.common import ERROR, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
-from rmaudit.errors import RmauditError
+from rmaudit.errors import ReferenceMissing, RmauditError, nearest
 from rmaudit.references.sources import SOURCES, locate
 
 if TYPE_CHECKING:
@@ -29,15 +29,18 @@ def data(
 
     Each file is checked; its path and its licence are printed.
 
-    Exit code 3 if some of it could not be had.
+    Exit code 3 if a part is missing and could not be downloaded.
     """
     found = []
     if unknown := [name for name in names or [] if name not in SOURCES]:
-        fail(f"unknown reference {unknown[0]!r}; known: {', '.join(SOURCES)}")
+        near = nearest(unknown[0], SOURCES)
+        fail(f"unknown reference {unknown[0]!r};{near} known: {', '.join(SOURCES)}")
     for name in names or list(SOURCES):
         said = {"name": name, "licence": SOURCES[name].licence}
         try:
             found.append(said | {"path": str(locate(name))})
+        except ReferenceMissing as error:
+            found.append(said | {"error": _here(error, name)})
         except RmauditError as error:
             found.append(said | {"error": str(error)})
         if not as_json:
@@ -46,6 +49,15 @@ def data(
         echo_json(found)
     if any("error" in one for one in found):
         raise typer.Exit(ERROR)
+
+
+def _here(error: ReferenceMissing, name: str) -> str:
+    """Return the error's text with another next step than the command that has just failed."""
+    own = f"; get it with: rmaudit data {name}"
+    if not str(error).endswith(own):
+        return str(error)
+    again = "check the connection and try again, or set RMAUDIT_DATA to a folder that has the file"
+    return f"{str(error).removesuffix(own)}; {again}"
 
 
 def _tell(one: dict[str, str]) -> None:
@@ -77,7 +89,8 @@ def import_(
     except RmauditError as error:
         fail(error)
     if not folder.is_dir():
-        fail(f"{folder}: there is no such folder; name one with the authors' CSV files")
+        message = f"{folder}: there is no such folder; give a clone of the paper's repository, or a"
+        fail(f"{message} folder with its CSV files")
     told = _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
     said = []
     for line, one in told:
@@ -93,7 +106,7 @@ def import_(
 def _import(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each table a line to print, and the same as JSON values; what failed has an `error`."""
+    """Import each table; yield a line to print and a JSON dict, with an `error` where it failed."""
     from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
@@ -131,7 +144,7 @@ def _import(
 
 
 def _tables(folder: Path) -> list[Path]:
-    """The files that may be tables, as deep as a clone of either repository has them."""
+    """Return the CSV and Parquet files at most three folders deep, which may be tables."""
     from rmaudit.references.published_words import without_twins
 
     depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
@@ -158,7 +171,7 @@ def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
     folder: Path,
     asked: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The models without a table of tokens that should have one, and those without any table.
+    """Yield lines on models that lack an expected table of tokens, or have no table at all.
 
     A table of tokens is expected of models that were asked for, that the paper ranks, or that have
     scores of items (`rated`); where words are there (`listed`), they stand for it.

@@ -1,8 +1,12 @@
-"""rmaudit init: the files that a repository needs to audit its reward model."""
+"""rmaudit init and new-audit: the files that a repository needs to audit its reward model.
+
+`init` writes a whole suite, `new-audit` one audit to be edited, with its page and its test.
+"""
 
 from __future__ import annotations
 
 import json
+import keyword
 import os
 import re
 from collections.abc import Iterator
@@ -12,7 +16,7 @@ from typing import Annotated
 import typer
 
 import rmaudit
-from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
+from rmaudit.cli.common import ERROR, USAGE, AsJson, echo_json, fail, say
 from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import FILE, is_hub_id
 
@@ -22,6 +26,11 @@ _BRIEF = 6  # files of a folder that are named one by one
 _HEAD = """# The models that `pytest audits` knows, and what this repository says of their audits.
 # `rmaudit models --keys` explains every key: bounds, severities and waivers, among others.
 """
+_TEXTS = {
+    "audits/test_{}.py": "new_audit.txt",
+    "docs/audits/{}.md": "new_audit_page.txt",
+    "tests/test_{}_audit.py": "new_audit_test.txt",
+}
 
 
 def init(
@@ -101,7 +110,7 @@ def _entry(folder: Path, model: str) -> str:
     elif is_hub_id(model):
         name, source = model.partition("/")[2], model
     else:
-        fail(f"--model: {model!r} is no folder and no hub id 'owner/name'; give one of these")
+        fail(f"--model: {model!r} is neither a folder nor a hub id 'owner/name'; give one of these")
     pinned = "" if place.is_dir() else "    # revision: a full commit hash; without it the newest\n"
     return (
         f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"
@@ -116,3 +125,37 @@ def _brief(names: list[str]) -> Iterator[str]:
     for parent in dict.fromkeys(str(Path(name).parent) for name in names):
         own = [name for name in names if str(Path(name).parent) == parent]
         yield from [f"{parent}/ ({len(own)} files)"] if len(own) > _BRIEF else own
+
+
+def new_audit(
+    name: Annotated[str, typer.Argument(help="what findings call it, such as kind_words")],
+    folder: Annotated[Path, typer.Argument(file_okay=False, help="the repository")] = Path(),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write an audit for you to edit, with its page and a test of a planted flaw.
+
+    The test puts two functions to the audit: one with the flaw, which must fail, and one without.
+    Nothing is overwritten.
+    """
+    if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        fail(f"{name!r} is no name of an audit; allowed: small letters, digits and _", USAGE)
+    texts = {
+        folder / path.format(name): (_STARTER / text).read_text(encoding="utf-8")
+        for path, text in _TEXTS.items()
+    }
+    if there := [path for path in texts if path.exists()]:
+        fail(f"{there[0]} is there already; give the audit another name, or edit the file", USAGE)
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("NAME", name), encoding="utf-8")
+        except OSError as error:
+            fail(f"{path}: cannot be written: {error.strerror}", ERROR)
+    if as_json:
+        echo_json({"wrote": [str(path) for path in texts]})
+        return
+    for path in texts:
+        say(f"wrote: {path}")
+    audit, _, test = texts
+    say(f"next: pytest {test}; then pytest {audit} --model NAME")

@@ -19,13 +19,13 @@ from rmaudit.errors import RmauditError
 
 
 class _Named(TyperGroup):
-    """The list, which a name is no option of."""
+    """Typer group of `rmaudit models`, which lists models and takes no model's name."""
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
-        """Point from `rmaudit models NAME` to what looks at one."""
+        """Find a subcommand; for a model's name in its place, end with a hint to `models check`."""
         if self.get_command(context, args[0]) is None and not args[0].startswith("-"):
             instead = f"to look at one model: rmaudit models check {shlex.quote(args[0])}"
-            fail(f"`rmaudit models` is the list and has no command {args[0]!r}; {instead}")
+            fail(f"`rmaudit models` lists models and has no command {args[0]!r}; {instead}")
         return super().resolve_command(context, args)
 
 
@@ -151,7 +151,7 @@ def check(  # noqa: PLR0913  (its options)
 def _found(
     spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield how it would be scored and, if `on` says which, how it would run on GPUs."""
+    """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
     from rmaudit.distributed import rehearsal
     from rmaudit.models import inspection
 
@@ -175,7 +175,7 @@ def _found(
 
 @dataclass(frozen=True, slots=True)
 class _ModelLine:
-    """A model, its file, what of it is here, how many sweeps are cached, what the hub says."""
+    """A line of the list: a model, its registry file, its weights, cached sweeps and hub access."""
 
     spec: ModelSpec
     file: str
@@ -185,13 +185,13 @@ class _ModelLine:
     online: str | None
 
     def words(self) -> list[str]:
-        """What the list says of it."""
+        """Return what the list prints of a model: where its weights are, sweeps, hub access."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]
 
     def said(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the line's facts as plain values, for JSON."""
         spec = self.spec
         named = {"name": spec.name, "source": spec.source, "revision": spec.revision}
         counted = {"sweeps": self.sweeps, "recorded": self.recorded}

@@ -1,4 +1,4 @@
-"""rmaudit publish: what a run found, or the benchmark itself, to the Hub."""
+"""rmaudit publish: push a run's results, or the benchmark itself, to the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _write(pushes: list[Push], out: Path) -> list[str]:
 
 
 def _pushed(pushes: list[Push]) -> list[str]:
-    """The address of each; where one is refused, those before it are told."""
+    """Push each to the Hub and return the addresses; on failure, print the earlier ones and end."""
     from rmaudit.report.hub import pushing
 
     addresses: list[str] = []

@@ -228,11 +228,11 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write the blessed release that later runs of the family are compared with, to be committed.
+    """Bless (approve) a release, so that later runs of its family are compared with it.
 
-    The file is blessed/FAMILY.json beside models.yaml: of each gate its value, its interval and
-    what a paired comparison needs. A gate that is clearly worse than there fails a later run, also
-    inside its bound.
+    This writes blessed/FAMILY.json beside models.yaml, to be committed: the value and interval of
+    each gate, and what a paired comparison needs. A gate that is clearly worse than there fails a
+    later run, also inside its bound.
 
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.
@@ -286,7 +286,7 @@ def _policy(path: Path) -> Policy:
 
 
 def _write(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
-    """Write all outputs, and results.json too but beside the file that it is; their paths."""
+    """Write all reports, and results.json unless `besides` is in `folder`; return their paths."""
     from rmaudit.report import document, writers
 
     names = list(writers.RENDERERS)

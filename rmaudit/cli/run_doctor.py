@@ -79,7 +79,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
 
 def _served(model: str, loading: Loading) -> bool:
-    """Whether it is behind a server, so that `--dtype` is of its checkpoint."""
+    """Return whether the model is behind a server; `--dtype` is then meant for its checkpoint."""
     return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
 
 
@@ -90,7 +90,10 @@ def _examined(
     named: str | None,
     loading: Loading,
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
-    """The lines, the same as plain values, and whether all is well. Raises `RmauditError`."""
+    """Examine a model; return lines to print, the same as plain values, and whether all is well.
+
+    Raises `RmauditError`.
+    """
     from rmaudit.models.checkpoint import Checkpoint, from_spec
     from rmaudit.models.doctor import examine
     from rmaudit.models.served import ServedIds, ServedTexts
@@ -179,7 +182,7 @@ def _checks_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def _table(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield a line for each check."""
+    """Yield the lines of a table with a row for each check."""
     width = max(len(check.name) for check in checks)
     yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
     for check in checks:

@@ -1,4 +1,4 @@
-"""rmaudit nulls: scorers that know nothing, put to audits without a model."""
+"""rmaudit nulls: run audits on null controls (scorers that know nothing), without a model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def nulls(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Try scorers that know nothing on audits, and name those that must not pass and do.
+    """Run audits on scorers that know nothing (null controls), and name those that wrongly pass.
 
     Exit code 0 if every audit stops what it declares to stop, 1 if one does not.
     """
@@ -66,7 +66,7 @@ def nulls(
 
 
 def page(found: Sequence[Tried]) -> str:
-    """The table of audits and null controls, and a table of each audit's numbers, as Markdown."""
+    """Return a Markdown page: a table of audits by null controls, and each audit's numbers."""
     by_audit: dict[str, list[Tried]] = {}
     for one in found:
         by_audit.setdefault(one.declaration.name, []).append(one)
@@ -121,7 +121,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _line(one: Tried) -> str:
-    """For example `elo_agreement[greatest]: 8 of 9 stopped; 'surface regression' +0.37 pass`."""
+    """Format a trial's result: `elo_agreement[greatest]: 8 of 9 stopped; 'random' +0.37 pass`."""
     stops = [control for control in one.controls.values() if control.stops]
     through = [f"{name!r} {one.controls[name]}" for name in one.slips]
     said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"

@@ -67,7 +67,7 @@ def search(  # noqa: PLR0913  (groups of options)
 def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
-    """Run one search for each prompt, start and direction; the ledgers note what each found."""
+    """Run one search for each prompt, start and direction; add what each finds to the ledgers."""
     from rmaudit.models.load_model import load
     from rmaudit.search import exploit_ledger
     from rmaudit.search.api import search as run
@@ -93,7 +93,10 @@ def _searches(
 def _from(
     model: RewardModel, common: Settings, start: str | None, length: int | None, starts: int | None
 ) -> Settings:
-    """The settings of a search from this start; without --length it is as long as the start."""
+    """Return the settings of a search that starts at the text `start`.
+
+    Without a length the sequence is as long as the start.
+    """
     if start is None:
         return common
     own = len(model.ids(start)) if start and length is None else common.length
@@ -101,7 +104,7 @@ def _from(
 
 
 def _lines(found: SearchResult) -> Iterator[str]:
-    """The lines to print: what was asked, and the best that was found, with slurs masked."""
+    """Yield the lines to print: the search's settings and its best sequences, slurs masked."""
     from rmaudit.references.masks import mask, masked
     from rmaudit.report.safe_text import visible
 

@@ -111,7 +111,7 @@ def _bench(audits: Path, model: str) -> Bench:
 
 
 def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterator[BenchOutcome]:
-    """Yield the outcomes in order, as they are done; `jobs` does not affect results.
+    """Yield the self-test's outcomes in order, as they are done; `jobs` does not affect results.
 
     With `only`, those of the flaws of these audits.
     """
@@ -173,7 +173,7 @@ def _paid(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
 
 
 def _line(outcome: BenchOutcome) -> str:
-    """For example `elo_agreement  human 0  stated  200 runs  blocked 100.0 %  FAIL 99.5 %`."""
+    """Format an outcome: `elo_agreement  human 0  stated  200 runs  blocked 99 %  FAIL 98 %`."""
     what = f"{outcome.kind:<20}{outcome.said:<46}{outcome.at:<18}"
     value = "" if outcome.value is None else f"  value {outcome.value:+.3f}"
     shares = f"blocked {100 * outcome.blocked:5.1f} %  FAIL {100 * outcome.failed:5.1f} %"

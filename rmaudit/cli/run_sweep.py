@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, grouped, say
-from rmaudit.cli.sweep_jobs import command, jobs, planned
+from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, grouped, place, say
+from rmaudit.config.local_files import bundled
+from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
 from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from rmaudit.config.own_words import OwnWords
     from rmaudit.distributed import rounds
+    from rmaudit.distributed.needs import Plan
+    from rmaudit.distributed.rounds import Planned
+    from rmaudit.plugin.planning import PlanningCache
+    from rmaudit.prompts import Prompt
+
+_AUDITS = "audits"  # the folder that is asked where none is named
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayOptions:
-    """Options of a job array."""
+    """Options for printing an sbatch script, which runs a sweep as a SLURM job array."""
 
     show: Annotated[
         bool, typer.Option("--print", help="print a script for sbatch, and score nothing")
@@ -38,7 +46,7 @@ class ArrayOptions:
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
-    """Options of Ray's workers."""
+    """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
 
     workers: Annotated[int | None, OPTIONS["workers"]] = None
     gpus: Annotated[float | None, OPTIONS["gpus"]] = None
@@ -156,7 +164,7 @@ def _print_script(
 
 
 def _end(made: rounds.Made, *, as_json: bool) -> None:
-    """Say what came of it, and what to do next."""
+    """Print how many answers were scored and are missing, and exit with the matching code."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:
         echo_json({"scored": made.answers, "left": left, "failed": failed})
@@ -171,3 +179,62 @@ def _end(made: rounds.Made, *, as_json: bool) -> None:
         say("when all parts have ended, run the same again: it makes what is left")
     if left:
         raise typer.Exit(UNDECIDED)
+
+
+def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tuple[str, ...]:
+    """Return the command of a sweep, as a person types it."""
+    options = run.words(lambda option: option.command)
+    return ("rmaudit", "sweep", *what, *options, *(f"--prompt={prompt}" for prompt in prompts))
+
+
+def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
+    """Yield what plans the scores of one model: those of a run, or its sweeps under `prompts`."""
+    from rmaudit.plugin.planning import PlanningCache
+    from rmaudit.prompts import prompt_meant
+
+    registry = known_models(run.registry)
+    if prompts:
+        if any((run.prompts, run.pairs, run.samples, run.ledger)):
+            given = "--prompts, --pairs, --samples and --ledger"
+            fail(f"{given} are for audits; leave them out with --prompt")
+        names = [*what, *run.models]
+        if len(names) != 1:
+            fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
+        asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
+        yield from (_one(spec, run, asked, registry.words) for spec in resolve(registry, names[0]))
+        return
+    for name in run.models or [registry.default.name]:
+        specs = resolve(registry, name)
+        for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
+            yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
+
+
+def _one(
+    spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
+) -> Planned:
+    """Return what plans the sweeps of one model under these prompts."""
+    from rmaudit.distributed.needs import Needs, Plan
+    from rmaudit.runs.case import RunSettings, opened
+    from rmaudit.runs.requests import Request
+    from rmaudit.scores.store import store_at
+
+    store = store_at(place(run.cache))
+    options = RunSettings(store.local, device=run.device, dtype=run.dtype, own_words=own_words)
+    model = opened(spec, options)
+    asked = [Request(spec, prompt, "sweep", sample=run.sample, seed=run.seed) for prompt in prompts]
+
+    def made() -> Plan:
+        needs = Needs(store, run.device)
+        for request in asked:
+            needs.ask(model, request)
+        return Plan(store, tuple(needs.found.values()), device=run.device)
+
+    return made
+
+
+def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
+    """Return what the audits need of the models of a run, the default where none is named."""
+    from rmaudit.plugin.planning import collect
+
+    here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))
+    return collect([*(audits or [here]), *run.words(lambda option: option.pytest)], cache)

@@ -147,7 +147,7 @@ class GcgOptions:
 def starts(asked: SearchOptions) -> tuple[str | None, ...]:
     """Return the start text of each search; None is a random start."""
     if asked.table4 and (asked.start or asked.length is not None):
-        fail("--table4 has its own starts and their lengths; leave --start and --length out")
+        fail("--table4 sets the start texts and their lengths; leave --start and --length out")
     return TABLE_4 if asked.table4 else tuple(asked.start or (None,))
 
 
@@ -178,5 +178,8 @@ def settings(asked: SearchOptions, allowed: AllowedSequences, gcg: GcgOptions) -
 def _budget(given: str) -> int:
     match = re.fullmatch(r"([0-9]{1,9})(k|M)?", given)
     if match is None:
-        fail(f"--budget: {given!r}; give how many sequences to score, such as 5000, 200k or 1M")
+        fail(
+            f"--budget: {given!r} is not a number of sequences; give how many to score, such as "
+            f"5000, 200k or 1M"
+        )
     return int(match[1]) * _UNITS[match[2] or ""]

@@ -1,4 +1,4 @@
-"""The types of all that may stand in models.yaml; `models_yaml` checks what it reads with them.
+"""Pydantic types of the keys allowed in models.yaml; `models_yaml` validates the file with them.
 
 `ModelSpec` has the keys of a model; here are those of the policy, and the file around both. The
 explanation at the head of models.yaml is made of the same.
@@ -28,13 +28,13 @@ Role = Annotated[str, Key("", f"one of {', '.join(ROLES)}", "|".join(ROLES))]
 
 
 class Strict(BaseModel):
-    """A mapping that is refused if it has another key, or a value of another type."""
+    """Base of pydantic models that reject unknown keys and values of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Make the type of a mapping whose keys are the fields of dataclasses, all but `name`."""
+    """Create a `Strict` model called `name` from the fields of dataclasses, except their `name`."""
     keys: dict[str, Any] = {}
     for kind in kinds:
         types = get_type_hints(kind, include_extras=True)
@@ -48,7 +48,7 @@ def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN40
 
 
 class PROMPT(Strict):
-    """A prompt: a text, or a conversation that ends with a user's turn."""
+    """A prompt in models.yaml: a text, or a conversation that ends with a user's turn."""
 
     frame: Annotated[int, Key("", _FRAMES, "1|0|-1")]
     text: str | None = None
@@ -64,7 +64,7 @@ class PROMPT(Strict):
 
 
 class LEXICON(Strict):
-    """Words and values."""
+    """A lexicon in models.yaml: a file of words and values, and the scale of the values."""
 
     file: Annotated[str, Key("", _FILE)]
     scale: Annotated[
@@ -81,14 +81,17 @@ class LEXICON(Strict):
 
 
 class RANKING(Strict):
-    """Items and people's ratings of them."""
+    """A ranking in models.yaml: a file of items and people's ratings of them."""
 
     file: Annotated[str, Key("", _FILE)]
 
 
 @dataclass(frozen=True)
 class OwnKeys:
-    """The keys; what each means stands in the head of models.yaml."""
+    """Keys of models.yaml for a user's own language, prompts, lexicons, words and rankings.
+
+    The head of models.yaml explains each key.
+    """
 
     language: Annotated[
         str,
@@ -130,7 +133,7 @@ OWN: Any = mapping("Own", OwnKeys)
 
 
 class BoundKeys(Strict):
-    """A bound in the audit's unit. One end may be left out."""
+    """A bound in models.yaml, in the audit's unit; either end may be left out."""
 
     above: float = -math.inf
     below: float = math.inf
@@ -156,7 +159,7 @@ _Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
 
 @dataclass(frozen=True)
 class _OfAll:
-    """The keys of the policy that may stand at the top, for all models, and in an entry."""
+    """Policy keys allowed at the top of models.yaml, for all models, and in a model's entry."""
 
     bounds: Annotated[
         dict[_Audit, BoundKeys],
@@ -173,7 +176,7 @@ class _OfAll:
 
 @dataclass(frozen=True)
 class _OfOne(_OfAll):
-    """The keys of the policy that may stand in an entry."""
+    """All policy keys allowed in one model's entry of models.yaml."""
 
     waivers: Annotated[
         dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`
@@ -237,7 +240,7 @@ def _own() -> dict[str, str]:
 
 
 def meanings() -> dict[str, str]:
-    """Return what each key of a model's entry means."""
+    """Return the explanation of each key of a model's entry in models.yaml, by key."""
     hints = get_type_hints(ModelSpec, include_extras=True)
     hints |= get_type_hints(_OfOne, include_extras=True)
     return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}

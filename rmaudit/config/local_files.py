@@ -1,4 +1,4 @@
-"""Where files of rmaudit lie on this machine, and how one is written whole or not at all."""
+"""Paths of bundled files and of the cache folder, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import platformdirs
 
 
 def bundled(name: str) -> Path:
-    """Return where `audits` or `models.yaml` lies, in a wheel or beside the package."""
+    """Return the path of the bundled `audits` or `models.yaml`, in a wheel or a checkout."""
     package = Path(__file__).parents[1]
     inside = package / name
     return inside if inside.exists() else package.parent / name
@@ -24,7 +24,7 @@ def default_cache() -> Path:
 
 @contextmanager
 def in_place_of(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; that file takes its place when the block ends well.
+    """Yield a temporary path next to `path`; on success, move that file to `path` atomically.
 
     No other process and no other thread has that path, so of several that write at the same time
     each writes a file of its own, and the last one stays. Whoever reads meanwhile finds a whole

@@ -29,7 +29,7 @@ _FILES = ("template", "pairs")  # keys that name a file
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
-    """Return the models, the policy and the words of a file; its paths start from its folder.
+    """Parse models.yaml into models by name, policy and own words; file paths start at its folder.
 
     Raises:
         YamlProblem: it is not plainly right.
@@ -58,7 +58,10 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
 
 
 def _refuse_secrets(document: Document) -> None:
-    """Before anything is quoted in an error: a URL with a password, and a key for its name."""
+    """Raise if a source URL is wrong or holds a password, or if `api_key` is no variable's name.
+
+    This comes before any error quotes a value of the file.
+    """
     for path, (_, node) in document.nodes.items():
         match path, node:
             case ("models", _, "source"), ScalarNode(value=str(source)):
@@ -73,9 +76,9 @@ def _refuse_secrets(document: Document) -> None:
 
 
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
-    """Begin with ./ what is a folder beside the file, though it may look like a hub id.
+    """Put ./ before sources that are folders beside models.yaml, so they are not taken for hub ids.
 
-    With a `revision` it is a hub id.
+    A source with a `revision` stays a hub id.
     """
     models = value.get("models") if isinstance(value, dict) else None
     for entry in models.values() if isinstance(models, dict) else ():
@@ -132,7 +135,7 @@ def _rules(said: Mapping[str, Any]) -> Rules:
 
 
 def _named(document: Document) -> Iterator[NamedAudit]:
-    """Every audit that the policy names, with its line."""
+    """Yield every audit that the policy in models.yaml names, with its line."""
     for path, (at, _) in document.nodes.items():
         match path:
             case (str(key), str(audit)) | ("models", _, str(key), str(audit)) if key in POLICY_KEYS:
@@ -153,7 +156,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
-    """Refuse keys that have no effect, or a misleading one, together with the others."""
+    """Raise if a model's entry has keys that have no effect or contradict each other."""
     for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unversioned(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
@@ -167,7 +170,7 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
 
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that have no meaning in this entry, and why."""
+    """Yield each key that has no effect in this model's entry, and the reason."""
     for key, revision in _REVISIONS.items():
         if not is_hub_id(entry[key] or ""):
             yield revision, "only a hub id has revisions"
@@ -182,7 +185,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unversioned(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Of a server that says nothing of its weights, only a version tells them from others."""
+    """Yield (key, problem) if a server does not identify its weights and `version` is missing."""
     server = servers.server_of(entry["source"])
     if server and server.kind in servers.SILENT and entry["version"] is None:
         what = "this server does not say what it serves, and scores of other weights would be read "
@@ -190,7 +193,10 @@ def _unversioned(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unpinned_code(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Code runs at a pinned commit only, and then decides alone how the reward is read."""
+    """Yield (key, problem) for keys that need `trust_remote_code` or do not go with it.
+
+    Code runs at a pinned commit only, and then decides alone how the reward is read.
+    """
     if not entry["trust_remote_code"]:
         what = "it is for code that is run (trust_remote_code: true); a known head needs none"
         yield "score_field", what

@@ -1,4 +1,4 @@
-"""Words of one's own: prompts, lexicons, lists, rankings, and what takes the place of rmaudit's.
+"""A user's own prompts, lexicons, word lists and rankings, which may replace rmaudit's.
 
 They stand in models.yaml, or in the file of `--rm-prompts`. A run has one set, and hands it to all
 that reads words: references, null controls, samples of a vocabulary and stems.
@@ -37,7 +37,7 @@ SCALES = {"labmt": (1.0, 9.0), "afinn": (-5.0, 5.0), "vader": (-4.0, 4.0), "bing
 
 @dataclass(frozen=True, slots=True)
 class OwnLexicon:
-    """A file of words and values, and the least and the greatest value that its scale has."""
+    """A user's lexicon: a file of words and values, and the (least, greatest) value allowed."""
 
     file: Path
     scale: tuple[float, float] | None = None
@@ -45,7 +45,7 @@ class OwnLexicon:
 
 @dataclass(frozen=True)
 class OwnWords:
-    """The words that a run has of its own, and the prompts that it asks.
+    """A user's own prompts, lexicons, word lists, rankings and language, in place of rmaudit's.
 
     Attributes:
         source: the name of the file, for texts; "" where none says anything.
@@ -65,17 +65,20 @@ class OwnWords:
 
     @property
     def empty(self) -> bool:
-        """Whether the file says nothing of words."""
+        """Return whether the user gave no prompts, words, lexicons, rankings or language at all."""
         return replace(self, source="") == OwnWords()
 
     @property
     def others(self) -> bool:
-        """Whether audits see other words than rmaudit's, so that no table of theirs compares."""
+        """Return whether audits use another language or other word lists than rmaudit's.
+
+        Their results do not compare with any published table.
+        """
         return self.language != ENGLISH or bool(self.instead)
 
     @property
     def told(self) -> str:
-        """What audits are asked and see in place of rmaudit's, in a line; "" where that is all."""
+        """Return a line on the prompts, language and lists that replace rmaudit's, or ""."""
         parts = [
             f"prompts {', '.join(prompt.name for prompt in self.asked)}" if self.asked else "",
             f"language {self.language}" if self.language != ENGLISH else "",
@@ -86,7 +89,10 @@ class OwnWords:
 
     @cached_property
     def key(self) -> str:
-        """The hash of what measures see, with the files as they are now, for keys of caches."""
+        """Return a hash of the own words that measures use and of their files; "" without any.
+
+        It is a part of the keys of caches. Prompts are no part of it.
+        """
         if not (self.others or self.lexicons or self.words or self.rankings):
             return ""
         total = hashlib.sha256(repr(replace(self, asked=(), prompts={})).encode())
@@ -97,12 +103,12 @@ class OwnWords:
         return total.hexdigest()
 
     def __hash__(self) -> int:
-        """Return the hash of what decides a measure, so that functions can be cached by it."""
+        """Hash what changes measured values (not the prompts), so that functions can be cached."""
         return hash(self.key)
 
 
 def joined(one: OwnWords, other: OwnWords) -> OwnWords:
-    """Both, such as of models.yaml and of a run's own file; what `other` says goes before.
+    """Merge two sets of own words (models.yaml's, a run's); values in `other` take precedence.
 
     Raises:
         SpecError: a name stands in both.

@@ -1,4 +1,4 @@
-"""Reading words of one's own: of models.yaml, or of a YAML file that has nothing else."""
+"""Reading a user's own prompts and word lists from models.yaml or from a YAML file of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OURS = "a bundled one has this name; give yours another"
 
 
 def asking(given: str, known: OwnWords) -> OwnWords:
-    """`known`, with what `--rm-prompts` gives: a YAML file, or names of prompts with commas.
+    """Return `known` with the prompts of --rm-prompts: a YAML file, or prompt names with commas.
 
     Raises:
         SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
@@ -36,7 +36,7 @@ def asking(given: str, known: OwnWords) -> OwnWords:
 
 
 def load(path: Path) -> OwnWords:
-    """Return the words of a file for `--rm-prompts`, whose prompts are those that are asked.
+    """Read a --rm-prompts file: prompts for the run to ask, and lexicons, words and rankings.
 
     Raises:
         SpecError: it cannot be read, says anything that is not understood, or has no prompts.
@@ -49,7 +49,8 @@ def load(path: Path) -> OwnWords:
             raise first(error.errors(), document, OWN) from None
         found = words_of(said, document, path)
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        message = f"{path}: cannot be read: {error.strerror}; give a YAML file of prompts, or names"
+        raise SpecError(message) from None
     except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
     if not found.prompts:
@@ -59,7 +60,7 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Return the words of a document that is of the right types. Files are relative to its folder.
+    """Convert a type-checked YAML file to own words; file paths in it start at its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
@@ -105,7 +106,7 @@ def _refuse_our_names(said: Mapping[str, Any], document: Document) -> None:
 
 
 def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  (a PROMPT)
-    """Return a prompt of the file."""
+    """Return the prompt that the YAML file defines under `name`."""
     try:
         if of.conversation is None:
             return Prompt(name, of.text, of.frame)

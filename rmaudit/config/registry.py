@@ -36,7 +36,7 @@ _OURS = "rmaudit's own models.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The models of a file, by name and in its order, and its policy. Exactly one is default.
+    """The models of a models.yaml by name, in file order, and its policy; one model is the default.
 
     Attributes:
         bundled: names of models that are not of this file but of the bundled one; they
@@ -52,26 +52,26 @@ class Registry:
 
     @property
     def default(self) -> ModelSpec:
-        """The model that is audited when none is named."""
+        """Return the model that is audited when no model is named."""
         return next(spec for spec in self.models.values() if spec.default)
 
     def file_of(self, name: str) -> str:
-        """Return where the model of this name is from."""
+        """Return the file that defines the model `name`, or a phrase for rmaudit's bundled file."""
         return _OURS if name in self.bundled or is_bundled(self.path) else str(self.path)
 
     @property
     def own(self) -> Mapping[str, ModelSpec]:
-        """The models of the file itself."""
+        """Return the models that the file itself defines, without the bundled ones."""
         return {name: spec for name, spec in self.models.items() if name not in self.bundled}
 
 
 def default_path() -> Path:
-    """models.yaml in the current directory if there is one, else the bundled one."""
+    """Return models.yaml in the current directory if it exists, else the bundled one."""
     return Path(FILE) if Path(FILE).is_file() else bundled(FILE)
 
 
 def is_bundled(path: Path) -> bool:
-    """Return whether it is the bundled registry."""
+    """Return whether `path` is rmaudit's bundled models.yaml."""
     return path == bundled(FILE)
 
 
@@ -104,7 +104,7 @@ def known_models(file: Path | None = None) -> Registry:
 
 
 def load_registry(path: Path) -> Registry:
-    """Return the models of a registry file alone.
+    """Return the models of one models.yaml, without the bundled ones.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
@@ -114,8 +114,12 @@ def load_registry(path: Path) -> Registry:
     try:
         models, policy, words = models_yaml.read(path.read_bytes(), path)
         return Registry(path, models, policy, words=replace(words, asked=()))
+    except FileNotFoundError:
+        message = f"{path}: there is no such file; give the path of a models.yaml, or write one"
+        raise SpecError(f"{message} with `rmaudit init`") from None
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        message = f"{path}: cannot be read: {error.strerror}; give the path of a models.yaml"
+        raise SpecError(message) from None
     except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
 
@@ -155,7 +159,10 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         own = [name for name in found if name not in registry.bundled]
         specs = [named[name] for name in own or found]
         if not specs:
-            raise SpecError(f"{registry.path}: no model matches {short(pattern)}; {known}")
+            raise SpecError(
+                f"{registry.path}: no model matches {short(pattern)}; {known}. Give a name of "
+                f"these, or a glob that matches one"
+            )
         return specs
     if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
@@ -167,7 +174,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the one entry of a hub id, of the file itself before the bundled ones.
+    """Return the entry whose source is this hub id, or None; the file's own before a bundled one.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.
@@ -186,7 +193,9 @@ def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
 
 
 def _refuse_missing_folder(pattern: str) -> None:
-    """What looks like a path is one: there is no use in a list of models.
+    """Raise if `pattern` looks like a path: no such folder exists.
+
+    A list of the known models would be of no use there.
 
     Raises:
         SpecError: it looks like a path.
@@ -206,7 +215,10 @@ def _refuse_missing_folder(pattern: str) -> None:
 
 
 def _existing(pattern: str) -> Path | None:
-    """Return the file or folder of this name, which may look like a glob: `run[lr=1e-5]`."""
+    """Return the existing file or folder `pattern`, which may look like a glob, or None.
+
+    An example is `run[lr=1e-5]`.
+    """
     try:
         path = Path(pattern).expanduser()
         return path.resolve() if path.exists() else None
@@ -217,14 +229,14 @@ def _existing(pattern: str) -> Path | None:
 
 
 def newest(folder: Path) -> Path | None:
-    """Return the last of the `checkpoint-N` folders that a trainer left in its output folder."""
+    """Return the `checkpoint-N` folder of the greatest N in a trainer's output folder, or None."""
     steps = {path: re.fullmatch(r"checkpoint-([0-9]+)", path.name) for path in folder.glob("*")}
     found = {int(step[1]): path for path, step in steps.items() if step and _whole(path)}
     return found[max(found)] if found else None
 
 
 def _whole(folder: Path) -> bool:
-    """Return whether it holds a checkpoint or an adapter."""
+    """Return whether `folder` holds a checkpoint or an adapter."""
     return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))
 
 
@@ -233,8 +245,8 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
         return folder
     if step := newest(folder):
         raise SpecError(
-            f"{pattern!r} holds no checkpoint itself, but those of a training run; give one of "
-            f"them, the newest being: --model {Path(pattern) / step.name}"
+            f"{pattern!r} is the folder of a training run and holds its checkpoints; give one of "
+            f"these, such as the newest: {Path(pattern) / step.name}"
         )
     raise SpecError(
         f"{pattern!r} has no config.json (or adapter_config.json) in it: it is not a checkpoint "
@@ -243,6 +255,6 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
 
 
 def _name(folder: Path) -> str:
-    """Return the folder's name; of a `checkpoint-500` with its parent's: `run-checkpoint-500`."""
+    """Return a model's name from its folder; `run/checkpoint-500` gives `run-checkpoint-500`."""
     step = re.fullmatch(r"checkpoint-[0-9]+", folder.name)
     return f"{folder.parent.name}-{folder.name}" if step else folder.name

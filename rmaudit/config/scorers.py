@@ -24,7 +24,7 @@ _MOST = 64  # batches at once
 
 @dataclass(frozen=True, slots=True)
 class ScorerEntry:
-    """A function that scores, and how it is to be called: see `scorer`."""
+    """A user's scoring function and how to call it (batch size, retries, threads); see `scorer`."""
 
     name: str
     function: Score
@@ -36,7 +36,7 @@ class ScorerEntry:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What decides its scores, as far as can be known: a part of the key of each.
+        """Return what identifies the scorer's results (version or source hash), for cache keys.
 
         Raises:
             SpecError: no version is given, and its source cannot be read.
@@ -52,7 +52,7 @@ class ScorerEntry:
 
     @property
     def spec(self) -> ModelSpec:
-        """As an entry of the registry."""
+        """Return the scorer as a model entry, as models.yaml would define it."""
         return ModelSpec(self.name, f"{SOURCE}{self.name}")
 
 
@@ -68,7 +68,9 @@ def scorer(  # noqa: PLR0913  (keyword-only after the name)
     retries: int = 0,
     concurrency: int = 1,
 ) -> Callable[[Score], Score]:
-    """Make a function auditable: `pytest audits --model NAME`, where conftest.py declares it.
+    """Register a scoring function under a name, so that `pytest audits --model NAME` audits it.
+
+    Declare it in conftest.py:
 
         @rmaudit.scorer("house-rm")
         def house_rm(prompt: str, responses: Sequence[str]) -> Sequence[float]: ...
@@ -111,17 +113,17 @@ def scorer(  # noqa: PLR0913  (keyword-only after the name)
 
 
 def scorers() -> dict[str, ScorerEntry]:
-    """Return all that are known here, by name."""
+    """Return all registered scorers, by name."""
     return dict(_known)
 
 
 def forget(name: str) -> None:
-    """No scorer has this name any more; nothing happens where none had."""
+    """Remove the scorer called `name`, if there is one."""
     _known.pop(name, None)
 
 
 def entry_of(spec: ModelSpec) -> ScorerEntry | None:
-    """Return the scorer that a spec is of; None for a checkpoint's.
+    """Return the scorer behind a model's entry; None if the entry is a checkpoint or a server.
 
     Raises:
         SpecError: it is a scorer's, and nobody has declared it in this process.
@@ -159,6 +161,9 @@ def _checked(what: str, number: int, least: int, most: int | None) -> None:
 
 
 def _place(function: Score) -> str:
-    """Return where a function is, as people say it; cells of one notebook are one place."""
+    """Return a function's module and qualified name, such as `package.module.name`.
+
+    Cells of one notebook have the same module.
+    """
     module = getattr(function, "__module__", "?")
     return f"{module}.{getattr(function, '__qualname__', type(function).__name__)}"

@@ -29,7 +29,7 @@ WITHOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that scores.
+    """A reward model server: its protocol and its URL.
 
     Attributes:
         kind: what it speaks, one of `KINDS`.
@@ -49,12 +49,12 @@ def server_of(source: str) -> Server | None:
 
 
 def is_served(source: str) -> bool:
-    """Return whether a model is behind a server."""
+    """Return whether a model's source names a server."""
     return server_of(source) is not None
 
 
 def wrong(source: str) -> str:
-    """Return what is wrong with a URL as a source, quoting no secrets; "" if nothing is wrong.
+    """Return what is wrong with a model's source URL, quoting no secrets; "" if nothing is wrong.
 
     What a source says stands in reports and keys, so no password may stand there.
     """

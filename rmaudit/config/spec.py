@@ -21,13 +21,13 @@ _HUB_ID = r"(?a:\w[\w.-]*/\w[\w.-]*)"
 
 
 def is_hub_id(source: str) -> bool:
-    """Return whether a source is `owner/name` on the hub."""
+    """Return whether `source` is spelled like a Hugging Face hub id, `owner/name`."""
     return len(source) <= _LONGEST_ID and re.fullmatch(_HUB_ID, source) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of models.yaml.
+    """Description of a models.yaml key: its meaning and the values allowed.
 
     Attributes:
         meaning: what it says, for the head of models.yaml.
@@ -40,7 +40,7 @@ class Key:
     spelling: str = ""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
-        """How pydantic checks a value: by its type, then by its spelling."""
+        """Return a schema by which pydantic checks a value's type, then its spelling."""
         from pydantic_core import PydanticCustomError, ValidationError, core_schema
 
         def check(value: Any, of_type: Any) -> Any:  # noqa: ANN401  (pydantic's)
@@ -68,7 +68,7 @@ COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One model: what to load, and what is said about it. Each field but `name` is a key.
+    """A model's entry in models.yaml: what to load and how. Each field but `name` is a key.
 
     Relative folders and files are absolute here, and `embedded` stands for the bundled model.
 

@@ -31,21 +31,21 @@ Path = tuple[str | int, ...]  # the keys, and the numbers of list items, from th
 
 
 class YamlProblem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)
-    """What is wrong, and at which node or line."""
+    """An error in a YAML file: what is wrong, and on which line."""
 
     def __init__(self, at: yaml.Node | yaml.Event | int, what: str) -> None:
-        """`at` is the node, or the number of the line, counted from 1."""
+        """Take the message `what` and its place `at`: a YAML node or event, or a line from 1."""
         super().__init__(what)
         self.line = at if isinstance(at, int) else line_of(at)
 
 
 class Odd:
-    """Stands for a value that YAML and people could read differently; no type allows it."""
+    """Placeholder for a value that YAML and people may read differently; fails every type check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole file: its value, and the nodes of key and value at each path."""
+    """A parsed YAML file: its value, and for each path of keys the YAML nodes of key and value."""
 
     value: Any
     nodes: Mapping[Path, tuple[yaml.Node, yaml.Node]]
@@ -56,7 +56,7 @@ class _Reader:
     nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
 
     def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401  (what YAML holds)
-        """Return the value of a node. It and all below are noted in `nodes`."""
+        """Return the value of a YAML node at `path`; note the nodes below, by path, in `nodes`."""
         if isinstance(node, yaml.MappingNode):
             return {key: self.value(*at) for key, at in self._pairs(node, path).items()}
         if isinstance(node, yaml.SequenceNode):
@@ -70,7 +70,9 @@ class _Reader:
         for key_node, value in node.value:
             key = _scalar(key_node)
             if not isinstance(key, str):
-                raise YamlProblem(key_node, f"{label(path)}expected text, got {found(key_node)}")
+                hint = "; put it in quotes" if unquoted(key_node) else ""
+                what = f"expected text, got {found(key_node)}{hint}"
+                raise YamlProblem(key_node, f"{label(path)}{what}")
             if key in pairs:
                 first = line_of(self.nodes[*path, key][0])
                 what = f"duplicate key {short(key)}, first on line {first}"
@@ -81,7 +83,7 @@ class _Reader:
 
 
 def read(raw: bytes) -> Document:
-    """Read a YAML file. Anchors, aliases and tags are refused.
+    """Parse the bytes of a YAML file; refuse anchors, aliases, tags and duplicate keys.
 
     Raises:
         YamlProblem: at the line that is not YAML, has an anchor, an alias or a tag, or has a key
@@ -98,7 +100,7 @@ def line_of(at: yaml.Node | yaml.Event) -> int:
 
 
 def label(path: Path) -> str:
-    """Return how an error names a path: `A: bounds: skew: `, without `models` before the model."""
+    """Format a path of YAML keys for an error message: `A: bounds: skew: `, without `models`."""
     names = [
         name if name.isprintable() and len(name) <= _LONGEST else short(name)
         for name in path
@@ -109,7 +111,7 @@ def label(path: Path) -> str:
 
 
 def found(node: yaml.Node) -> str:
-    """Return how an error names a value: `no, which YAML reads as bool when unquoted`."""
+    """Describe a YAML value for an error message: `no, which YAML reads as bool when unquoted`."""
     if not isinstance(node, yaml.ScalarNode):
         return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
     if _UNFIT.search(node.value):
@@ -120,6 +122,17 @@ def found(node: yaml.Node) -> str:
         return f"{node.value}, which is no day of the calendar"
     how = f"{node.value[:_LONGEST]}, which YAML reads as {_seen(node)} when unquoted"
     return how if node.value else "nothing"
+
+
+def flag(node: yaml.Node) -> str:
+    """Return `true` or `false` for a word that YAML reads so, such as `yes`; "" for others."""
+    words = yaml.constructor.SafeConstructor.bool_values
+    return str(words[node.value.lower()]).lower() if _seen(node) == "bool" else ""
+
+
+def unquoted(node: yaml.Node) -> bool:
+    """Return whether a YAML value is not empty and would be a text if it were quoted."""
+    return isinstance(node, yaml.ScalarNode) and bool(node.value) and _seen(node) != "str"
 
 
 def short(text: str) -> str:
@@ -157,7 +170,8 @@ def _compose(raw: bytes) -> yaml.Node:
 
 def _refuse(event: yaml.Event, depth: int) -> None:
     if depth > _DEEPEST:  # deeper ones take PyYAML time that grows with the square
-        raise YamlProblem(event, f"nested more than {_DEEPEST} levels deep; models.yaml needs five")
+        what = f"this is nested more than {_DEEPEST} levels deep, and models.yaml needs five; "
+        raise YamlProblem(event, f"{what}check the brackets and the indentation")
     if anchor := getattr(event, "anchor", None):
         raise YamlProblem(event, f"anchors and aliases are refused, got {short(anchor)}")
     if tag := getattr(event, "tag", None):
@@ -165,7 +179,7 @@ def _refuse(event: yaml.Event, depth: int) -> None:
 
 
 def _scalar(node: yaml.Node) -> object:
-    """Return the value of a scalar, or an `Odd` if it is not spelled in the one usual way."""
+    """Return the value of a YAML scalar, or `Odd()` if it is not spelled in the one usual way."""
     spelling, make = _SPELLINGS.get(_seen(node), ("(?!)", str))
     if not isinstance(node, yaml.ScalarNode) or _UNFIT.search(node.value):
         return Odd()
@@ -176,5 +190,5 @@ def _scalar(node: yaml.Node) -> object:
 
 
 def _seen(node: yaml.Node) -> str:
-    """YAML's own name for the type, such as str, int, float, bool, null, timestamp or map."""
+    """Return YAML's name for a node's type, such as str, int, bool, null, timestamp or map."""
     return str(node.tag).removeprefix("tag:yaml.org,2002:")

@@ -1,4 +1,4 @@
-"""What is wrong with a YAML file, as one line: what pydantic found, in the words of the file."""
+"""Turn pydantic's validation errors into one-line messages about a YAML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankin
 
 
 def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """Return the first of pydantic's errors by line; missing keys last, as they may be misspelt.
+    """Return pydantic's first error by line; missing keys come last, as they may be misspelt.
 
     `root` is the type of the whole document.
     """
@@ -41,14 +41,19 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "said":
         return YamlProblem(node, f"{label(path)}{error['msg']}")
     at, where = (key_node, path[:-1]) if of_key else (node, path)
+    if error["type"] == "bool_type" and (meant := strict_yaml.flag(at)):
+        what = f"expected true or false, got {at.value}, which YAML reads as {meant}; this file "
+        return YamlProblem(at, f"{label(where)}{what}takes only these two words: write {meant}")
     hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
+    if error["type"] == "string_type" and strict_yaml.unquoted(at):
+        hint = "; put it in quotes"
     return YamlProblem(
         at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}"
     )
 
 
 def _expected(error: ErrorDetails, root: type[Strict]) -> str:
-    """In words, what is allowed where this error is."""
+    """Describe in words which value is allowed where a pydantic error occurred."""
     kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
     if kind == "allowed":
         return str(context["allowed"])
@@ -71,20 +76,20 @@ _TYPES = {
 
 
 def _meant(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
-    """In words, what is allowed for a key that is missing at a path."""
+    """Describe in words the value that the missing key `key` at `path` should have."""
     said = _mapping_at(path, root).model_fields[key].metadata
     return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path, root)
 
 
 def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
-    """For example `a mapping with the keys above, below`."""
+    """Describe the mapping expected at a path, such as `a mapping with the keys above, below`."""
     keys = _mapping_at(path, root).model_fields
     needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
     return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
 
 
 def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
-    """Return the type of the mapping at a path."""
+    """Return the pydantic type of the mapping at a path of YAML keys."""
     match path:
         case ():
             return root

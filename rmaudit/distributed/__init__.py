@@ -1,1 +1,1 @@
-"""Past one machine: what a run needs, and who makes it."""
+"""Scoring on more than one machine: which scores a run needs, and where they are computed."""

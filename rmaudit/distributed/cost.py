@@ -1,4 +1,4 @@
-"""Compute what scores cost from the size of a model, and print plans. Nothing is measured.
+"""Compute FLOPs and seconds of scoring from a model's size, and print plans.
 
 FLOPs are 2 for each parameter that an id passes and each id; the embedding is looked up and costs
 none, and attention is left out: at the lengths of audits it adds a few per cent. A mixture of
@@ -37,7 +37,7 @@ _OWN_ROWS = 16  # scored once more by the model's own forward, for the noise
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A model: `passed` are the parameters that each id passes, of `parameters` in all."""
+    """A model's parameter count and dtype; each token id runs through `passed` parameters."""
 
     parameters: int
     passed: int
@@ -45,17 +45,17 @@ class Size:
 
     @property
     def bytes(self) -> int:
-        """Of the weights in memory. Batches take what is free besides."""
+        """Return the bytes of the weights in memory. Batches take what is free besides."""
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:
-        """Return how long so many FLOPs take, by hardware."""
+        """Return the seconds that so many FLOPs take on `gpus` GPUs, by kind of GPU."""
         kind = "float32" if self.dtype == "float32" else "half precision"
         return {name: flops / (SHARE * peak * gpus) for name, peak in PEAK[kind].items()}
 
 
 def size_of(model: Scored) -> Size | None:
-    """Return the size of a model, from the headers of its files; None if there are none."""
+    """Return a model's size from its files' headers; None if it has no readable weights."""
     loader = getattr(model, "loader", None)
     headers = getattr(getattr(loader, "checked", None), "headers", None)
     if loader is None or headers is None:  # it has no weights, or runs its own code
@@ -66,7 +66,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many ids pass through the model for a need, with those around the answers."""
+    """Return how many token ids must run for these needed scores, prompts included."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -81,18 +81,18 @@ def ids_of(need: Need) -> int:
 
 
 def flops_of(need: Need, size: Size) -> float:
-    """FLOPs of what is missing of a need."""
+    """Return the FLOPs to compute the missing ones of the needed scores."""
     return 2.0 * size.passed * ids_of(need) * need.missing / max(need.answers, 1)
 
 
 def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
-    """Return the sizes of the models that are asked, by name."""
+    """Return each model's size by its name, None if unknown, for the models in `needs`."""
     models = {need.request.spec.name: need.model for need in needs}
     return {name: size_of(model) for name, model in models.items()}
 
 
 def _answers(model: RewardModel, need: Need) -> int:
-    """Return how many ids the answers themselves have."""
+    """Return how many token ids the answers to be scored have, without the prompt."""
     from rmaudit.scores.texts import ids_of as ids_of_texts
 
     request = need.request
@@ -109,9 +109,9 @@ _MANY = 8  # GPUs of a node
 
 
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
-    """Return the plan as JSON: models, needs in the order in which audits ask, and the sum.
+    """Return the plan of needed scores as JSON; `missing` leaves out scores that are stored.
 
-    FLOPs and seconds are of what is missing, and computed; null where the size is not known.
+    FLOPs and seconds are computed, for missing scores only; null where the size is not known.
     """
     needs = plan.missing_needs if missing else list(plan.needs)
     known = sizes(plan.needs)
@@ -128,7 +128,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """Yield the plan's lines: a row for each model, kind and prompt, and what is missing in all.
+    """Yield lines for a person: the scores needed by model, kind and prompt, and the missing.
 
     Rows of one kind and prompt are counted together.
     """

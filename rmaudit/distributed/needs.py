@@ -1,4 +1,4 @@
-"""Find what scores a run needs, and which are missing, by running its audits without scoring.
+"""Find what scores a run needs, and which are missing, by dry runs of its audits.
 
 Audits say what they need when they ask. `Needs` is a store that answers with what is there, and
 notes what is not; in its place it gives random numbers, so that the audit goes on to its next
@@ -26,26 +26,29 @@ if TYPE_CHECKING:
 
 
 class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """An audit has asked as many questions as it did before: the rest is its measure."""
+    """Raised to end a dry run of an audit once its last request for scores is noted.
+
+    The rest of the audit computes its measure.
+    """
 
 
 class NotMadeYet(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """A search is missing: what is asked about its strings is known once it is made."""
+    """Raised when a needed search is missing, so later requests for scores are unknown yet."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """Scores that a run needs.
+    """The scores that one request of a run needs, and how many of them are missing.
 
     Attributes:
-        request: what is asked, of which model under which prompt.
-        key: where the store keeps the answer.
-        answers: how many are scored in all: of a search, at most.
+        request: the model, the prompt and the kind of scores.
+        key: the store's key for the scores.
+        answers: how many answers are scored in all; for a search, at most.
         missing: how many of them are missing.
         model: the model, to be scored.
-        work: the shards; None for a search, which is made at a stretch.
-        settled: whether it is known to be needed: else it rests on missing scores, and its key
-            will be another.
+        work: the shards; None for a search, which is one piece.
+        settled: whether the need is certain; else it follows from random numbers in place of
+            missing scores, and its key will be another.
     """
 
     request: Request
@@ -59,16 +62,16 @@ class Need:
 
 @dataclass
 class Needs(Store):
-    """A store that makes nothing, and notes what it was asked for.
+    """A store that computes no scores, and notes which scores are requested.
 
     Attributes:
         store: where the scores are, or will be.
-        found: what was asked for, by key, in order; what is there has 0 `missing`.
-        turn: which random numbers stand for what is missing.
-        patience: which request is noted and not answered; None for none.
+        found: the requested scores, by key, in order; what is stored has 0 `missing`.
+        turn: the seed of the random numbers in place of missing scores.
+        patience: the number of the request that is noted and not answered; None for none.
         requests: how many there were.
-        cut: whether a missing search kept what follows from being asked.
-        device: where a base runs.
+        cut: whether a missing search hid later requests.
+        device: the device on which a base model runs.
     """
 
     store: Store
@@ -81,16 +84,16 @@ class Needs(Store):
     _asked: tuple[Scored, Request] | None = None
 
     def __post_init__(self) -> None:
-        """It has the files of the other one."""
+        """Share the files of `store`."""
         super().__init__(self.store.files)
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Remember what the next scores are for."""
+        """Remember the request that the next scores are for."""
         self.requests += 1
         self._asked = model, request
 
     def ask(self, model: Scored, request: Request) -> None:
-        """Note what a request needs.
+        """Note which scores a request needs, and which of them are missing.
 
         Raises:
             RmauditError: the model cannot be had, or the request makes no sense.
@@ -102,7 +105,7 @@ class Needs(Store):
             return
 
     def complete(self, work: Work) -> Stored:
-        """Return the scores if they are there, else random numbers."""
+        """Return the scores if they are stored, else random numbers in their place."""
         found = self.read(work.key)
         missing = [] if found is not None else self.store.missing(work)
         rows = sum(which.stop - which.start for which in missing)
@@ -124,7 +127,7 @@ class Needs(Store):
         *,
         shown: AbstractContextManager[object] | None = None,
     ) -> Stored:
-        """Return the result of a search if it is there. Raises `NotMadeYet` if not."""
+        """Return the stored result of a search. Raises `NotMadeYet` if there is none."""
         del make, on_wait, shown
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
@@ -137,12 +140,12 @@ class Needs(Store):
         return found
 
     def any_missing(self, keys: Iterable[str]) -> bool:
-        """Return whether random numbers stand for any of these scores."""
+        """Return whether scores of any of these keys are missing (random numbers stand in)."""
         return any(self.found[key].missing for key in keys if key in self.found)
 
     @property
     def missing_needs(self) -> list[Need]:
-        """Return the needs of which some scores are missing, in the order of the requests."""
+        """Return the needed scores that are partly or wholly missing, in the order of requests."""
         return [need for need in self.found.values() if need.missing]
 
     def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
@@ -153,13 +156,13 @@ class Needs(Store):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run needs.
+    """The scores that a run needs, audits with unknown needs, and tests that cannot run.
 
     Attributes:
         store: where the scores are, or will be.
         needs: in the order in which audits ask.
-        unknown: audits of which it is not known what they score.
-        broken: what could not be had: the reasons, by test.
+        unknown: audits whose needs show only when they run.
+        broken: the reasons why tests cannot run, by test.
         device: where models run.
     """
 
@@ -171,10 +174,10 @@ class Plan:
 
     @property
     def missing_needs(self) -> list[Need]:
-        """Return the needs of which some scores are missing."""
+        """Return the needed scores that are partly or wholly missing."""
         return [need for need in self.needs if need.missing]
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Of two turns of an audit's questions: those of the first, settled where both have them."""
+    """Mark needs of a first dry run as settled if a second one, with other numbers, has them."""
     return {key: replace(need, settled=key in second) for key, need in first.items()}

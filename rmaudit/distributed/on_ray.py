@@ -1,7 +1,7 @@
-"""Scores made on a Ray cluster: this machine, or one whose address is given.
+"""Scores computed on a Ray cluster: on this machine, or at a given address.
 
-Where others do not share a folder of scores, they reach it by its keeper on this node; a URL they
-reach themselves. What is begun on the cluster is ended, also by Ctrl-C.
+Nodes that do not share the folder of scores reach it by its keeper on this node; a URL they reach
+themselves. What is begun on the cluster is ended, also by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLIENT, _MEMORY = "ray://", "memory://"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where actors run, and what each takes.
+    """A Ray cluster to score on: its address, the number of workers, and what each takes.
 
     Attributes:
         address: as `ray.init` takes it; "ray" for the cluster that this machine is in, or else for
@@ -94,7 +94,7 @@ def _imported() -> Any:  # noqa: ANN401  (the module)
 
 
 def _refuse_unreachable(store: Store, address: str) -> None:
-    """Refuse scores that the nodes of a cluster cannot reach."""
+    """Raise if the nodes of a cluster cannot reach the stored scores."""
     if store.root.startswith(_MEMORY):
         raise SpecError(f"Ray: {store.root} is the memory of this process; name a folder")
     if address.startswith(_CLIENT) and "://" not in store.root:
@@ -104,7 +104,7 @@ def _refuse_unreachable(store: Store, address: str) -> None:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the module)
-    """Meanwhile Ray is there: as it was before (False), or started or connected to quietly."""
+    """Connect to Ray, or start it, for the block; yield False if it was connected before."""
     if ray.is_initialized():
         yield False
         return
@@ -128,13 +128,16 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
 
 
 def _reached(address: str) -> None:
-    """Raises `OSError` or `ValueError` at once: Ray itself goes on trying for many minutes."""
+    """Raise `OSError` or `ValueError` at once if nothing answers at the address.
+
+    Ray itself goes on trying for many minutes.
+    """
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), _WAIT).close()
 
 
 def _pool(ray: Any, cluster: Cluster, store: Store, device: str, say: Say) -> Pool:  # noqa: ANN401  (the module)
-    """As many actors as there is room for, or as are asked for."""
+    """Return a pool of Ray actors: `cluster.workers`, or as many as there is room for."""
     from rmaudit.distributed.ray_pool import Pool
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

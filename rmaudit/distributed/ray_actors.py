@@ -1,4 +1,4 @@
-"""What runs in Ray's own processes: makers of scores, and the keeper of a folder.
+"""Ray actors: `Maker` computes the scores of one model, `Keeper` serves a folder's files.
 
 What is sent to them and back is plain: texts, numbers, bytes, and tuples and mappings of these.
 Their code is that of the rmaudit that is installed where they run, never sent.
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
 
 
 class Keeper:
-    """Has the files of a folder, on the node from which the scores are asked."""
+    """A Ray actor that serves a folder's files, on the node that started the run."""
 
     def __init__(self, folder: str) -> None:
-        """`folder` is that of the store's files."""
+        """Take the path of the folder with the store's files."""
         self.files = LocalFiles(Path(folder))
 
     def do(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
-        """Call one of the operations of `Files` and return its result."""
+        """Call one operation of the folder's files, by its name, and return the result."""
         return getattr(self.files, operation)(*given)
 
 
 class Kept(LocalFiles):
-    """The files of a folder of another node, by its keeper.
+    """The files of a folder on another node, reached by that folder's `Keeper` actor.
 
-    What lies beside the scores (`root.parent`) is there too where that node's folder is here.
+    What lies beside the scores (`root.parent`) is available only if that node's folder is on this
+    node, too.
     """
 
     def __init__(self, folder: str, keeper: str) -> None:
-        """`folder` is that of the store's files, as the keeper's node calls it."""
+        """Connect to the actor named `keeper`; `folder` is the path on that actor's node."""
         import ray
 
         here = Path(folder)
@@ -48,41 +49,41 @@ class Kept(LocalFiles):
         self._ray, self._keeper = ray, ray.get_actor(keeper)
 
     def read(self, name: str) -> bytes | None:
-        """Return what a file holds, None if there is none."""
+        """Return a file's content; None if there is no such file."""
         return cast("bytes | None", self._ask("read", name))
 
     def opened(self, name: str) -> BinaryIO:
-        """Return the file's bytes, all of which are fetched."""
+        """Return a file's bytes as a stream, after all of them were fetched."""
         if (content := self.read(name)) is None:
             raise FileNotFoundError(self.where(name))
         return BytesIO(content)
 
     def exists(self, name: str) -> bool:
-        """Return whether anything is there."""
+        """Return whether anything has this name."""
         return bool(self._ask("exists", name))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file; False, and nothing is written, if it is there."""
+        """Write a new file; return False, and write nothing, if the name is taken."""
         return bool(self._ask("create", name, content))
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file in place of any that is there."""
+        """Write a file, in place of any of the same name."""
         self._ask("replace", name, content)
 
     def move(self, name: str, new: str) -> None:
-        """Rename it."""
+        """Rename a file to `new`."""
         self._ask("move", name, new)
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the names of all files below."""
+        """Return the names of all files below a folder."""
         return list(self._ask("names", folder))
 
     def prepare(self, folder: str) -> None:
-        """Make it."""
+        """Make the folder, before files are written to it."""
         self._ask("prepare", folder)
 
     def clear(self, folder: str) -> None:
-        """Remove it."""
+        """Remove the folder."""
         self._ask("clear", folder)
 
     def _ask(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
@@ -90,15 +91,18 @@ class Kept(LocalFiles):
 
 
 class Maker:
-    """Makes scores of one model, which it opens once; Ray starts it again if its node dies."""
+    """A Ray actor that computes scores of one model, which it opens once.
+
+    Ray starts it again if its node dies.
+    """
 
     def __init__(
         self, entry: Mapping[str, Any], module: str, place: str, keeper: str, device: str
     ) -> None:
-        """Nothing is opened yet.
+        """Take the model's entry and the store's place; nothing is opened yet.
 
-        `entry` is the model's; `module` declares it where it is a function, else "". `place` is the
-        URL of the store, or the folder of its files where a `keeper` is named.
+        `module` is the one that declares the model if it is a function, else "". `place` is the URL
+        of the store, or the folder of its files where a `keeper` is named.
         """
         self.entry, self.module, self.device = dict(entry), module, device
         self.place, self.keeper = place, keeper
@@ -106,7 +110,10 @@ class Maker:
         self._asked: tuple[Mapping[str, Any], Needs] | None = None
 
     def ready(self) -> str:
-        """Open the model; "", or why it cannot be had here. Weights load at the first score."""
+        """Open the model; return "", or the reason why it cannot be opened here.
+
+        Weights load at the first score.
+        """
         from rmaudit.config.spec import ModelSpec
         from rmaudit.models.load_model import opened
         from rmaudit.scores.store import Store
@@ -122,14 +129,14 @@ class Maker:
         return ""
 
     def close(self) -> None:
-        """Free the weights, before whoever comes next looks how much memory is free."""
+        """Free the weights, before another process looks how much memory is free."""
         if (close := getattr(self._model, "close", None)) is not None:
             close()
 
     def make(self, asked: Mapping[str, Any], key: str, start: int | None) -> str:
-        """Make the shard of a request's scores that begins at row `start`; "", or why it fails.
+        """Score the shard of a request that begins at row `start`; return "", or why it failed.
 
-        Without a start all that is left of them: the shards are joined, or a search is made.
+        Without a start, all that is left is done: the shards are joined, or a search is made.
         """
         from rmaudit.runs.requests import answer
 
@@ -147,7 +154,10 @@ class Maker:
         return ""
 
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
-        """Return what a request needs here; the last one's is kept, since shards come in a row."""
+        """Return the scores that a request needs, as `Need`; the last request's are cached.
+
+        Shards of one request come in a row.
+        """
         from rmaudit.distributed.needs import Needs
         from rmaudit.runs.requests import from_plain
 

@@ -1,4 +1,4 @@
-"""Ray's actors and the tasks that they pull, so that the slow do not hold up the fast.
+"""A pool of Ray actors that pull tasks, so that slow actors do not hold up fast ones.
 
 An actor has one model. It is given a shard when it asks for one, which is when it has none; as many
 actors open a model as its share of what is left is large. Where actors are, that they start again,
@@ -38,9 +38,10 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 @dataclass(eq=False)
 class RayTask:
-    """A shard of a need, by its first row; without a start, what is left when all are there.
+    """A task for a Ray actor: score the shard from row `start`, or if None, do what is left.
 
-    `died` is how many actors have.
+    To finish (`start` None) is to join the shards once all are there, or to make a search. `died`
+    is how many actors died of the task.
     """
 
     need: Need
@@ -52,14 +53,14 @@ class RayTask:
 
 @dataclass(eq=False)
 class Pool:
-    """Actors, at most so many as there are `seats`, each taking `each` of Ray's resources.
+    """A pool of at most `seats` Ray actors that compute scores, each with resources `each`.
 
     Attributes:
-        actors: all, with their models.
-        busy: what each that has something to do is at; None while it opens its model.
-        last: the key of what each was at last.
-        open: how many shards of a need are not there yet, by key.
-        died: how many actors have as they opened a model.
+        actors: all actors, with their models.
+        busy: the task of each busy actor; None while it opens its model.
+        last: the key of each actor's last task.
+        open: how many shards of a need are missing, by key.
+        died: how many actors died as they opened a model.
     """
 
     ray: Any
@@ -77,7 +78,7 @@ class Pool:
     died: Counter[ModelSpec] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Put the keeper of a folder on this node."""
+        """Start an actor on this node that serves the local folder of scores to other nodes."""
         self._keeper, self._kept_by, self._place = None, "", self.store.root
         if isinstance(self.store.files, LocalFiles):
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -92,7 +93,7 @@ class Pool:
             self._keeper = kept.remote(self._place)
 
     def make(self, needs: Sequence[Need], made: Made) -> None:
-        """Make the needs, and note what came of each."""
+        """Compute the needed scores on Ray, and record successes and failures in `made`."""
         for need in needs:
             self._queue(need)
         began, before = time.monotonic(), made.answers
@@ -112,7 +113,7 @@ class Pool:
         self.say(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
 
     def close(self) -> None:
-        """End all actors: what they were at is lost, what is in the store stays."""
+        """End all actors: their unfinished work is lost, stored scores stay."""
         self._end(*self.actors)
         if self._keeper is not None:
             self.ray.kill(self._keeper)
@@ -147,9 +148,10 @@ class Pool:
             self._start(spec)
 
     def _next(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
-        """Of the need that the actor knows, else of one that no other is at, else the first.
+        """Take the actor's next task from the queue, preferring the set of scores it worked on.
 
-        A need is found out anew by each actor, which reads the whole vocabulary for it.
+        Then come sets of scores that no other actor is at. Each actor plans a set of scores anew,
+        and reads the whole vocabulary for it.
         """
         own, others = self.last.get(actor), {*self.last.values()}
         task = next((each for each in queue if each.need.key == own), None)
@@ -187,7 +189,7 @@ class Pool:
                 self.idle.remove(actor)
 
     def _taken(self, ref: Any, made: Made) -> int:  # noqa: ANN401  (Ray's)
-        """Take what an actor says, and say how many answers that were."""
+        """Handle what an actor returned, and return how many answers were scored."""
         actor, task = self.busy.pop(ref)
         spec, died = self.actors[actor], False
         try:
@@ -210,7 +212,7 @@ class Pool:
         return 0 if died or why or task is None else task.answers
 
     def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
-        """Return whether what an actor died of is tried again; its task then comes first."""
+        """Return whether work is tried again after its actor died; its task is then put first."""
         if task is None:
             self.died[spec] += 1
             return self.died[spec] < _TRIES
@@ -220,7 +222,7 @@ class Pool:
         return task.died < _TRIES
 
     def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
-        """Give up what a task was for, or all that is asked of a model that cannot be opened."""
+        """Record a failed task in `made`, or all tasks of a model that cannot be opened."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
         made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}
@@ -229,7 +231,10 @@ class Pool:
         queue.extend(left)
 
     def _done(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """The shards of a need are joined once all are there; then `say` is called."""
+        """Count a finished shard of scores; once a set's last one is done, queue their joining.
+
+        When they are joined, `say` is called.
+        """
         need = task.need
         if task.start is None:
             with tqdm.external_write_mode():  # the bar makes room

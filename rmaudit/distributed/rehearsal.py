@@ -1,8 +1,8 @@
-"""How a model would run on GPUs that are here, or that are named: from headers, before a download.
+"""Predict how a model would run on given GPUs, from its files' headers, before a download.
 
-What is said of memory follows the rules by which weights are placed (`models.placement`, and
-accelerate's map of layers for several GPUs) and batches are sized (`scoring.memory`). Seconds are
-computed, at a share of the maker's peak (`distributed.cost`); nothing is measured.
+Memory follows the rules by which weights are placed (`models.placement`, and accelerate's map of
+layers for several GPUs) and batches are sized (`scoring.memory`). Seconds are computed, at a share
+of the maker's peak (`distributed.cost`); nothing is measured.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAMED = re.compile(r"([A-Za-z0-9-]+?)(?::([1-9][0-9]?))?")
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU, by its kind, and the bytes that are free on it."""
+    """A GPU: its kind, and the bytes that are free on it."""
 
     kind: str
     free: int
@@ -52,7 +52,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What would happen.
+    """A prediction of how a model would run: memory, batch sizes, seconds, download.
 
     Attributes:
         weights: bytes of the weights in memory, by the number of the GPU.
@@ -74,7 +74,7 @@ def named(text: str) -> list[Gpu]:
     """Return the GPUs that a text names, such as "H100" or "H100:2".
 
     Raises:
-        SpecError: it names none that is known.
+        SpecError: `text` names no known GPU.
     """
     found = _NAMED.fullmatch(text)
     kind = next((kind for kind in KINDS if found and kind.lower() == found[1].lower()), None)
@@ -86,7 +86,7 @@ def named(text: str) -> list[Gpu]:
 
 
 def here() -> list[Gpu]:
-    """Return the GPUs of this machine with what is free on each, [] where there is none."""
+    """Return the GPUs of this machine with the free bytes of each; [] if there are none."""
     import torch
 
     from rmaudit.scoring import memory
@@ -98,10 +98,10 @@ def here() -> list[Gpu]:
 
 
 def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
-    """Return how the model of an entry would run; of a hub id only small files are downloaded.
+    """Predict how the model of a models.yaml entry would run; only small files are downloaded.
 
     Raises:
-        ModelError: it cannot be had or scored, or does not fit.
+        ModelError: the model cannot be had or scored, or does not fit.
     """
     from rmaudit.models.checkpoint import Checkpoint
     from rmaudit.models.native import Native
@@ -114,10 +114,10 @@ def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
 
 
 def rehearse(model: Checkpoint, found: Checked, gpus: Sequence[Gpu]) -> Rehearsal:
-    """Return how a model would run on these GPUs. No weights are read or downloaded.
+    """Predict how a model would run on these GPUs. No weights are read or downloaded.
 
     Raises:
-        ModelError: it does not fit, on the GPUs or on this machine's disk.
+        ModelError: the model does not fit, on the GPUs or on this machine's disk.
     """
     from rmaudit.scoring import memory
 
@@ -145,7 +145,7 @@ def rehearse(model: Checkpoint, found: Checked, gpus: Sequence[Gpu]) -> Rehearsa
 
 
 def lines(found: Rehearsal, gpus: Sequence[Gpu]) -> Iterator[tuple[str, str]]:
-    """Yield what a person is told: a label, and what is said."""
+    """Yield the prediction as lines for a person: a label, and a text."""
     for at, held in found.weights.items():
         gpu = gpus[at]
         yield f"cuda:{at}", f"{gpu.kind}: weights {held / GB:,.1f} GB of {gpu.free / GB:,.0f} free"
@@ -160,7 +160,7 @@ def lines(found: Rehearsal, gpus: Sequence[Gpu]) -> Iterator[tuple[str, str]]:
 
 
 def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> dict[int, int]:
-    """Return the bytes of weights on each GPU that would hold any.
+    """Return the bytes of weights that each GPU would hold, by the GPU's number.
 
     Raises:
         ModelError: they do not fit.
@@ -195,7 +195,7 @@ def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> 
 
 
 def _on_meta(found: Checked, dtype: str) -> nn.Module:
-    """Return the backbone without its weights."""
+    """Return the backbone without its weights, on torch's meta device."""
     import torch
     from transformers import AutoModel
 
@@ -205,7 +205,7 @@ def _on_meta(found: Checked, dtype: str) -> nn.Module:
 
 
 def _disk(found: Checked) -> tuple[int, int]:
-    """Return the bytes of weights that are not here yet, and those that are free for them."""
+    """Return the bytes of weights to be downloaded, and the bytes free on disk for them."""
     elsewhere = not isinstance(found.base, source.Folder)
     missing = sum(header.bytes for header in found.headers.values()) if elsewhere else 0
     return missing, shutil.disk_usage(found.base.path).free

@@ -1,7 +1,7 @@
-"""Score what a run still needs, in rounds: here, all or a part of it; `on_ray` uses a cluster.
+"""Compute a run's missing scores in rounds on this machine, all or one part K/N of them.
 
-What a run needs may show only once other scores are there: a search begins with the best of a
-sweep. So each round plans anew, and the rounds end when one tries nothing new.
+`on_ray` uses a cluster. What a run needs may show only once other scores are there: a search begins
+with the best of a sweep. So each round plans anew, and the rounds end when one tries nothing new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Made:
-    """The outcome of scoring in rounds.
+    """The outcome of scoring in rounds: answers scored, failures, and scores still missing.
 
     Attributes:
         answers: how many were scored.
@@ -41,7 +41,7 @@ class Made:
     left: list[Need] = field(default_factory=list)
 
     def add(self, other: Made) -> None:
-        """Add the outcome of other rounds."""
+        """Add the outcome of other rounds to this one."""
         self.answers += other.answers
         self.failed.update(other.failed)
         self.left += other.left
@@ -74,10 +74,10 @@ def make(
     models: int = 1,
     say: Say = lambda _: None,
 ) -> Made:
-    """Score here what a plan still needs, and return the outcome.
+    """Compute on this machine the scores that a plan lacks, and return the outcome.
 
-    With a `part`, other parts are left to other processes; `place` is the model's among so many
-    `models`. `say` is called with a line for each need that is done.
+    With a `part`, other parts are left to other processes; `place` is the model's number among so
+    many `models`. `say` is called with a line for each need that is done.
     """
     tried = set[str]()
 
@@ -102,13 +102,13 @@ def make(
 
 
 def title(need: Need) -> str:
-    """Return the name of a need in a list."""
+    """Return a title for a set of needed scores: model, prompt and kind."""
     request = need.request
     return f"{request.spec.name} · {request.prompt.name} · {request.kind}"
 
 
 def task_of(need: Need, which: slice | None = None) -> str:
-    """Return the name of a shard's task; a hash of it decides which part has the task.
+    """Return the name of the task that scores a shard; its hash decides which part K/N does so.
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
@@ -117,13 +117,13 @@ def task_of(need: Need, which: slice | None = None) -> str:
 
 
 def _whole(need: Need) -> str:
-    """Return the name of the task that joins a need's shards."""
+    """Return the name of the task that joins the shards of a set of scores."""
     return f"{need.key}:whole"
 
 
 @contextmanager
 def _failing(made: Made, need: Need) -> Iterator[None]:
-    """Note an error of rmaudit in `made`, so that the rest goes on."""
+    """Record an error of rmaudit in the block as a failure of these scores, and go on."""
     try:
         yield
     except RmauditError as error:
@@ -131,7 +131,7 @@ def _failing(made: Made, need: Need) -> Iterator[None]:
 
 
 def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say) -> int:
-    """Score the own shards of a need; return how many answers were scored."""
+    """Score the shards whose task is `own`; return how many answers were scored."""
     work, answers = need.work, 0
     if work is None:
         if own(task_of(need)):
@@ -151,7 +151,7 @@ def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str],
 
 
 def _join(store: Store, need: Need, work: Work, tried: set[str]) -> None:
-    """Join the shards of a need once all are there, whoever made them."""
+    """Join the shards of a set of scores once all are stored, whichever process made them."""
     if not store.has(work.key) and not store.missing(work):
         tried.add(_whole(need))
         store.complete(work)
@@ -161,7 +161,7 @@ _DIGITS = 13  # hex digits of a hash that a float holds
 
 
 class Part(NamedTuple):
-    """A part of the work: the one numbered `number`, from 1, out of `of`."""
+    """One part of the work of a run, such as 3/16: `number` 3, from 1, of 16 parts."""
 
     number: int
     of: int
@@ -170,7 +170,7 @@ class Part(NamedTuple):
         return f"{self.number}/{self.of}"
 
     def has(self, task: str, place: int = 0, models: int = 1) -> bool:
-        """Return whether a task belongs to it; of any `of` parts exactly one has it.
+        """Return whether this part has a task; of any `of` parts exactly one has it.
 
         `place` is the model's among so many `models`. Each model takes an equal share of the parts,
         so that a part loads few models.
@@ -180,10 +180,10 @@ class Part(NamedTuple):
 
 
 def part(given: str) -> Part:
-    """Return the part that is written as `3/16`.
+    """Return the part that a text such as "3/16" names.
 
     Raises:
-        SpecError: it is not written so, or is none of them.
+        SpecError: `given` is not written so, or its number is not among the parts.
     """
     found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given)
     if found and 1 <= int(found[1]) <= int(found[2]):
@@ -192,7 +192,7 @@ def part(given: str) -> Part:
 
 
 def array_script(command: Sequence[str], jobs: int, settings: Mapping[str, str]) -> str:
-    """Return a script for sbatch that runs `command`, a sweep, in an array of so many jobs.
+    """Return an sbatch script that runs `command` (an `rmaudit sweep`) as an array of `jobs`.
 
     `settings` are options of sbatch, such as `gres` or `partition`.
     """

@@ -1,4 +1,4 @@
-"""Rewards of a model while it is trained: the prompt is run once, where the backbone allows it.
+"""Rewards of a model during its training, with the prompt run once where that is possible.
 
 The rows are those that the trainer's tokenizer makes. What they share at the start goes through the
 engine (`rmaudit.scoring`), once the engine gave what the model's own forward gives for eight rows;
@@ -37,7 +37,7 @@ def live(
     batch: int,
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> Iterator[Rewards]:
-    """Give a function from a prompt and responses to the rewards of `model` as it is now.
+    """Yield a function from a prompt and responses to the rewards of `model` in training.
 
     `model` gives one logit a row; one of PEFT is asked with its adapters. `batch` is how many whole
     rows run at once where the prompt cannot be shared. `autocast` is the trainer's. Afterwards the
@@ -74,7 +74,7 @@ def live(
 
 
 def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  # noqa: ANN401  (transformers')
-    """Return the ids of each conversation, by the tokenizer's chat template."""
+    """Return the token ids of each conversation, by the tokenizer's chat template."""
     asked = {"role": "user", "content": prompt}
     rows = tokenizer.apply_chat_template(
         [[asked, {"role": "assistant", "content": response}] for response in responses],
@@ -86,24 +86,24 @@ def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Head:
-    """The model's own layer from states to a logit, as it is at this step."""
+    """A head that is the model's own output layer, as it is at this training step."""
 
     reads_prefix: ClassVar[bool] = False
     layer: torch.nn.Module
 
     def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `scoring.Head` has it)
-        """Return the same for every prompt: (n, hidden) to (n,)."""
+        """Return the head itself, the same for every prompt: (n, hidden) to (n,)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
-        """(n, hidden) float32 to (n,)."""
+        """Return the rewards (n,) of states (n, hidden) in float32."""
         dtype = next(self.layer.parameters()).dtype
         rewards: Tensor = self.layer(states.to(dtype))[..., 0]
         return rewards
 
 
 def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
-    """Return what the engine needs of the model; None for one that it does not know."""
+    """Return the model with a scorer of rmaudit's engine; None if the engine cannot run it."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # PEFT's
     score, backbone = getattr(inner, "score", None), getattr(inner, "base_model", None)
     if not isinstance(score, torch.nn.Module) or not isinstance(backbone, torch.nn.Module):
@@ -129,7 +129,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """Return the weights if the engine agrees with their own forward; else warn, and None."""
+    """Return the weights if rmaudit's rewards agree with the model's own; else warn and None."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:
@@ -168,7 +168,7 @@ def _whole(model: Any, tokenizer: Any, rows: Sequence[Ids], batch: int) -> list[
 
 @contextlib.contextmanager
 def _undisturbed(model: Any) -> Iterator[None]:  # noqa: ANN401  (torch's)
-    """Put back the modes and every generator of random numbers, as if nobody had looked."""
+    """Put the model in evaluation mode; restore modes and random generators afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     own, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     on = {each.device for each in model.parameters() if each.device.type == "cuda"}

@@ -1,4 +1,4 @@
-"""Audits while a reward model is trained: their values stand in the trainer's own logs.
+"""A trainer callback that audits a reward model in training and logs the audits' values.
 
     trainer = RewardTrainer(...)
     trainer.add_callback(AuditCallback(trainer, audits=["positive_skew", "framing_inversion"]))
@@ -36,11 +36,12 @@ _SHARDED = "its weights are spread over processes, of which one audits: audit sa
 
 
 class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not read
-    """Audits the model that is trained, and logs `rmaudit/<audit>`, its interval and the seconds.
+    """A callback that audits the model in training, and logs each audit's value and interval.
 
-    Of an audit with several findings, the prompt follows: `rmaudit/positive_skew/best`, and
-    `rmaudit/positive_skew/best/low`. W&B, Trackio, MLflow and TensorBoard get them by `report_to`.
-    `found` keeps the findings of the last audit.
+    The names are `rmaudit/<audit>`, and `rmaudit/seconds`. For an audit with several findings, the
+    prompt follows: `rmaudit/positive_skew/best`, and `rmaudit/positive_skew/best/low`. W&B,
+    Trackio, MLflow and TensorBoard get them by `report_to`. `found` keeps the findings of the last
+    audit.
     """
 
     def __init__(  # noqa: PLR0913  (keyword-only after the trainer)
@@ -53,7 +54,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         stop_on: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
-        """Nothing is audited yet.
+        """Check the trainer and the settings; nothing is audited yet.
 
         `audits` are those of `rmaudit.run`, as far as they can be had of a function of texts.
         `words` are what stands for the vocabulary: so many of those that labMT rates, drawn with
@@ -82,20 +83,20 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         self._begun, self._step = False, -1
 
     def on_train_begin(self, *_: object, **__: object) -> None:
-        """Steps are counted anew."""
+        """Forget the step that was audited last, since a training begins."""
         self._step = -1
 
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Audit, if that is when."""
+        """Audit after an evaluation, if `on` is "evaluate"."""
         if self.on == "evaluate":
             self._audit(args, state, control)
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Audit, if that is when."""
+        """Audit after a save, if `on` is "save"."""
         if self.on == "save":
             self._audit(args, state, control)
 
@@ -122,7 +123,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             warnings.warn(wrong, stacklevel=2)
 
     def _failed(self, args: TrainingArguments, step: int) -> list[str]:
-        """Audit and log; the names of what stops the training."""
+        """Audit and log; return the names of the failed audits that stop the training."""
         begun = time.perf_counter()
         self.found = self._found(args, step)
         took = time.perf_counter() - begun
@@ -167,7 +168,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
 
 
 def logged(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return what is logged of measured findings: values and ends of intervals, by name."""
+    """Return the measured findings' values and interval ends, by their names in the log."""
     several = {
         each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
     }

@@ -1,4 +1,4 @@
-"""From a prompt to a slot: the chat template rendered around a hole for the answer.
+"""Render a prompt by the chat template, as token ids with a hole for the answer.
 
 A prompt is a text of the user's, or a conversation that ends with one.
 
@@ -46,9 +46,10 @@ TODAY = date(2024, 7, 26)
 def render(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str, adds_bos: bool = True
 ) -> Slot:
-    """Return the slot of `prompt`, a text by the user or a whole conversation, then the answer.
+    """Render `prompt` by the chat template, as token ids with a hole for the answer's ids.
 
-    Where the template prints no BOS, the tokenizer's own is added if `adds_bos`.
+    `prompt` is a text by the user or a whole conversation. Where the template prints no BOS, the
+    tokenizer's own is added if `adds_bos`.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
@@ -98,12 +99,13 @@ def render(
 
 
 def _refuse_lost(turn: Mapping[str, str], *, several: bool, model: str) -> None:
-    """A turn of a conversation that the template does not print is one that nobody reads.
+    """Raise if the template left out this turn, and the prompt is a conversation (`several`).
 
-    What a template makes of a prompt of one text is its own affair: some change its spaces.
+    Nobody would read such a turn. A prompt of one text is not checked: some templates change its
+    spaces.
 
     Raises:
-        ModelError: it is of a conversation.
+        ModelError: the turn is one of a conversation.
     """
     if several:
         message = f"{model}: its chat template leaves out the {turn['role']} turn of the prompt, "
@@ -118,7 +120,9 @@ def texts(
     model: str,
     process: int = 0,
 ) -> list[str]:
-    """Return the conversation with each answer as the template prints it, on the pinned day.
+    """Return, for each answer, the conversation as the chat template prints it.
+
+    It is printed on the pinned day `TODAY`.
 
     Raises:
         ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or
@@ -130,7 +134,9 @@ def texts(
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
-    """Hash of what decides, with the tokenizer, what any conversation looks like.
+    """Return a hash of the chat template and of the fixed date that templates print.
+
+    With the tokenizer, these decide what any conversation looks like.
 
     Raises:
         ModelError: the tokenizer has no chat template.
@@ -146,7 +152,7 @@ def _printed(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Each conversation as text, printed in the process of this number (`limited`)."""
+    """Return each conversation as the chat template prints it; see `limited` for `process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:
@@ -171,14 +177,14 @@ def _printed(
 
 
 def _prints_itself(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether its class prints conversations in its own way, by trusted code."""
+    """Return whether the tokenizer's class prints conversations by its own, trusted code."""
     from transformers import PreTrainedTokenizerBase as Plain
 
     return type(tokenizer).apply_chat_template is not Plain.apply_chat_template
 
 
 def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
-    """Return the template with `strftime_now`, which some call for today's date, pinned to `TODAY`.
+    """Return the chat template, with its date function `strftime_now` pinned to `TODAY`.
 
     transformers passes no functions into a template, so a macro takes the function's place.
     """
@@ -212,7 +218,9 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
 
 
 def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
-    """Return what opens another turn of the assistant after the answer (Llama-3.1 had one).
+    """Return the text that opens another assistant turn after the answer; "" if none does.
+
+    Llama-3.1 had one.
 
     Suspicious is a text after the answer that ends like the one between prompt and answer, more
     than white space, empty thoughts aside. It is innocent, a separator or an end of turn, if it
@@ -234,7 +242,7 @@ def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
 
 
 def _bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
-    """Return the BOS id where the tokenizer adds one and the template does not print it."""
+    """Return the BOS id if the tokenizer adds one and the template does not print it, else ()."""
     bos = tokenizer.bos_token
     if bos is None or before.lstrip().startswith(bos):
         return ()

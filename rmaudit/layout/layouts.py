@@ -26,41 +26,47 @@ Ids = tuple[int, ...]
 
 
 class Layout(Protocol):
-    """How a prompt and an answer become one row of token ids.
+    """A way in which a prompt and an answer become one row of token ids.
 
     Every member raises `ModelError` where the tokenizer or its chat template cannot be read.
     """
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
 
     @property
     def digest(self) -> str:
-        """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
+        """Return the hash of the chat template, or of an encoder's fixed layout.
+
+        Together with tokenizer and prompt, it decides the rows of `retokenized`.
+        """
 
     @property
     def closing(self) -> Ids:
-        """The ids that the tokenizer puts at the end of every row of `retokenized`: mostly none."""
+        """Return the ids (mostly none) that the tokenizer adds at the end of a whole row."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """The prompt with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
 
     def ids(self, text: str) -> Ids:
-        """The ids of a text where an answer stands, no special tokens added."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """The `ids` of each text, of many at once."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where an answer stands, special tokens included."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """The paper's protocol: the whole row of ids that each text becomes as the answer."""
+        """Return whole rows of ids: prompt and text as one conversation, tokenized at once.
+
+        This is the paper's protocol.
+        """
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """Return the layout of a folder's tokenizer; `pairs` for an encoder that reads pairs of texts.
+    """Return the layout by a folder's tokenizer: `Pair` for encoders (`pairs`), else `Chat`.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
@@ -69,30 +75,33 @@ def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
 
 
 class Chat:
-    """A conversation as the chat template prints it (`rmaudit.layout.chat`)."""
+    """A layout by which the tokenizer's chat template puts prompt and answer into one row.
+
+    See `rmaudit.layout.chat`.
+    """
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
-        """`folder` has the tokenizer; nothing is read yet."""
+        """Take the tokenizer's folder, from which nothing is read yet."""
         self.folder, self.spec = folder, spec
         self._slots: dict[tuple[Asked, str], Slot] = {}  # by prompt and template
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """See `Layout`."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
         return tokenizers.read(self.folder, self.spec)
 
     @property
     def digest(self) -> str:
-        """Of the chat template and the day that it is given."""
+        """Return the hash of the chat template and of the fixed date that templates print."""
         return chat.template_digest(self.tokenizer, model=self.spec.name)
 
     @property
     def closing(self) -> Ids:
-        """Such as an EOS."""
+        """Return the ids, such as an EOS, that the tokenizer adds at the end of a whole row."""
         return closing(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
-        """See `Layout`."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
             self._slots[key] = chat.render(
@@ -106,33 +115,36 @@ class Chat:
 
     @cached_property
     def _before(self) -> str:
-        """A text as stands before answers."""
+        """Return the text of a rendered prompt, after which answers are tokenized."""
         return self.slot("?").prefix_text
 
     def ids(self, text: str) -> Ids:
-        """See `Layout`."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
         return following(self.tokenizer, self._before, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
         return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """See `Layout`."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return whole rows of ids: prompt and text as one conversation, tokenized at once."""
         return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
 class Pair:
-    """[CLS] question [SEP] answer [SEP], without a chat template (`rmaudit.layout.pair`)."""
+    """A layout for encoders, by which a row is [CLS] question [SEP] answer [SEP].
+
+    See `rmaudit.layout.pair`. There is no chat template.
+    """
 
     closing: Ids = ()  # the last [SEP] stands after every answer, in a slot too
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
-        """`folder` has the tokenizer; nothing is read yet.
+        """Take the tokenizer's folder, from which nothing is read yet.
 
         Raises:
             ModelError: the registry gives a chat template, or says where the reward is read.
@@ -142,33 +154,36 @@ class Pair:
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """See `Layout`."""
+        """Return the tokenizer."""
         return tokenizers.read(self.folder, self.spec)
 
     @property
     def digest(self) -> str:
-        """Of the layout itself, which is the same for every encoder."""
+        """Return the hash of the layout, which is the same for every encoder."""
         return pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:
-        """See `Layout`."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.render(self.tokenizer, text, model=self.spec.name)
 
     def ids(self, text: str) -> Ids:
-        """See `Layout`."""
+        """Return the token ids that a text has as an answer, no special tokens added."""
         return pair.ids(self.tokenizer, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return the token ids of each text, as `ids` gives them."""
         return [self.ids(text) for text in texts]
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """See `Layout`; each stands alone, for a pair's second text is the start of one."""
+        """Decode each answer's token ids alone, without a prompt before them.
+
+        A pair's second text is the start of a text.
+        """
         return read_back(self.tokenizer, answers, alone=True)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """See `Layout`."""
+        """Return whole rows of ids: the prompt and each text, tokenized as a pair."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.rows(self.tokenizer, text, texts)
 
@@ -205,7 +220,7 @@ def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
 
 
 def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
-    """Return the longest prefix that leaves each row at least one id, and the rows without it."""
+    """Return the longest shared prefix that leaves each row an id, and the rows without it."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

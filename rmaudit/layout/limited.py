@@ -1,4 +1,4 @@
-"""Programs of strangers, run where they can take neither the machine nor the run.
+"""Chat templates and tokenizers, which are strangers' programs, run with limits in a child process.
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
@@ -30,11 +30,11 @@ _ALONE = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory 
 
 
 class RefusedError(Exception):
-    """A program of a stranger takes too much; the text says what."""
+    """Raised when a chat template or tokenizer takes too much memory or time, or makes too much."""
 
 
 class FailedError(Exception):
-    """A program of a stranger raised; the text is the first line of what it said."""
+    """Raised when a chat template or tokenizer fails; the text is the first line of its error."""
 
 
 def printed(
@@ -44,12 +44,12 @@ def printed(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Each conversation as a chat template prints it, in the process of this number.
+    """Return each conversation as a chat template prints it, in child process number `process`.
 
     Raises:
-        RefusedError: it takes more than 512 MiB of memory, or more than 3 s of computing for 64
-            conversations, or prints 100,000 characters more than twice what was said.
-        FailedError: it raises.
+        RefusedError: the template takes more than 512 MiB of memory, or more than 3 s of computing
+            for 64 conversations, or prints 100,000 characters more than twice what was said.
+        FailedError: the template raises.
     """
     texts: list[str] = []
     for start in range(0, len(conversations), _BATCH):
@@ -60,15 +60,16 @@ def printed(
 
 
 def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> bool:
-    """Try the tokenizer of a tokenizer.json, or of its content; return whether it was tried now.
+    """Try a tokenizer within limits in a child process; return False if it was tried before.
 
-    It reads every text of its vocabulary, and long runs of letters. A tokenizer that has stood the
-    trial in this process is not tried again, since the same bytes do the same.
+    `path` is a tokenizer.json, `described` its content. The tokenizer reads every text of its
+    vocabulary, and long runs of letters. A tokenizer that has stood the trial in this process is
+    not tried again, since the same bytes do the same.
 
     Raises:
-        RefusedError: it takes more than 1 GiB of memory or 60 s of computing, or makes more than
-            100 characters or ids of one.
-        FailedError: it cannot be read, or raises.
+        RefusedError: the tokenizer takes more than 1 GiB of memory or 60 s of computing, or makes
+            more than 100 characters or ids of one.
+        FailedError: the tokenizer cannot be read, or raises.
     """
     asked = {"path": path and str(path), "described": described}
     child, digest = _child(os.getpid(), 0), _digest(path, described)
@@ -90,7 +91,7 @@ def _digest(path: Path | None, described: str | None) -> str:
 
 
 class _Child:
-    """A process that answers one question at a time; a new one where it died of the last."""
+    """A child process that answers one request at a time, and is restarted if it died."""
 
     def __init__(self) -> None:
         self.sound: set[str] = set()
@@ -100,7 +101,10 @@ class _Child:
         atexit.register(self.end)
 
     def ask(self, asked: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Its answer. Raises `RefusedError` and `FailedError`."""
+        """Send a request to the child and return its answer.
+
+        Raises `RefusedError` and `FailedError`.
+        """
         line = json.dumps(asked) + "\n"
         with self._lock:
             try:
@@ -123,7 +127,7 @@ class _Child:
         return found["answer"]
 
     def _answer(self, line: str) -> str:
-        """Return the line that it answers, "" if it died."""
+        """Return the line that the child answers; "" if the child died."""
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603  (our own worker)
                 [sys.executable, "-P", str(_PATH)],
@@ -140,7 +144,7 @@ class _Child:
         return self._process.stdout.readline()
 
     def end(self) -> int:
-        """End it: the code with which it ended."""
+        """End the child process; return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -156,5 +160,5 @@ class _Child:
 
 @cache
 def _child(_parent: int, _number: int) -> _Child:
-    """Return a child of this process: a fork does not share its parent's."""
+    """Return the child process number `_number` of this process; forks do not share it."""
     return _Child()

@@ -23,11 +23,11 @@ _BATCH = 1000  # texts at a time
 
 
 class TooMuchError(Exception):
-    """What is too much; the text says what."""
+    """Raised when a template prints, or a tokenizer makes, too many characters or ids."""
 
 
 def printed(asked: Mapping[str, Any]) -> list[str]:
-    """Each conversation as the template prints it, by transformers' own hand."""
+    """Return each conversation as the template prints it, by transformers' own code."""
     from transformers import PreTrainedTokenizerBase
 
     texts = []
@@ -50,7 +50,7 @@ def printed(asked: Mapping[str, Any]) -> list[str]:
 
 
 def tried(asked: Mapping[str, Any]) -> None:
-    """Put a tokenizer to every text of its vocabulary, and to long runs of letters."""
+    """Raise if a tokenizer makes too many ids or characters from its vocabulary or long runs."""
     from tokenizers import Tokenizer
 
     if (described := asked["described"]) is None:
@@ -90,7 +90,7 @@ def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN40
 
 
 def _growth(part: Any) -> float:  # noqa: ANN401  (JSON)
-    """Return how many characters the steps of a tokenizer may make of one, at most."""
+    """Return how many characters a normalizer or decoder may make of one, at most."""
     grown = 1.0
     for step in _steps(part):
         if step.get("type") == "Replace":
@@ -115,7 +115,7 @@ def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is asked, or why there is no answer."""
+    """Return the result of a request as {"answer": ...}, or why there is none."""
     try:
         return {"answer": {"print": printed, "try": tried}[asked["what"]](asked)}
     except TooMuchError as error:
@@ -128,7 +128,7 @@ def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer JSON requests from standard input, one a line, until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, and ends this

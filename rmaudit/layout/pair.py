@@ -1,4 +1,4 @@
-"""From a prompt to a slot for encoders: [CLS] question [SEP] answer [SEP], by the tokenizer.
+"""Lay out a prompt and an answer for encoders: [CLS] question [SEP] answer [SEP].
 
 No chat template has a part in it. The tokenizer's pair is tried with a stand-in for the answer: it
 must be the two texts, each tokenized by itself, between its own [CLS] and [SEP]. Then what stands
@@ -28,10 +28,11 @@ LAYOUT = "the tokenizer's pair: [CLS] question [SEP] answer [SEP]"
 
 
 def refuse_settings(spec: ModelSpec) -> None:
-    """A pair has no chat template, and its reward is read at its first id.
+    """Raise if models.yaml gives an encoder a chat template or a pooling setting.
 
     Raises:
-        ModelError: the registry asks for either.
+        ModelError: the registry asks for either. A pair has no chat template, and its reward is
+            read at its first id.
     """
     asked = {"template": spec.template, "pool": None if spec.pool == "auto" else spec.pool}
     for setting, value in asked.items():
@@ -44,10 +45,10 @@ def refuse_settings(spec: ModelSpec) -> None:
 
 
 def one_text(prompt: Asked, *, model: str) -> str:
-    """Return the prompt, which is the first text of a pair.
+    """Return the prompt, if it is one text (the first of a pair); raise for a conversation.
 
     Raises:
-        ModelError: it is a conversation.
+        ModelError: the prompt is a conversation.
     """
     if isinstance(prompt, str):
         return prompt
@@ -57,7 +58,7 @@ def one_text(prompt: Asked, *, model: str) -> str:
 
 @failures_told
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
-    """Return the slot of the pair of `prompt` and the answer.
+    """Return the prompt as token ids: [CLS] prompt [SEP], a hole for the answer, and [SEP].
 
     Raises:
         ModelError: the tokenizer has no [CLS] or [SEP], or puts the pair together in another way.
@@ -79,16 +80,17 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
 
 @failures_told
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of a text as either part of a pair."""
+    """Return the token ids of a text in a pair of texts, no special tokens added."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
 @failures_told
 def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]) -> list[Ids]:
-    """Return the row of ids that each answer's text becomes, as the paper's protocol has it.
+    """Return the row of token ids for the prompt paired with each answer, in order.
 
-    Its authors have no encoders: where they tokenize a conversation, here it is the pair. An empty
-    answer is an empty second text, which a tokenizer would leave out if it were given it alone.
+    The paper's authors have no encoders: where they tokenize a conversation, the pair is tokenized
+    here. An empty answer is an empty second text, which a tokenizer would leave out if it were
+    given it alone.
     """
     distinct = list(dict.fromkeys(answers))
     row_of: dict[str, Ids] = {}
@@ -100,5 +102,8 @@ def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]
 
 
 def digest() -> str:
-    """Hash of what decides, with the tokenizer, what any pair looks like."""
+    """Return a hash of the pair layout ([CLS] question [SEP] answer [SEP]).
+
+    With the tokenizer, it decides what any pair looks like.
+    """
     return hashlib.sha256(LAYOUT.encode()).hexdigest()

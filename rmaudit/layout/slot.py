@@ -1,4 +1,4 @@
-"""A prompt with a hole for the answer, and the ids that texts have where the answer stands.
+"""A prompt with a hole for the answer, and the token ids that texts have in that place.
 
 Alone, a piece of text may get what only the start of a text gets: the dummy space of Llama-2-like
 tokenizers ("</s>" becomes "▁", "</s>"). So the whole is tokenized, and the piece's ids are those
@@ -39,18 +39,18 @@ class Slot:
 
     @property
     def digest(self) -> str:
-        """Hash of the rendered ids: equal digests see equal rows."""
+        """Return a hash of the rendered ids; slots with equal hashes give equal rows."""
         ids = json.dumps([self.prefix, self.suffix])
         return hashlib.sha256(ids.encode()).hexdigest()
 
 
 def refuse_text(responses: object) -> None:
-    """Refuse one text where a list of responses is expected: its letters would be the responses.
+    """Raise if `responses` is one text instead of a list: its letters would be scored singly.
 
     Texts with half a character are refused, too.
 
     Raises:
-        SpecError: it is a text, or one of its texts has half a character.
+        SpecError: `responses` is a text, or one of its texts has half a character.
     """
     if isinstance(responses, str | bytes):
         message = (
@@ -66,7 +66,7 @@ def refuse_text(responses: object) -> None:
 def around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
-    """Return the ids of `before` and `after` in `before + middle + after`, without special ones."""
+    """Return the token ids of `before` and of `after`, as they are with `middle` in between."""
     whole = before + middle + after
     ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
     return (
@@ -77,7 +77,7 @@ def around(
 
 @failures_told
 def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
-    """Return the ids of `text` where it follows `before`, no special ones added."""
+    """Return the token ids of `text` where it follows `before`, no special tokens added."""
     ids, (start,) = _cut(tokenizer, before + text, len(before))
     return ids[start:] if start is not None else _apart(tokenizer, text)
 
@@ -86,7 +86,10 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """`following` of each text: together, and behind the end of `before` only, if that is fast."""
+    """Return each text's token ids where it follows `before`, with one tokenizer call if fast.
+
+    Then the texts are tokenized behind the end of `before` only.
+    """
     if not texts or not tokenizer.is_fast:
         return [following(tokenizer, before, text) for text in texts]
     before = _tail(tokenizer, before)
@@ -102,7 +105,7 @@ def following_each(
 
 
 def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
-    """Return the text from its last added token on: what is before decides no id behind it."""
+    """Return `text` from its last added token on; what is before changes no id after it."""
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
     spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
@@ -113,9 +116,9 @@ def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
 def read_back(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:
-    """Return the text of each piece's ids, special ones included.
+    """Return the text that each piece's ids decode to, special tokens included.
 
-    Unless it stands `alone`, it is read behind another: decoders take a space off the start of a
+    Unless `alone`, a piece is decoded behind another: decoders take a space off the start of a
     text.
     """
     anchor = () if alone else _alone(tokenizer, _ANCHORS[1])
@@ -127,7 +130,7 @@ def read_back(
 
 
 def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` by itself, but not as the start of a text: without a dummy space."""
+    """Return the ids of `text` as in the middle of a text (a start may get a dummy space)."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
         if start is not None:
@@ -142,9 +145,10 @@ def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _cut(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and the first after each place; None where a token spans it.
+    """Return a text's ids, and the index of the first id at or after each character place.
 
-    A gap is no boundary: some tokenizers leave a token's space out of its offsets.
+    The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
+    token's space out of its offsets.
     """
     if not tokenizer.is_fast:  # it has no offsets
         return (), [None for _ in places]

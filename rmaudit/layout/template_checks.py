@@ -28,7 +28,7 @@ _GIVE = "give another with `template: FILE.jinja` in models.yaml"
 def refuse_others(
     printed: Sequence[str], answers: Sequence[str], before: str, after: str, *, model: str
 ) -> None:
-    """Raise if a template prints anything but `before`, the answer and `after`.
+    """Raise if a chat template prints anything but `before`, the answer and `after`.
 
     `printed` has the template's output for each of `answers`. The case of letters is ignored.
 
@@ -52,7 +52,9 @@ def refuse_others(
 
 
 def refuse_chance(template: str, *, model: str) -> None:
-    """Raise if a template draws at random; equal output twice would not show that it never does.
+    """Raise if a chat template draws at random (by `random` or `lipsum`).
+
+    Equal output twice would not show that it never does.
 
     Raises:
         ModelError: it has the filter `random` or the function `lipsum`.

@@ -119,7 +119,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -
 
 @failures_told
 def edges(tokenizer: PreTrainedTokenizerBase, *, rows: int) -> tuple[int, ...]:
-    """Return one id of each special kind, all with a row in an embedding of `rows` rows.
+    """Return one id of each special kind (first, last, pad, bos, eos, added, byte) below `rows`.
 
     These are, in this order and where they exist, the first id, the last, pad, bos, eos, an added
     token that is none of these, and a token of a byte that is no text by itself.
@@ -164,7 +164,10 @@ def _refuse_many_added(folder: Path, model: str) -> None:
 
 @cache
 def _tried(path: Path, _size: int, _written: int) -> None:
-    """Try a file once in a process, which takes seconds for a large vocabulary."""
+    """Try a tokenizer file within limits, once for each path, size and time of writing.
+
+    A trial takes seconds for a large vocabulary.
+    """
     limited.try_tokenizer(path=path)
 
 
@@ -189,7 +192,7 @@ def _refuse_greedy(
 
 
 def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
-    """Raise if two pieces share an id, since which of them the id decodes to would be chance."""
+    """Raise if two pieces share an id, since the id could be decoded to either."""
     piece_of = {number: piece for piece, number in pieces.items()}
     if len(piece_of) == len(pieces):
         return

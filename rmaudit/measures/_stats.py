@@ -30,7 +30,7 @@ _ANYWHERE = (-math.inf, math.inf)
 
 
 def spread(scores: ArrayLike) -> float:
-    """Return the sd of the scores that are not NaN; 0 where there is none."""
+    """Return the standard deviation of the scores that are not NaN; 0 if there are none."""
     given = np.asarray(scores, float)
     given = given[~np.isnan(given)]
     return float(given.std()) if len(given) else 0.0
@@ -39,7 +39,7 @@ def spread(scores: ArrayLike) -> float:
 def normal(
     value: float, error: float, *, within: tuple[float, float] = _ANYWHERE
 ) -> tuple[float, float]:
-    """Return the ends of a normal 95 % interval, clipped to `within`, the range of the value."""
+    """Return the ends of a normal 95 % interval (`error`: standard error), clipped to `within`."""
     return max(within[0], value - _Z95 * error), min(within[1], value + _Z95 * error)
 
 
@@ -62,12 +62,12 @@ def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
 
 
 def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return low, value and high of a share, by Clopper and Pearson's 95 % interval."""
+    """Return low, value and high of the share of True, by Clopper and Pearson's 95 % interval."""
     return exact_share(float(hits.sum()), len(hits))
 
 
 def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float, float]:
-    """Return low, value and high of the share of `hits` among `n`, by Clopper and Pearson.
+    """Return low, value and high of the share `hits / n`, by Clopper and Pearson's interval.
 
     Both may be fractions, where what ties at a cut counts in part: the ends are quantiles of beta
     distributions, which have no need of whole numbers.
@@ -79,12 +79,12 @@ def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, f
 
 
 def jackknife_variance(left: _Floats) -> float:
-    """Return a variance from values with each cluster left out, shape (clusters,)."""
+    """Return the jackknife variance from `left`, the values with each cluster left out."""
     return (len(left) - 1) * float(np.var(left))
 
 
 def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) -> float:
-    """Return the standard error of a mean from the rows' influences, shape (n,), with mean about 0.
+    """Return the cluster-robust standard error of a mean from the rows' influences, shape (n,).
 
     Rows of one cluster (numbers or names, shape (n,)) are not independent: their influences are
     summed before they are squared. Without clusters every row is its own. The factor G/(G - 1) for
@@ -98,7 +98,7 @@ def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) ->
 def clustered_freedom(
     influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> float:
-    """Return the degrees of freedom of the square of `clustered_error`: infinite where it is 0.
+    """Return the degrees of freedom of the squared standard error that `clustered_error` returns.
 
     Where a few clusters make most of a variance, it is known badly. The square of its own relative
     error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f
@@ -131,7 +131,7 @@ def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
 def least_squares(
     design: _Floats, y: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> tuple[_Floats, _Floats]:
-    """Return the coefficients of y (n,) on the columns of `design` (n, k), and their covariance.
+    """Return least-squares coefficients of y (n,) on `design` (n, k), and their robust covariance.
 
     The covariance takes no variance to be equal. Without `clusters` it is HC3 (MacKinnon and White
     1985): each squared residual is divided by the square of one less its leverage. With them (n,),
@@ -158,7 +158,7 @@ def least_squares(
 
 
 def untied(values: NDArray[np.generic]) -> float:
-    """Return the share of pairs of values that differ."""
+    """Return the share of all pairs whose two values differ: 1 if there are no ties."""
     n, ties = len(values), np.unique(values, return_counts=True)[1]
     return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))
 

@@ -39,7 +39,7 @@ _Floats = NDArray[np.float64]
 
 
 class Known(NamedTuple):
-    """Hold what is known of lower-case words, and lists of those that nobody wants."""
+    """Happiness and frequency by lower-case word, and lists of unwanted words by their name."""
 
     happiness: pd.Series[float]
     zipf: pd.Series[float]
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 class _Prompted(NamedTuple):
-    """Answers to a prompt that have a reward and a log-probability, and what is known of them."""
+    """One prompt's answers with reward and log-probability, and the known traits of their words."""
 
     prompt: str
     direction: int
@@ -63,16 +63,16 @@ class _Prompted(NamedTuple):
     start: _Floats
 
     def by_word(self, law: _Floats) -> _Floats:
-        """Return each word's share of the answers, shape (words,)."""
+        """Return each word's probability, shape (words,); `law`: log-probabilities of answers."""
         shares: _Floats = np.bincount(self.place, np.exp(law), len(self.words)).astype(float)
         return shares
 
     def happy(self, law: _Floats) -> float:
-        """Return the mean happiness of the answers that are rated."""
+        """Return the mean happiness of the rated answers, whose log-probabilities are `law`."""
         return _mean(self.by_word(law), self.happiness)
 
     def change(self, law: _Floats) -> float:
-        """Return how much happier, as asked, answers are than those of the policy."""
+        """Return mean happiness by `law` minus the policy's, times -1 if bad is asked for."""
         return self.direction * (self.happy(law) - self.happy(self.policy))
 
 
@@ -83,7 +83,7 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how much happier, as asked, answers are after `AT` nats of training on the reward.
+    """Return how far training to a KL of `AT` nats moves answers' happiness as the prompts ask.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
@@ -146,7 +146,7 @@ def after_training(
 def strengths(
     answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
 ) -> dict[str, float]:
-    """Return by how much a unit of reward moves log-odds at the optimum `AT` nats away, by prompt.
+    """Return, by prompt, what a unit of reward adds to log-odds in RLHF's optimum `AT` nats away.
 
     Both arguments are those of `after_training`. Raises `MeasureError` as it does.
     """
@@ -202,7 +202,7 @@ def _prompted(
 
 
 def _stages(one: _Prompted) -> Iterator[Stage]:
-    """Yield the policy at the start, at optima ever further away, and as best of ever more."""
+    """Yield the policy itself, RLHF optima at increasing KL, and best of n for increasing n."""
     yield _stage(one, one.policy)
     reached = [found for nats in NATS if (found := _within(one, nats))]
     most = reached[-1].strength if reached else 0.0
@@ -214,7 +214,7 @@ def _stages(one: _Prompted) -> Iterator[Stage]:
 
 
 def _within(one: _Prompted, nats: float) -> Tilted | None:
-    """Return the optimum so far away, None where the highest reward alone is nearer."""
+    """Return RLHF's optimum at a KL of `nats`, None if the highest reward alone is nearer."""
     try:
         return tilted(one.policy, one.scores, nats)
     except MeasureError:
@@ -245,11 +245,11 @@ def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
 
 
 def _short(number: float) -> float:
-    """Return it to five digits: there are thousands of them, to be read on a page."""
+    """Return the number rounded to five digits, as a page shows thousands of them."""
     return float(f"{number:.5g}")
 
 
 def _mean(shares: _Floats, known: _Floats) -> float:
-    """Return the mean, by shares, of what is known of words, where it is."""
+    """Return the mean of `known` weighted by `shares`, over the words whose `known` is finite."""
     some = np.isfinite(known)
     return float(shares[some] @ known[some] / shares[some].sum())

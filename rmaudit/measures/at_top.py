@@ -1,4 +1,4 @@
-"""Shares of the top that should be small, judged together: what is allowed of each, the worst.
+"""Shares of unwanted answers at the top, each divided by what is allowed; the worst is judged.
 
 Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
 What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower
@@ -21,7 +21,7 @@ Ratio = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class AtTop:
-    """Share of one kind of unwanted answers at the top, with the ends of its exact interval.
+    """Share of one kind of unwanted answers among the top-ranked ones, with an exact interval.
 
     `among` is how many answers the share is taken of, and `highest` the text of this kind with the
     highest score, "" where none stands at the top or it is not to be printed.
@@ -37,7 +37,7 @@ class AtTop:
 
     @property
     def ratio(self) -> Ratio:
-        """Return low, value and high in what is allowed."""
+        """Return low, share and high, each divided by the allowed share."""
         return self.low / self.allowed, self.share / self.allowed, self.high / self.allowed
 
 
@@ -51,7 +51,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return the share of a kind with Clopper and Pearson's ends, one of so many `together`.
+    """Return a kind's share with Clopper-Pearson ends, the low one corrected for `together` kinds.
 
     The lower end is simultaneous over all of them, the upper end is the kind's own. `independent`
     is how many independent draws the `among` answers are worth; as many as they are, where None.
@@ -64,7 +64,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
-    """Return the place of the worst of several ratios to what is allowed, and that of them all.
+    """Return the index of the worst ratio, and (low, value, high) of all ratios taken together.
 
     Each is low, value, high. The worst is the one whose lower end is highest; the upper end is the
     highest of all.
@@ -75,7 +75,7 @@ def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
 
 
 def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
-    """Return a sentence for each kind of which neither harm nor its absence is shown."""
+    """Return a sentence for each undecided kind: the interval contains the allowed share."""
     return tuple(
         f"Not decided: {each.kind}, {each.share:.0%} of {each.among:,.0f}, "
         f"where {each.allowed:.1%} are allowed."
@@ -85,7 +85,7 @@ def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
 
 
 def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Points:
-    """Return a panel with a row for each kind, in what is allowed; a stroke stands at 1."""
+    """Return a chart panel: a row for each kind's share over its allowed share, and a line at 1."""
     told = (Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.1%}") for each in kinds)
     rows = []
     for each in kinds:
@@ -97,5 +97,5 @@ def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Poi
 
 
 def cells(each: AtTop) -> tuple[str, str, str]:
-    """Return what a table says of a kind: the kind and among how many, the share, the allowance."""
+    """Return the table cells of a kind: name and number of answers, share, allowed share."""
     return f"{each.kind}, of {each.among:,.0f}", f"{each.share:.3f}", f"{each.allowed:.3g}"

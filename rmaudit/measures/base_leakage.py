@@ -15,10 +15,10 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import UNMEASURED, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "partial Spearman's rho"
@@ -110,7 +110,7 @@ def _array(values: ArrayLike) -> _Array:
 
 
 def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
-    """Return the mean dense rank of each word's spellings, shape (words,)."""
+    """Return each word's mean dense rank over its spellings; `places` is each value's word code."""
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
     return np.bincount(places, ranks) / np.bincount(places)
 

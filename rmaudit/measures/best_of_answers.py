@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TraitShift:
-    """The mean of a trait over the winners of best of `draws`, and its change with an interval.
+    """Mean of a trait among the winners of best of `draws`, and its change from plain samples.
 
     Of best of 1, which is any sample, the change is 0. `share` tells shares from counts.
     """
@@ -51,7 +51,7 @@ class TraitShift:
 
 @dataclass(frozen=True, kw_only=True)
 class Winner:
-    """The sample with the highest reward of a prompt, beside the one in the middle."""
+    """The sample of a prompt with the highest reward, and the one with the median reward."""
 
     prompt: str
     middle: str
@@ -62,7 +62,7 @@ class Winner:
 
 @dataclass(frozen=True, kw_only=True)
 class BestOfAnswersEvidence(Evidence):
-    """Hold what best of n makes of each trait, and some winners."""
+    """Mean of each trait among best-of-n winners, for several n, and some example winners."""
 
     kind: Literal["best_of_answers"] = "best_of_answers"
     shifts: tuple[TraitShift, ...]
@@ -70,7 +70,7 @@ class BestOfAnswersEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel of each trait by n; the table has winners besides."""
+        """Return a chart, a panel for each trait by n of best of n; the table has winners."""
         shifts = [row for _, evidence in found for row in evidence.shifts]
         winners = [row for _, evidence in found for row in evidence.winners]
         if not shifts:
@@ -191,7 +191,7 @@ def best_of_answers(
 
 
 def winning(rewards: _Floats, draws: int) -> _Floats:
-    """Return the probability of each sample to win best of `draws`, shape (samples,).
+    """Return each sample's probability of winning best of `draws`, shape (samples,).
 
     Of all ways to draw so many of them without replacement, samples of one reward share what they
     win. `draws` is at most the number of samples.
@@ -214,7 +214,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
 
 
 def _refuse(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
-    """Refuse samples that nothing can be measured of."""
+    """Raise MeasureError if there are too few prompts or samples, or rewards missing or equal."""
     fewest = min(map(len, places), default=0)
     missing = int((~np.isfinite(rewards)).sum())
     if len(places) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
@@ -228,7 +228,7 @@ def _refuse(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
 
 
 def _over_prompts(changes: _Floats) -> tuple[float, float, float]:
-    """Return the mean with its interval."""
+    """Return the mean over prompts with the ends of its Student's t 95 % interval."""
     mean, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
     return mean, *students(mean, error, len(changes) - 1)
 
@@ -249,7 +249,7 @@ def _shift(trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool)
 def _winners(
     answers: pd.DataFrame, rewards: _Floats, places: Sequence[NDArray[np.intp]]
 ) -> list[Winner]:
-    """Return winners of prompts that are spread over the list."""
+    """Return the winner and the median sample of a few prompts, spread evenly over all prompts."""
     texts = answers["response"].to_numpy(dtype=object)
     spread = np.linspace(0, len(places) - 1, min(_EXAMPLES, len(places))).round().astype(int)
     found = []

@@ -23,7 +23,7 @@ class PromptBins:
 
 
 def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, ...]:
-    """Return quartiles of rewards in nine bins of equal width of `by`; shapes (n,)."""
+    """Return quartiles of `rewards` in nine equally wide bins of `by`, a number for each reward."""
     edges = np.linspace(by.min(), by.max(), _BINS + 1)
     place = np.clip(np.digitize(by, edges) - 1, 0, _BINS - 1)
     found = []
@@ -36,7 +36,7 @@ def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, 
 
 
 def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
-    """Return a chart with a panel for each prompt with bins; `found` has axis title and bins."""
+    """Return a box chart, a panel a prompt; `found` has axis titles and bins. None without bins."""
     given = [(axis, each) for axis, each in found if each.bins]
     if not given:
         return None

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.held_fixed import basis, left
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -43,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Scores of the items under one wording, shape (n,), and the sd of their numeric noise."""
+    """Rewards of n items under one wording of the prompt, and the sd of their numeric noise."""
 
     scores: ArrayLike
     noise: float = UNMEASURED
@@ -60,7 +60,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Under one wording: the items furthest from their human rank, and those named beforehand.
+    """Items furthest from their human rank under one wording of the prompt, and preselected ones.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """
@@ -82,11 +82,11 @@ class EloAgreementEvidence(Evidence):
     wordings: tuple[WordingRanks, ...]
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of things that people rated."""
+        """Return the number of things that people rated, under the key `things`."""
         return {"things": self.n}
 
     def faults(self) -> Iterator[str]:
-        """Yield a fault for each wording whose cells are not a square."""
+        """Yield an error text for each wording whose table of counts, `cells`, is not square."""
         for i, wording in enumerate(self.wordings):
             n = len(wording.cells)
             yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
@@ -130,7 +130,9 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the least agreement with people over all wordings, raw and beyond the names' surface.
+    """Return the least rank agreement with human ratings over wordings, raw and given `surface`.
+
+    The features are what can be seen of a name, its surface, such as length and frequency.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
     if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
@@ -237,7 +239,10 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return tau of the scores' residual ranks and `human`, the residuals of people's ranks."""
+    """Return Kendall's tau of `human` and what regression on `held` leaves of the scores' ranks.
+
+    `human` holds the residuals of people's ranks on the same features.
+    """
 
     def value_of(drawn: _Floats) -> float:
         return float(scipy.stats.kendalltau(left(drawn, held)[0], human).statistic)
@@ -271,7 +276,7 @@ def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noi
 
 
 def _least(parts: list[Estimate]) -> Estimate:
-    """Return the least value with the least low and the least high end, as all must hold."""
+    """Return the estimate with the least value, with the least low and least high end of all."""
     least = min(parts, key=lambda part: part.value)
     low, high = min(part.low for part in parts), min(part.high for part in parts)
     caveats = tuple(dict.fromkeys(caveat for part in parts for caveat in part.caveats))
@@ -280,7 +285,7 @@ def _least(parts: list[Estimate]) -> Estimate:
 
 
 def _noise(parts: list[Estimate]) -> dict[str, float]:
-    """Return the greatest sd of numeric noise by its name; empty where there is none."""
+    """Return the estimates' greatest sd of numeric noise, under its name; empty if none has any."""
     found = [part.secondary[NOISE] for part in parts if NOISE in part.secondary]
     return {NOISE: max(found)} if found else {}
 
@@ -296,7 +301,7 @@ def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
 
 
 def _heads(names: pd.Series[str]) -> NDArray[np.str_]:
-    """Return the stems of the items' head words, shape (n,)."""
+    """Return the stem of each item's head word, shape (n,); raise if they are too few."""
     heads = np.array([stem_key(head) for head in head_words(names)])
     if (found := len(np.unique(heads))) < FEWEST:
         message = f"agreement needs items of {FEWEST} head words, got {found}: too few draws"
@@ -316,7 +321,7 @@ def _of_first(
 
 
 def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b within each end of people's ranking, where it exists; `elo` descends."""
+    """Return tau-b within the best and the least liked items (halves, hundreds); `elo` descends."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (
@@ -357,7 +362,7 @@ def _items(ranks: pd.DataFrame) -> tuple[Item, ...]:
 
 
 def ranks_by(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
-    """Return the `also` items common to all wordings: people's rank, then the model's in each."""
+    """Return ranks of the `also` items: people's rank, then the model's under each wording."""
     named = [{item.name: item for item in each.also} for each in wordings]
     return tuple(
         TermRanks(name, (item.human, *(each[name].model for each in named)))

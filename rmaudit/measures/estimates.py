@@ -96,7 +96,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None =
 
 
 def _checked(values: ArrayLike, what: str) -> _Floats:
-    """Return the values as floats, shape (n,); raise MeasureError for others or infinite ones."""
+    """Return the values as floats, shape (n,); raise MeasureError if any is not a finite number."""
     try:
         given = np.asarray(values, float)
     except (TypeError, ValueError) as error:

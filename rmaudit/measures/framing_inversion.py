@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.ranked import RankedAnswers
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -62,7 +62,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the least rho of valence and reward over prompts, each signed as its frame asks.
+    """Return the least rho of valence and reward over prompts, times -1 where bad is asked for.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is that of ranks only (`RankedAnswers`), times
@@ -113,7 +113,7 @@ def inversion(
 def _under(
     ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
-    """Return the estimate under one prompt: rho times `sign`, without secondary numbers."""
+    """Return the estimate of `sign` times Spearman's rho of valence and reward under one prompt."""
 
     def value_of(rewards: _Floats) -> float:
         return sign * _rho(happy, rewards)
@@ -139,7 +139,7 @@ def _under(
 def _least(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """Return the least rho with a further lexicon; raise `MeasureError` if it has too few texts."""
+    """Return the least signed rho over prompts by another lexicon; raise if that is too small."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"

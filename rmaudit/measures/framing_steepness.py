@@ -88,7 +88,7 @@ def steepness(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how much better the reward separates words that a frame seeks than other words.
+    """Return how much steeper reward is in valence for words a prompt asks for than for others.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text, its neutral point is 0. Under each prompt the reward,
@@ -149,7 +149,7 @@ def steepness(
 
 
 def _sides(rated: pd.DataFrame) -> _Sides | None:
-    """Return places and valences of positive and of negative words; None if they are too few."""
+    """Return row numbers and valences of positive and of negative words; None if too few."""
     sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
     if not all(map(told_apart, sides)):
         return None

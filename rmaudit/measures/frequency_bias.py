@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import RankedAnswers, in_both_lists, normal_scores
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -36,20 +36,20 @@ _Floats = NDArray[np.float64]
 
 
 class _Set(NamedTuple):
-    """Ratio of coefficients with the ends of Fieller's set: infinite where it is no interval."""
+    """Ratio of coefficients and its Fieller confidence limits, infinite if there is no interval."""
 
     value: float
     low: float
     high: float
 
     def mirrored(self) -> _Set:
-        """Return the set of the negative ratio."""
+        """Return the value and limits of the negative ratio, -b / c."""
         return _Set(-self.value, -self.high, -self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyBiasEvidence(Evidence):
-    """Rewards in sd by bins of frequency, adjusted for valence and length."""
+    """Rewards in standard deviations by bins of word frequency, adjusted for valence and length."""
 
     kind: Literal["frequency_bias"] = "frequency_bias"
     axis: str
@@ -57,7 +57,7 @@ class FrequencyBiasEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each prompt: adjusted rewards by bins of frequency.
+        """Return a chart with a panel for each prompt: adjusted rewards by bins of word frequency.
 
         As Figure 3D of Christian et al. 2025.
         """
@@ -155,6 +155,8 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 class _Regression:
     """Words that are scored and in both lists, with the design matrix for their rewards.
 
+    The lists are those of frequency and of valence.
+
     `terms` (words, 5): frequency, valence, letters, each less its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
     """
@@ -181,12 +183,15 @@ class _Regression:
 
 
 def _again(rewards: _Floats) -> _Floats:
-    """Return normal scores of the words' rewards under each prompt, shape (prompts, words)."""
+    """Return normal scores of the words' rewards within each prompt, shape (prompts, words)."""
     return np.stack([normal_scores(each) for each in rewards])
 
 
 def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """Return frequency's mean effect in points of valence: unsigned, then signed by frame."""
+    """Return the worth of a tenfold frequency in points of valence: plain, and signed by prompt.
+
+    The second counts frequency with the sign of the frame: -1 where bad things are asked for.
+    """
     solve = np.linalg.pinv(fit.terms)[:2]
     turned = solve @ (fit.signs @ rewards) / len(rewards)
     return (
@@ -196,20 +201,20 @@ def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
 
 
 def _alone(fit: _Regression, rewards: _Floats) -> float:
-    """Return the mean over prompts of the slope on frequency without control variables."""
+    """Return the mean over prompts of the rewards' slope on frequency, valence not held fixed."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
 
 
 def _cut(slope: float, price: float) -> float:
-    """Return the slope divided by the price of a point, clipped to ± `REACH`."""
+    """Return the slope divided by the reward of a point of valence (`price`), within ± `REACH`."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
 
 
 def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return the grouped influences on the value: delta method for the ratio furthest from 0."""
+    """Return each word group's contribution to the error of `slope`'s value (delta method)."""
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
     left = [y - fit.terms @ (solve @ y) for y in means]
@@ -224,7 +229,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
-    """Return both ratios with Fieller's sets.
+    """Return both ratios that `_values` returns, with Fieller's confidence limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.
@@ -241,7 +246,10 @@ def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
 
 
 def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float) -> _Set:
-    """Return Fieller's set of a ratio b / c: all r for which b - r c is within t errors of 0."""
+    """Return b / c with Fieller's limits: all r for which b - r c is within t errors of 0.
+
+    `places` are the indices of b and c among the coefficients `fitted`.
+    """
     (b, c), v = fitted[[*places]], t**2 * covariance[np.ix_(places, places)]
     value, sure = _cut(float(b), float(c)), c**2 - v[1, 1]
     if c <= 0 or sure <= 0:
@@ -252,7 +260,7 @@ def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float
 
 
 def _furthest(sets: tuple[_Set, ...]) -> _Set:
-    """Return the distance from 0 of the furthest ratio, with an interval for that distance."""
+    """Return the greater of the ratios' distances from 0, with an interval for that distance."""
     outward = [each if each.value >= 0 else each.mirrored() for each in sets]
     value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
     return _Set(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

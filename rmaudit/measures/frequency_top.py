@@ -16,12 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Mark, MarkedRow, Points
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.at_top import worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.ranked import RankedAnswers, among_highest, in_both_lists
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Excess:
-    """How much more frequent the words at the top are than words like them, in decades.
+    """How much more frequent the top words are than words as happy and as long, in decades.
 
     The ends hold for all prompts together; `words` are those of the top that differ most from words
     like them, in the direction of the value.
@@ -50,7 +50,7 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyTopEvidence(Evidence):
-    """Excess of frequency at the top under each prompt, over `top` of `n` words."""
+    """Excess of frequency among the `top` of `n` words under each prompt, with intervals."""
 
     kind: Literal["frequency_top"] = "frequency_top"
     n: int
@@ -59,7 +59,7 @@ class FrequencyTopEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each run: the excess under each of its prompts."""
+        """Return a chart with a panel for each run: the top words' excess under each prompt."""
         given = [evidence for _, evidence in found if evidence.found]
         if not given:
             return None
@@ -81,7 +81,7 @@ class FrequencyTopEvidence(Evidence):
 
 
 class _Words(NamedTuple):
-    """Words that are scored and in both lists.
+    """Words that are scored and in both lists (frequency, valence), with adjusted frequencies.
 
     `frequency` and `letters` (words,) are what is left of each when the other and valence are held
     fixed; `design` (words, 5) is the regression that leaves the first.
@@ -100,7 +100,7 @@ def frequency_top(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far the frequency of the words at the top is from that of words like them.
+    """Return how far the top words' frequency is from that of words as happy and as long.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. Of the alphabetic words that are scored under all prompts and in both lists
@@ -177,7 +177,7 @@ def _excess(inside: _Floats, left: _Floats) -> float:
 
 
 def _influence(inside: _Floats, rewards: _Floats, words: _Words) -> _Floats:
-    """Return the influence of each word on the excess of frequency, shape (words,).
+    """Return the influence of each word on the excess frequency of the top, shape (words,).
 
     A word of the top moves its mean; any word moves the cut, at which words have about the mean of
     those from half the top to twice the top; and any word moves the regression.

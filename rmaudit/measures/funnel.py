@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Extreme:
-    """Word with its value on an axis, and its scores under both frames, in sd."""
+    """A word, its value on an axis, and its standardized scores under "best" and "worst"."""
 
     word: str
     value: float
@@ -51,7 +51,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Ends:
-    """Words at both ends of an axis, the outermost first."""
+    """Words at both ends of an axis (best + worst or best - worst), the outermost first."""
 
     top: tuple[Extreme, ...]
     bottom: tuple[Extreme, ...]
@@ -59,7 +59,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Field:
-    """Counts of words between the edges `x` (best) and `y` (worst), in sd: `counts[x][y]`."""
+    """Counts of words by score in sd under "best" (edges `x`) and "worst" (`y`): `counts[x][y]`."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -76,7 +76,7 @@ class FunnelEvidence(Evidence):
     field: Field
 
     def faults(self) -> Iterator[str]:
-        """Yield a fault where the counts do not fit the edges of the field."""
+        """Yield an error text if the counts do not fit the edges of the field."""
         field = self.field
         yield from misfits("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
 
@@ -124,7 +124,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: tuple[float, float] = (UNMEASURED, UNMEASURED),
     non_answers: Collection[str] = NON_ANSWERS,
 ) -> Estimate:
-    """Return Spearman's rho between the scores of the same words under two opposite frames.
+    """Return Spearman's rho between the scores of the same words under two opposite prompts.
 
     Above 0, what pleases does so whatever is asked; -1, one frame is the inverse of the other.
     The frames have columns `text` and `score`; a word's score is the mean over its spellings;
@@ -194,7 +194,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Spellings of words under one frame: their scores, and the place of each one's word.
+    """Scores of the spellings of words under one prompt, and each spelling's word number.
 
     The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
     """

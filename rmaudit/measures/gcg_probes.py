@@ -67,14 +67,14 @@ class ReplayedString:
 
 @dataclass(frozen=True, kw_only=True)
 class GcgProbesEvidence(Evidence):
-    """Strings that have real answers of like length, those furthest above these first."""
+    """Strings with real answers of similar length, those furthest above such answers first."""
 
     kind: Literal["gcg_probes"] = "gcg_probes"
     strings: tuple[ReplayedString, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of strings found on other models, compared with real answers.
+        """Return a chart of strings found on other models and of real answers, both scored here.
 
         As Tables 4 and 5 of Christian et al. 2025.
         """
@@ -118,7 +118,7 @@ class GcgProbesEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StringScores:
-    """Scores of strings and of real answers under the prompt that the strings were found under.
+    """Scores of strings and of real answers under the prompt for which the strings were found.
 
     `strings` has `text`, `direction`, `model`, `source` and `score`, `real` has `text` and `score`,
     all scored as text in the units of the sweep `frame`. `noise` is that of a score.
@@ -132,7 +132,7 @@ class StringScores:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Strings that can be compared; `like` has the places of each string's similar real answers."""
+    """Strings that can be compared; `like` has the rows of each string's similar real answers."""
 
     asked: StringScores
     kept: pd.DataFrame
@@ -148,7 +148,10 @@ class _Held:
         return np.concatenate([self.kept["score"], self.asked.real["score"]]).astype(float)
 
     def hits(self, scores: _Floats) -> NDArray[np.bool_]:
-        """Return for each pleasing string whether it is above its bar, given `scores`."""
+        """Return, for each pleasing string, whether its score is above its real answers' bar.
+
+        `scores` are those of the strings, then of the real answers.
+        """
         n = len(self.kept)
         return np.asarray((scores[:n] > _bars(scores[n:], self.like))[self.pleasing])
 
@@ -239,7 +242,7 @@ def _headroom(held: _Held) -> float:
 def _alike(
     strings: pd.DataFrame, real: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[NDArray[np.int64]]]:
-    """Return the strings with enough real answers of like length, and those answers' places."""
+    """Return the strings with enough real answers of like length, and those answers' rows."""
     mine, theirs = (np.log(frame["text"].str.len().to_numpy(float)) for frame in (strings, real))
     like = []
     for length in mine:
@@ -251,12 +254,15 @@ def _alike(
 
 
 def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
-    """Return each string's bar, shape (strings,): the 99th percentile of its real answers."""
+    """Return, for each string, the 99th percentile of its similar real answers, shape (strings,).
+
+    `honest` holds the real answers' scores, `like` the row numbers of each string's answers.
+    """
     return np.array([np.quantile(honest[places], _RANK, method="higher") for places in like])
 
 
 def _highest(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """Return the highest share of hits among models with ten strings; else the overall share."""
+    """Return the highest share of hits among models with ten strings, or the overall share."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _SEVERAL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())
@@ -312,7 +318,7 @@ def _evidence(held: Mapping[str, _Held]) -> GcgProbesEvidence:
 
 
 def _panel(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
-    """Return a panel of the strings furthest above real answers, or least below them."""
+    """Return a chart panel of the strings furthest above real answers, or least far below."""
     beaten = sum(row.above for row in pleasing)
     said = f"{beaten} of {len(pleasing)} above real answers of their length"
     meaning = "full: above" + (f"; the {_DRAWN} furthest" if len(pleasing) > _DRAWN else "")

@@ -18,7 +18,7 @@ UNIT = "sd of the sweep"
 
 @dataclass(frozen=True)
 class RealAnswer:
-    """Real answer with its score in sd above the sweep's mean."""
+    """A real answer and its score in sd above the mean of all vocabulary tokens' rewards."""
 
     text: str
     z: float
@@ -33,6 +33,8 @@ def headroom(
     noise: float = UNMEASURED,
 ) -> Estimate:
     """Return the best found score minus the best real answer's, in sd of the sweep `frame`.
+
+    A sweep has the reward of every token of the vocabulary.
 
     `found` (n,) and `real` (m,) are scores in the sweep's units. Above 0, a string that no one
     would write beats every real answer. A search gives a lower bound of what can be found, so being
@@ -75,7 +77,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores in sd above the sweep's mean, and the share of its tokens below each."""
+    """Return scores in sd above the mean reward of all tokens, and the share of tokens below."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)
@@ -83,13 +85,13 @@ def placed(
 
 
 def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
-    """Return the highest-scoring row of `real`, a table with `text` and `score`."""
+    """Return the real answer with the highest score; `real` has columns `text` and `score`."""
     best = real.iloc[int(real["score"].argmax())]
     return RealAnswer(str(best["text"]), float(placed([best["score"]], frame)[0][0]))
 
 
 def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
-    """Return `text` and `score` of real answers: the rows of `more`, and tokens that spell a word.
+    """Return `text` and `score` of real answers: rows of `more`, and tokens that are lexicon words.
 
     `frame` is a sweep's, `words` a lexicon by lower-case word, `more` has `text` and `score`.
     """

@@ -67,7 +67,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Gap of a community's words in one pattern; the interval is simultaneous over all rows.
+    """Gap of a community's words to similar words, in one pattern; simultaneous interval.
 
     `community` may be an axis of several: "all of religion".
     """
@@ -78,7 +78,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Gaps of all communities in both patterns, the most certain harm first."""
+    """Gaps of all communities in both patterns of harm, the most certain harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True
@@ -86,13 +86,13 @@ class CommunityEvidence(Evidence):
     rows: tuple[CommunityGap, ...]
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of communities."""
+        """Return the number of communities, under the key `communities`."""
         names = {row.community for row in self.rows}
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each pattern, with a row for each community."""
+        """Return a chart with a panel for each pattern of harm, and a row for each community."""
         return _chart(
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community: an artefact of this model",
@@ -104,7 +104,7 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Gaps in the log-odds of all communities after training, the most certain harm first."""
+    """Gaps of all communities in log-odds after training, the most certain harm first."""
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True
@@ -113,7 +113,7 @@ class CommunityOddsEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each pattern, with a row for each community."""
+        """Return a chart with a panel for each pattern of harm, and a row for each community."""
         return _chart(
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community after training: an artefact of this model",
@@ -162,7 +162,7 @@ def worst_community(
     rng: np.random.Generator,
     strengths: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the gap of the community that is most certainly harmed, in the pattern in which it is.
+    """Return the gap of the most certainly harmed community, in the pattern that harms it most.
 
     `answers` are by the prompt's name. The gap of a term is as in `identity_gaps`: the mean
     percentile of its controls (like form, frequency, valence) less its own. A community's gap is
@@ -287,7 +287,7 @@ def worst_community(
 
 
 def _decided(rows: Sequence[CommunityGap], most: float) -> str:
-    """Say which communities' intervals do not rule out a gap of `most`."""
+    """Return sentences: the worst community, those shown to exceed `most`, those undecided."""
     open_ = list(dict.fromkeys(row.community for row in rows if row.low < most <= row.high))
     harmed = list(dict.fromkeys(row.community for row in rows if row.low >= most))
     many = len({row.community for row in rows})

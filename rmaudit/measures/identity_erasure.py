@@ -28,7 +28,7 @@ __all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "erasure
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityErasureEvidence(GapTables, Evidence):
-    """Gaps that are half the sum of those under positive and negative frames."""
+    """Rank gaps to similar words, averaged over prompts for good and for bad things (erasure)."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
 
@@ -48,7 +48,7 @@ class IdentityErasureEvidence(GapTables, Evidence):
 def erasure(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return ½(g+ + g-): how far words for marked groups rank below similar words in any frame.
+    """Return ½(g+ + g-): how far words for marked groups rank below similar ones under any prompt.
 
     See `identity_gaps.measured`, also for the errors raised.
     """

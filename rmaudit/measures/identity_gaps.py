@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.paired import grouped
@@ -32,7 +33,6 @@ from rmaudit.measures.rank_gaps import (
     percentiles,
     words_of,
 )
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -56,7 +56,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TermScores:
-    """Scores of `Compared.texts` as answers to one prompt, shape (n,).
+    """Rewards of the terms and control words in `Compared.texts` as answers to one prompt, (n,).
 
     `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
     `noise` is the numeric noise of a score, in the scores' units.
@@ -69,7 +69,7 @@ class TermScores:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean gap of some words with its interval, and the mean gap under either frame."""
+    """Mean gap of some words with its interval, and their gaps under good and bad prompts."""
 
     words: int
     gap: float
@@ -81,14 +81,14 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class AxisGap(Gap):
-    """Gap of the marked groups of an axis."""
+    """Rank gap between words for the marked groups of an axis (religion, ...) and similar words."""
 
     axis: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupGap(Gap):
-    """Gap of one group."""
+    """Rank gap between the words for one group of people and similar words."""
 
     axis: str
     group: str
@@ -97,7 +97,7 @@ class GroupGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class TermGap:
-    """Gap of one term under either frame."""
+    """Rank gap between one term and similar words, under good and under bad prompts."""
 
     text: str
     positive: float
@@ -106,7 +106,7 @@ class TermGap:
 
 @dataclass(frozen=True, kw_only=True)
 class GapTables:
-    """Gaps by axis, by group, and by term, the term with the largest gap first."""
+    """Rank gaps by axis, by group, and by term, the term with the largest gap first."""
 
     axes: tuple[AxisGap, ...]
     groups: tuple[GroupGap, ...]
@@ -115,7 +115,7 @@ class GapTables:
 
 @dataclass(frozen=True)
 class Compared:
-    """Terms and their controls, which are to be scored.
+    """Terms for groups of people and the control words they are compared with.
 
     `weights` and `neutral`, shape (terms, controls), are of controls of like valence and of
     neutral ones; `rated` says which terms labMT's raters had, in this form or another.
@@ -129,7 +129,7 @@ class Compared:
 
     @property
     def texts(self) -> list[str]:
-        """Return the terms, then the controls."""
+        """Return all texts to be scored: the terms, then the controls."""
         return [*self.terms["text"], *self.controls["text"]]
 
 
@@ -140,7 +140,7 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """Return the terms with their controls; both tables are as `References.identity` gives them.
+    """Return terms matched with control words; both tables are as `References.identity` gives them.
 
     `single` is as in `matching.matched`. Controls that no term has are left out.
 
@@ -170,7 +170,7 @@ def measured(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return half the sum (`sign` 1) or half the difference (-1) of g+ and g-, with its interval.
+    """Return marked groups' rank gap: good prompts' plus (`sign` 1) or minus (-1) bad ones', / 2.
 
     `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
     average ranks) among all of the texts; a term's gap is the mean percentile of its controls less
@@ -254,7 +254,7 @@ def measured(
 
 
 def checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the checked scores, shape (prompts, n), and frames, shape (prompts,)."""
+    """Return rewards (prompts, n) and frames (prompts,): 1 good, -1 bad; raise if unusable."""
     frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
     if {-1, 1} - set(frames.tolist()):
         message = "both frames count: it needs a positive and a negative one, got"
@@ -279,7 +279,7 @@ def _of_axes(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _decided(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Return low, value, high of the mean or of the deciding axis minus `ALONE`, and which."""
+    """Return low, value, high of the mean gap, or of one axis's gap minus `ALONE` and its code."""
     own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
     least = -math.inf
@@ -295,7 +295,7 @@ def _decided(
 
 
 def _parts(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
-    """Return the influence of groups of terms and controls on the error of the mean gap.
+    """Return each cluster's influence on the mean gap: groups of terms, and controls by stem.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
@@ -319,7 +319,7 @@ def _said(terms: pd.DataFrame, inside: _Flags, value: float) -> str:
 
 
 def _beside(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
-    """Return means over other terms or controls, by name, where these exist."""
+    """Return mean gaps for other terms or other controls (unmarked groups, ...), by name."""
     marked, out = asked.terms["marked"].to_numpy(bool), {}
     mean = float(found.share(found.has & marked) @ found.gaps)
     if (rest := found.has & ~marked).any():
@@ -368,7 +368,7 @@ def _evidence(
 
 
 def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Chart | None:
-    """Return a chart with a panel of all axes, and one of each axis with its groups.
+    """Return a chart: a panel of all axes' gaps, and one of each axis's groups. None if empty.
 
     What it shows is a property of the model, and of nothing and nobody else; its caption says so.
     """
@@ -414,7 +414,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
 def panel(
     title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "", axis: str = RANKS
 ) -> Dumbbells:
-    """Return a panel of gaps, with a full dot for good frames and a hollow one for bad ones."""
+    """Return a panel of gaps: a full dot for prompts for good things, a hollow one for bad."""
     return Dumbbells(
         title=title,
         subtitle=(subtitle,) if subtitle else (),
@@ -426,14 +426,14 @@ def panel(
 
 
 def around(ends: Sequence[float]) -> Domain:
-    """Return a domain that includes all of `ends` and 0, with a margin."""
+    """Return axis limits that include all of `ends` and 0, with a margin."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
 
 
 def bell(row: Gap, name: str) -> Bell:
-    """Return the row of a panel that shows a gap."""
+    """Return the chart row that shows a gap, with its dots for good and bad prompts."""
     return Bell(
         name=name,
         first=row.positive,

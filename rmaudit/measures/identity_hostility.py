@@ -29,7 +29,7 @@ __all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "hosti
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityHostilityEvidence(GapTables, Evidence):
-    """Gaps that are half the difference of those under positive and negative frames."""
+    """Half of the rank gaps under prompts for good things minus those for bad ones (hostility)."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
 

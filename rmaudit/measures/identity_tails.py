@@ -33,7 +33,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TailExcess:
-    """Share of the terms of a form in the tail of a prompt, and of their controls.
+    """Share of group terms of one form in a prompt's wrong tail, and their control words' share.
 
     `excess` is the difference; its interval is simultaneous over all rows.
     """
@@ -50,7 +50,7 @@ class TailExcess:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityTailsEvidence(Evidence):
-    """Excess in the tail by prompt and form, the most certain first."""
+    """Excess share of group terms in the wrong tail, by prompt and word form."""
 
     kind: Literal["identity_tails"] = "identity_tails"
     about_people: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class IdentityTailsEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel with a row for each prompt and form."""
+        """Return a chart with a row for each prompt and word form: the excess share in the tail."""
         rows = [row for _, evidence in found for row in evidence.rows]
         if not rows:
             return None
@@ -109,7 +109,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much more often marked terms stand in the wrong tail than words like them do.
+    """Return how much more often words for marked groups are in the wrong tail than similar words.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones

@@ -28,7 +28,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     between: bool = False,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the mean shift of rewards by the change with the largest, in sd of the answers.
+    """Return the mean shift of rewards, in sd of answers, by the change that shifts them most.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others;
@@ -102,7 +102,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _between(answers: pd.DataFrame) -> _Floats:
-    """Return weights, shape (n,), that make a mean the mean over lines of chosen minus rejected."""
+    """Return weights (n,) that turn a mean into the mean over lines of chosen minus rejected."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
@@ -110,7 +110,7 @@ def _between(answers: pd.DataFrame) -> _Floats:
 
 
 def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return squared distances from the prompt's mean, shape (n,), corrected for its size."""
+    """Return squared distances from the prompt's mean, (n,), corrected for the prompt's size."""
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     squares: _Floats = off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
@@ -120,7 +120,7 @@ def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
 def _ends(
     value: float, error: float, freedom: float, many: int, *, either_way: bool
 ) -> tuple[float, float]:
-    """Return the ends of one of `many` intervals; of the absolute value, if `either_way`."""
+    """Return the ends of a t interval, one of `many` (Bonferroni); of |value| if `either_way`."""
     low, high = students(value, error, freedom, level=1 - 0.05 / many)
     if not either_way:
         return low, high

@@ -35,7 +35,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Spellings of some texts under all prompts, one row each.
+    """Rewards of the spellings of some texts under all prompts, one row for each spelling.
 
     `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
     `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
@@ -57,7 +57,7 @@ class Joined:
         *,
         opposed: bool,
     ) -> Joined:
-        """Return the answers that spell one of `texts`.
+        """Return the scored answers to all prompts that spell one of `texts`.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.
 
@@ -94,14 +94,14 @@ class Joined:
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Return the mean reward of each text's spellings, shape (texts,); 0 where it has none."""
+        """Return the mean reward of each text's spellings under one prompt; 0 without any."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return `place` and `valence` of the texts that all prompts and the lexicon have."""
+        """Return the index (`place`) and `valence` of texts that all prompts score, if rated."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

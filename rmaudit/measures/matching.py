@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.stems import stem_key
+from rmaudit.language import stem_key
 
 MOST = 10  # controls a term
 REACH = 1.0  # of zipf: a tenfold frequency
@@ -21,7 +21,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Valence:
-    """Valence of words for people, by lower-case word, from two sources.
+    """How people rate words' valence, by lower-case word, from two sources.
 
     Attributes:
         happiness: labMT's ratings, which neutral words have too.
@@ -48,7 +48,7 @@ def matched(
     single: Collection[str] | None = None,
     valence: Valence | None = None,
 ) -> _Floats:
-    """Return weights, shape (terms, controls), that sum to 1 over each term's controls.
+    """Return matched controls as weights, shape (terms, controls): 1/k for a term's k controls.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
@@ -103,7 +103,7 @@ _LEXICONS = 8
 
 
 def _stem_means(values: pd.Series[float]) -> pd.Series[float]:
-    """Return the mean value of each stem's forms."""
+    """Return the mean of `values` over the forms of each stem, by stem."""
     digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
     if digest not in _STEMS:
         if len(_STEMS) >= _LEXICONS:
@@ -113,7 +113,7 @@ def _stem_means(values: pd.Series[float]) -> pd.Series[float]:
 
 
 def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
-    """Return distances in valence, (len(one), len(other)); infinite where the sources differ."""
+    """Return distances in valence, (len(one), len(other)); infinite if only one text is rated."""
     (mine, theirs), loaded = (
         tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
     )
@@ -125,5 +125,5 @@ def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Fl
 
 
 def _apart(one: pd.Series[float], other: pd.Series[float]) -> _Floats:
-    """Return absolute differences, shape (len(one), len(other))."""
+    """Return the absolute differences of all pairs, shape (len(one), len(other))."""
     return np.abs(np.subtract.outer(one.to_numpy(float), other.to_numpy(float)))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import (
     UNMEASURED,
     clustered_error,
@@ -29,7 +30,6 @@ from rmaudit.measures._stats import (
 )
 from rmaudit.measures.rank_correlation import above, kendall_error
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -59,7 +59,7 @@ class MovedWord:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAgreementEvidence(Evidence):
-    """Counts of words by both percentiles, and the words that fell and rose furthest.
+    """Counts of words by percentile (baseline, model), and the words that fell and rose furthest.
 
     `cells` counts by the baseline's percentile (rows) and by the model's (columns).
     """
@@ -70,7 +70,7 @@ class ModelAgreementEvidence(Evidence):
     rose: tuple[MovedWord, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield a fault where the cells are not a square."""
+        """Yield an error text if the table of counts, `cells`, is not square."""
         yield from misfits("cells", self.cells, len(self.cells), len(self.cells))
 
     @classmethod
@@ -304,7 +304,7 @@ def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
 
 
 def _order(texts: pd.Series[str], scores: _Floats) -> list[str]:
-    """Return the texts by ascending score, ties by text, to the depth that RBO needs."""
+    """Return the lowest-scoring texts in ascending order, as many as rank-biased overlap needs."""
     deep = min(_DEEP, len(scores)) - 1
     near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
     names = texts.iloc[near].to_numpy(dtype=str)
@@ -318,7 +318,7 @@ def _tau(x: _Floats, y: _Floats) -> float:
 def _whole_words(
     both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
 ) -> dict[str, float]:
-    """Return tau of the alphabetic words, where there are enough that differ."""
+    """Return Kendall's tau over the alphabetic words, by name; empty if too few differ."""
     counts = np.bincount(codes)
     alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
     sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))
@@ -348,7 +348,7 @@ def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvi
 
 
 def _panels(prompt: str, evidence: ModelAgreementEvidence) -> Iterator[Form]:
-    """Yield a panel of all words, and panels of the words that fell and rose furthest."""
+    """Yield a chart panel of all words, and panels of those that fell and rose furthest."""
     sides, n = (("fell", evidence.fell), ("rose", evidence.rose)), sum(map(sum, evidence.cells))
     edges = tuple(np.linspace(0, 100, len(evidence.cells) + 1).tolist())
     facts = [

@@ -17,9 +17,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import satterthwaite, students
 from rmaudit.measures.paired import grouped
-from rmaudit.stems import stem_key
 
 SIDES = {1: "positive", -1: "negative"}
 HALF = (-0.5, 0.5)  # the range of a gap, and of half a difference of two
@@ -29,7 +29,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Axis: two lists of lower-case single words in alphabetical order, without common words.
+    """Two opposed, disjoint lists of lower-case words, such as words for agency and for communion.
 
     Attributes:
         name: what is asked of the two, such as "agency over communion".
@@ -56,14 +56,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Framed:
-    """Prompts with their frames, `signs` (prompts,), and the `names` of their groups."""
+    """Prompts: whether each asks for good (1) or bad (-1), `signs`, and its group, `names`."""
 
     signs: NDArray[np.int64]
     names: tuple[str, ...]
 
     @cached_property
     def groups(self) -> list[tuple[str, int, NDArray[np.intp]]]:
-        """Return each group within a frame: its name, frame, and the places of its prompts."""
+        """Return each group of prompts of one sign: name, sign, and its prompts' indices."""
         both = sorted(set(zip(self.names, self.signs.tolist(), strict=True)))
         named = np.array(self.names)
         return [
@@ -72,7 +72,7 @@ class Framed:
         ]
 
     def weights(self, sign: int) -> _Floats:
-        """Return weights of one frame's prompts, (prompts,), sum 1: groups alike, then prompts."""
+        """Return weights of one sign's prompts, sum 1: equal by group, then by prompt."""
         own = [places for _, frame, places in self.groups if frame == sign]
         out = np.zeros(len(self.signs))
         for places in own:
@@ -81,13 +81,13 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return the prompts' weights in half the difference of the frames, shape (prompts,)."""
+        """Return prompt weights that take half of the positive mean minus the negative mean."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
 @dataclass(frozen=True)
 class ListGaps:
-    """Scores of an axis's words, the first list's first, shape (words, prompts)."""
+    """Scores (words, prompts) of two opposed word lists, first list first, and their rank gap."""
 
     axis: Axis
     scores: _Floats
@@ -95,7 +95,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return the share of the other list's words below each word by prompt; ties count half."""
+        """Return, for each list, the share of the other list below each word; ties count half."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -104,28 +104,28 @@ class ListGaps:
 
     @cached_property
     def percentiles(self) -> _Floats:
-        """Return each word's percentile (0 to 1) in both lists, shape (words, prompts)."""
+        """Return each word's percentile (0 to 1) among both lists, shape (words, prompts)."""
         out: _Floats = (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
         return out
 
     @cached_property
     def by_prompt(self) -> _Floats:
-        """Return the gap of the first list's mean share by prompt, shape (prompts,)."""
+        """Return, by prompt, P(a first-list word outscores a second-list word) minus 0.5."""
         gaps: _Floats = self.placed[0].mean(axis=0) - 0.5
         return gaps
 
     @property
     def value(self) -> float:
-        """Return half the difference of the gaps under positive and under negative frames."""
+        """Return half of the mean gap under positive prompts minus that under negative prompts."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:
-        """Return the mean gap under the prompts of a frame."""
+        """Return the mean gap under the positive (`sign` 1) or the negative (-1) prompts."""
         return float(self.prompts.weights(sign) @ self.by_prompt)
 
     @cached_property
     def influences(self) -> tuple[list[str], _Floats, list[str], _Floats]:
-        """Return names and influences on the value: of stems, and of groups of prompts."""
+        """Return stems and their influences on the value, then prompt groups and theirs."""
         names: list[str] = []
         sums: list[NDArray[np.floating[Any]]] = []
         sides = zip((self.axis.first, self.axis.second), self.placed, (1, -1), strict=True)
@@ -146,7 +146,7 @@ class ListGaps:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return Student's 95 % interval over words by stem and over groups of prompts."""
+        """Return the value's 95 % t interval, over words by stem and over groups of prompts."""
         names, of_words, groups, of_groups = self.influences
         own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
         variances = np.array([own @ own, of_groups @ of_groups])
@@ -157,13 +157,13 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Return the influences on the value in groups, for a paired comparison."""
+        """Return the influences on the value, summed by group, for a paired comparison."""
         names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 
 def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
-    """Return the axis with `n` words of either list: one of each stem, the most frequent ones.
+    """Return the axis with the `n` most frequent words of either list, one of each stem.
 
     `zipf` is the frequency by word; a word without one is left out. All stems where there are no
     more than `n`.
@@ -177,7 +177,7 @@ def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:
-    """Yield a fault for each prompt whose frame is neither 1 nor -1."""
+    """Yield an error text for each prompt whose frame is neither 1 nor -1."""
     for i, frame in enumerate(frames):
         if frame not in SIDES:
             yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"

@@ -1,6 +1,11 @@
-"""Whether what a model likes least under one frame it dislikes under the other too.
+"""Whether sequences that score lowest under one prompt score low under the opposite one too.
 
 Sections 3.2 and 5. It is a lower bound: another search, or a longer one, may find worse.
+
+Shares are counted over starts of a search, here and in `pessimal_identity`. A start is one
+observation, however many sequences it tried: starts are drawn at random and independently, so the
+share of them that come to a sequence of some kind has an exact binomial interval, whether or not
+several come to the same sequence.
 """
 
 from __future__ import annotations
@@ -11,24 +16,26 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
-from rmaudit.measures.starts import TITLE, UNIT, power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 __all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
 
+TITLE = "What the model hates most: an artefact of this model"
+UNIT = "share of starts"
 LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Worst sequence of a start, with its place in the sweep of the other frame.
+    """Lowest-reward sequence from one search start, and its place under the opposite prompt.
 
     `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
     """
@@ -40,14 +47,14 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalFramesEvidence(Evidence):
-    """Worst sequence of each start, as scored under the other frame."""
+    """Lowest-reward sequence of each search start, as scored under the opposite prompt."""
 
     kind: Literal["pessimal_frames"] = "pessimal_frames"
     strings: tuple[Placed, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of the worst sequences by their percentile under the other frame."""
+        """Return a chart of the worst sequences by their percentile under the opposite prompt."""
         given = [(prompt, evidence.strings) for prompt, evidence in found if evidence.strings]
         if not given:
             return None
@@ -73,7 +80,7 @@ def both_frames(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of starts whose worst sequence is at the lower end of the other frame too.
+    """Return the share of search starts whose worst sequence also scores low for the other prompt.
 
     `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
     they score under the other, of which `frame` is the sweep: its lower end are the scores of its
@@ -131,3 +138,16 @@ def _panel(prompt: str, rows: Sequence[Placed]) -> Points:
         domain=(0, 100),
         zero=False,
     )
+
+
+def power(sequences: Sequence[str], chance: float) -> str:
+    """Return a sentence on how large a share these starts can distinguish from chance."""
+    starts = len(sequences)
+    hits = np.arange(1, starts + 1)
+    lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)
+    enough = hits[lowest > chance]
+    told = f"tell no share of them from chance ({chance:.2g})"
+    if len(enough):
+        share = float(scipy.stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
+        told = f"tell a share of {share:.2f} or more from chance ({chance:.2g}) 4 times of 5"
+    return f"Starts: {starts}; distinct sequences: {len(set(sequences))}. So many starts {told}."

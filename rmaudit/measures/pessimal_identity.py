@@ -18,7 +18,7 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
 from rmaudit.measures.matching import LIKE
-from rmaudit.measures.starts import TITLE, UNIT, power
+from rmaudit.measures.pessimal_frames import TITLE, UNIT, power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -33,7 +33,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NamedString:
-    """Worst sequence of a start, and whether it has a term for a group of people."""
+    """Lowest-reward sequence from one search start, and whether it names a group of people."""
 
     text: str
     names_a_group: bool
@@ -41,7 +41,7 @@ class NamedString:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalIdentityEvidence(Evidence):
-    """Worst sequence of each start, and whether it names a group of people."""
+    """Lowest-reward sequence of each search start, and whether it names a group of people."""
 
     kind: Literal["pessimal_identity"] = "pessimal_identity"
     strings: tuple[NamedString, ...]
@@ -74,7 +74,7 @@ def identity(
     scores: ArrayLike,
     valence: pd.Series[float] | None = None,
 ) -> Estimate:
-    """Return the share of starts whose worst sequence has an identity term, minus chance.
+    """Return the share of search starts whose worst sequence has an identity term, minus chance.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell
@@ -139,12 +139,12 @@ def _words(text: str) -> list[str]:
 
 
 def _spelt(text: str) -> str:
-    """Return the words of a text between single spaces, with one at either end."""
+    """Return the text's lower-cased words joined by single spaces, with a space at either end."""
     return f" {' '.join(_words(text))} "
 
 
 def _naming(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
-    """Return which texts contain one of the terms, which are spelt as `_spelt` returns them."""
+    """Return which texts contain one of the terms `wanted`, each spelt as by `_spelt`."""
     single = {term.strip() for term in wanted if term.count(" ") == 2}  # noqa: PLR2004
     phrases = [term for term in wanted if term.strip() not in single]
 
@@ -163,6 +163,6 @@ def _happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
 
 
 def _like(mine: _Floats, theirs: _Floats) -> NDArray[np.bool_]:
-    """Return which pairs have near sentiment, shape (mine, theirs); NaN matches NaN."""
+    """Return which pairs differ by at most `LIKE` in happiness; two NaN count as alike."""
     near = np.abs(np.subtract.outer(mine, theirs)) <= LIKE
     return np.asarray(near | np.logical_and.outer(np.isnan(mine), np.isnan(theirs)))

@@ -54,14 +54,14 @@ class Stage:
 
     @property
     def how(self) -> str:
-        """Return the training in words."""
+        """Return the amount of training as text: "best of 16", "4 nats" or "as it is"."""
         if self.draws:
             return f"best of {self.draws:,}"
         return f"{self.nats:.3g} nats" if self.nats else START
 
     @property
     def in_chart(self) -> bool:
-        """Return whether the still picture has it; the simulator on the page has all."""
+        """Return whether the static chart shows this stage; the page's simulator has all."""
         if self.draws:
             return self.draws in DRAWS
         return any(abs(self.nats - nats) < 1e-6 for nats in (0.0, *NATS))  # noqa: PLR2004 (exact)
@@ -76,7 +76,7 @@ class AfterTrainingEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return panels of the happiness by training, and of the words that become likely."""
+        """Return a chart: happiness by amount of training, and the words that become likely."""
         by_prompt: dict[str, list[Stage]] = {}
         for _, evidence in found:
             for stage in evidence.stages:

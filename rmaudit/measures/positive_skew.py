@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.ranked import RankedAnswers, among_highest
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -46,7 +46,7 @@ class TailWord:
 
 @dataclass(frozen=True, kw_only=True)
 class PositiveSkewEvidence(Evidence):
-    """Words of the upper tail from the top, as many as are shown, and their number `n`.
+    """The highest-scoring words, best first, as many as are shown, and the tail's word count `n`.
 
     `valence` is turned as the frame asks; `axis` names the lexicon.
     """
@@ -57,7 +57,7 @@ class PositiveSkewEvidence(Evidence):
     words: tuple[TailWord, ...]
 
     def looked_at(self, n: int, /) -> Mapping[str, int]:
-        """Return the number of words that are scored and rated."""
+        """Return the number of words that are scored and rated, under the key `rated words`."""
         return {"rated words": n}
 
     @classmethod
@@ -85,7 +85,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Return the mean valence of the highest-scoring words, signed as the frame asks.
+    """Return the mean valence of the highest-scoring words, times -1 where bad is asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
@@ -158,12 +158,12 @@ def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
 
 
 def _share(rewards: _Floats) -> _Floats:
-    """Return how much of each word is in the tail, which holds `TAIL` of all words, shape (n,)."""
+    """Return how much of each word (0 to 1) is in the top `TAIL` of rewards, where ties share."""
     return among_highest(rewards, TAIL * len(rewards))
 
 
 def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
-    """Return the influence of each word on the value, shape (n,).
+    """Return each word's influence on the mean valence of the top, shape (n,).
 
     A word in the tail moves its mean, and any word moves the cut, at which words have about the
     mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.

@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Wording:
-    """Prompt with its mean rho with others of its frame, and its rho with valence if measured."""
+    """A prompt, its mean rho with others that ask for the same, and its rho with valence."""
 
     prompt: str
     group: str
@@ -52,13 +52,13 @@ class Wording:
 
 @dataclass(frozen=True, kw_only=True)
 class PromptStabilityEvidence(Evidence):
-    """Agreement of every wording with the others of its frame."""
+    """How well every wording of a prompt agrees with the others that ask for the same."""
 
     kind: Literal["prompt_stability"] = "prompt_stability"
     prompts: tuple[Wording, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield a fault for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
@@ -94,7 +94,7 @@ class PromptStabilityEvidence(Evidence):
 
 
 def spread(ratings: pd.Series[float], n: int) -> list[str]:
-    """Return `n` words of the index of `ratings`, evenly spaced by rating and spelling.
+    """Return `n` words that are evenly spread over the ratings, or all if there are no more.
 
     All of them where there are no more.
     """
@@ -112,7 +112,9 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     valence: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the mean Spearman's rho between prompts of the same frame, over all pairs.
+    """Return the mean Spearman's rho over all pairs of prompts that ask for the same (good or bad).
+
+    The frame says what a prompt asks for: good things (+1) or bad ones (-1).
 
     `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
     +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
@@ -190,7 +192,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 def _checked(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the checked scores, shape (words, prompts), and the prompts' frames."""
+    """Return the scores, shape (words, prompts), and frames, or raise MeasureError if unusable."""
     values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
@@ -220,7 +222,7 @@ def _correlations(columns: _Floats) -> _Floats:
 
 
 def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
-    """Return the mean of r over the pairs of different prompts in `side`."""
+    """Return the mean of `r`, correlations of all prompts, over the pairs of prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
@@ -230,13 +232,13 @@ def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
 
 
 def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
-    """Return the mean of r over the pairs of `prompt` with the others of its side."""
+    """Return the mean correlation of a prompt with the others of its side (same frame)."""
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
 def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of the value over groups of prompts, with sides as strata."""
+    """Return the jackknife variance of the mean rho over groups of prompts, good and bad apart."""
     parts = []
     for side in sides:
         left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
@@ -245,7 +247,7 @@ def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.in
 
 
 def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the lowest mean r between the prompts of two groups."""
+    """Return the lowest mean correlation between the prompts of two groups of one side."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
         for side in sides
@@ -254,7 +256,7 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
 
 
 def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Return the jackknife variance of the value over words, which are ranked again."""
+    """Return the jackknife variance of the mean rho over words, with ranks taken anew each time."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
@@ -265,7 +267,7 @@ def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
 
 
 def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """Return shares of variance by word, word under a frame, and word under a wording.
+    """Return shares of variance, by name: word, word under a frame, word under a wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
@@ -292,7 +294,7 @@ def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
 
 
 def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """Return numbers on how far rho with valence depends on the wording."""
+    """Return secondary numbers, by name, on how far rho with valence depends on the wording."""
     out = {}
     for name, side in zip(_SIDES, sides, strict=True):
         out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
@@ -305,14 +307,14 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
 
 
 def _values(rows: Sequence[Wording], axis: str) -> list[float] | None:
-    """Return the numbers of all rows, or None where a row has none."""
+    """Return the numbers of all rows for one axis, or None if a row has none."""
     values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
     given = [value for value in values if value is not None]
     return given if len(given) == len(values) else None
 
 
 def _panel(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
-    """Return a panel with a row for each group of wordings, those of frame +1 first."""
+    """Return a chart panel with a row for each group of wordings, groups of frame +1 first."""
     ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
     groups: dict[str, list[Mark]] = {}
     for row, value in ordered:

@@ -52,7 +52,7 @@ def partial_spearman(
         return float("nan"), float("nan")
 
     def moved(a: int, b: int) -> _Array:
-        """Return the influence of each row on C_ab, shape (n,)."""
+        """Return each row's influence on C_ab, the residual rank correlation of a and b, (n,)."""
         p, q = u[a], u[b]
         total: _Array = np.sum([(p[i] * q[j] + p[j] * q[i]) * on[i, j] for i, j in on], axis=0)
         return total
@@ -79,7 +79,7 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
 
 
 def above(x: _Array, g: _Array) -> _Array:
-    """Return the sum of `g` over rows with greater `x`, half at ties, over n, for each row."""
+    """Return, by row, the sum of `g` over rows with greater `x` (half at ties), divided by n."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
@@ -88,7 +88,7 @@ def above(x: _Array, g: _Array) -> _Array:
 
 
 def _spread(x: _Array, f: _Array) -> _Array:
-    """Return each row's influence on the variance of the average ranks `f`, over that variance."""
+    """Return each row's influence on the variance of the ranks `f`, divided by that variance."""
     raw = f**2 + 2 * above(x, f)
     centred: _Array = (raw - raw.mean()) / float(f.var())
     return centred
@@ -105,7 +105,7 @@ def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) 
 
 
 def kendall_influence(x: NDArray[Any], y: NDArray[Any]) -> _Array:
-    """Return each row's influence on tau-b, shape (n,); 0 where an array is constant."""
+    """Return each row's influence on Kendall's tau-b, shape (n,); 0 where an array is constant."""
     both = math.sqrt(untied(x) * untied(y))
     influence: _Array = 2 * concordances(x, y) / both if both else np.zeros(len(x))
     return influence

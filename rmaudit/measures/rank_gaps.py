@@ -11,8 +11,8 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.language import stem_codes, stem_key
 from rmaudit.measures._stats import students
-from rmaudit.stems import stem_codes, stem_key
 
 _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -23,7 +23,7 @@ WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands abov
 
 @dataclass(frozen=True)
 class Gaps:
-    """Gaps of terms to their controls, with the errors of weighted means.
+    """Percentile gaps of terms to their control words, with standard errors of weighted means.
 
     Uncertain are terms, by clusters (groups in axes, or words in groups), and controls. Clusters'
     means vary within their stratum by what is their own and by what their controls bring; terms
@@ -44,11 +44,11 @@ class Gaps:
 
     @cached_property
     def has(self) -> _Flags:
-        """Return which terms have a control."""
+        """Return which terms have a control word, shape (terms,)."""
         return np.asarray(self.weights.any(axis=1))
 
     def share(self, counted: _Flags) -> _Floats:
-        """Return the terms' weights, sum 1: equal by axis, then group, word and spelling."""
+        """Return weights of the `counted` terms, sum 1: equal by axis, group, word, spelling."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
         part = 1 / np.bincount(word)[word]
@@ -59,12 +59,12 @@ class Gaps:
         return out
 
     def freedom(self, share: _Floats, clusters: int) -> int:
-        """Return the number of clusters minus the number of strata."""
+        """Return degrees of freedom: clusters (words or groups) minus strata (groups or axes)."""
         outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
     def own(self, share: _Floats, clusters: int) -> float:
-        """Return the variance of cluster means within strata, minus the controls' variance."""
+        """Return the variance of cluster means within strata, minus the part due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
@@ -82,7 +82,7 @@ class Gaps:
         return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
     def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
-        """Return a term, the weight and the centred mean gap of each cluster that counts.
+        """Return, for each cluster, the index of one of its terms, its weight, and its centred gap.
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
         """
@@ -115,7 +115,7 @@ class Gaps:
 
     @cached_property
     def _of_controls(self) -> _Floats:
-        """Return the sd that each control adds to each term's gap, shape (terms, control words).
+        """Return the sd that each control word adds to each term's gap, shape (terms, words).
 
         A control's variance is that about the mean of the controls with which it serves a term
         (of all controls, for one that serves no term together with others). Spellings of a word
@@ -166,7 +166,7 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (sign 1) or difference (-1) of positive and negative frames' means."""
+    """Return half the sum (`sign` 1) or difference (-1) of the means under good and bad prompts."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

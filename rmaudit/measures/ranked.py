@@ -16,10 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_codes
 from rmaudit.measures._stats import widened
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ class RankedAnswers:
 
     @classmethod
     def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> RankedAnswers:
-        """Return the answers that spell one of `words` (unique, lower case).
+        """Return the scored answers to all prompts that spell one of `words` (unique, lower case).
 
         Raises:
             MeasureError: there is no prompt, or all scores under a prompt are equal.
@@ -94,7 +94,7 @@ class RankedAnswers:
         prompt: int | None = None,
         **more: Any,  # noqa: ANN401  (as `_stats.widened` has them)
     ) -> Estimate:
-        """Return the estimate with its interval widened by the noise of the scores.
+        """Return the estimate with its interval widened by the numeric noise of the rewards.
 
         `value_of` makes its value from rewards as `rewards` gives them; from those of one prompt,
         shape (words,), where `prompt` is given.
@@ -120,7 +120,7 @@ class RankedAnswers:
 
 
 def normal_scores(values: _Floats) -> _Floats:
-    """Return the normal quantiles of the ranks of values, shape (n,); ties share a rank."""
+    """Return the normal quantiles of the ranks of `values`, shape (n,); ties share a rank."""
     places = (scipy.stats.rankdata(values) - 0.5) / max(len(values), 1)
     found: _Floats = scipy.special.ndtri(places)
     return found
@@ -144,7 +144,7 @@ def in_both_lists(
     *,
     fewest: int,
 ) -> tuple[RankedAnswers, pd.DataFrame]:
-    """Return the alphabetic words that are scored and in both lists, with what is known of each.
+    """Return the alphabetic words that are scored and in both lists, with their table of values.
 
     The table has the columns `frequency`, `valence` and `letters`, and a row for each word.
 

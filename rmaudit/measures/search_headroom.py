@@ -33,7 +33,7 @@ class Search:
 
 @dataclass(frozen=True)
 class FoundSequence:
-    """Sequence that a search found, with its score in sd above the sweep's mean."""
+    """A sequence that a search found, and its score in sd above the mean of all tokens' rewards."""
 
     text: str
     ids: tuple[int, ...]
@@ -42,7 +42,7 @@ class FoundSequence:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHeadroomEvidence(Evidence):
-    """Best finds, the best real answer, and the best `z` after each number of evaluations."""
+    """Best finds of a search, the best real answer, and the best `z` by number of evaluations."""
 
     kind: Literal["search_headroom"] = "search_headroom"
     search: Search
@@ -97,7 +97,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the best sequence of a search minus the best real answer, in sd of the sweep.
+    """Return the best found sequence's score minus the best real answer's, in sd of the sweep.
 
     `found` has `text`, `ids` and `score`, `real` has `text` and `score`; `trace` is the best score
     after so many evaluations.

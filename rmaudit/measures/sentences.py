@@ -33,7 +33,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupShift:
-    """How much less the sentences of a group get than the reference; simultaneous interval.
+    """How much less a group's sentences get than the reference; intervals hold for all groups.
 
     `positive` and `negative` are the same in good and in bad contexts; the latter is None where
     there are none.
@@ -50,7 +50,7 @@ class GroupShift:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesEvidence(Evidence):
-    """Shifts of all groups in all patterns, the most certain first."""
+    """Reward shifts of all groups in all patterns of harm, the most certain first."""
 
     kind: Literal["sentences"] = "sentences"
     about_people: ClassVar[bool] = True
@@ -59,12 +59,12 @@ class SentencesEvidence(Evidence):
     rows: tuple[GroupShift, ...]
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of contexts, which sentences about people share."""
+        """Return the number of contexts, i.e. sentences about people with a place for a word."""
         return {"contexts of sentences": self.contexts}
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each pattern, with a row for each group."""
+        """Return a chart with a panel for each pattern of harm, and a row for each group."""
         rows = [row for _, evidence in found for row in evidence.rows]
         if not rows:
             return None
@@ -118,7 +118,7 @@ def _bell(row: GroupShift) -> Bell:
 def worst_group(
     sentences: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED, most: float
 ) -> Estimate:
-    """Return by how much the sentences of the group most certainly wronged get less than others.
+    """Return how much less the most certainly wronged group's sentences are rewarded than others.
 
     `sentences` has a row for each sentence: `context`, `frame` (+1 where the context is good and a
     good answer is asked for, -1 where both are bad), `group` ("" is the reference), `word` (what
@@ -247,7 +247,7 @@ def _shifts(sentences: pd.DataFrame, rewards: _Floats) -> _Shifts:
 
 
 def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float]:
-    """Return the ends of Fieller's set of a ratio whose denominator was estimated as 1.
+    """Return Fieller's limits of a ratio whose denominator was estimated as 1.
 
     `reach` and `of_spread` are how far numerator and denominator may be off.
 
@@ -264,7 +264,7 @@ def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float
 
 
 def _pooled(by_word: pd.Series[float], groups: Mapping[str, list[str]]) -> tuple[float, int]:
-    """Return the variance of words within groups, and its degrees of freedom."""
+    """Return the pooled variance of words within groups, and its degrees of freedom."""
     squares = sum(
         float(((own := by_word.loc[w]) - own.mean()).pow(2).sum()) for w in groups.values()
     )
@@ -275,7 +275,7 @@ def _pooled(by_word: pd.Series[float], groups: Mapping[str, list[str]]) -> tuple
 
 
 def _decided(rows: Sequence[GroupShift], most: float) -> str:
-    """Say for which groups a shift of `most` is shown, and for which it is not ruled out."""
+    """Return a sentence: the groups with a shift of `most` shown, and those where undecided."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst here: {rows[0].group}, {rows[0].pattern}."

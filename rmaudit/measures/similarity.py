@@ -24,7 +24,7 @@ _PERMUTATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Regression of agreements on factors, all by the factors' names.
+    """A least-squares fit of models' pairwise agreements on factors, all by the factors' names.
 
     `p_cells` is the t test's, as published: it takes the cells for independent, which they are
     not, since a model is in all cells of its row. `p_models` is by permutation of the models.
@@ -70,7 +70,7 @@ def explained(
     diagonal: bool,
     rng: np.random.Generator,
 ) -> Explained:
-    """Return the least-squares fit of the models' agreements, shape (k, k), on such matrices.
+    """Return the least-squares fit of the agreements, shape (k, k), on `factors`, by name.
 
     With `diagonal`, over all k² cells as published: each pair counts twice, and each model once
     with itself, where every agreement and every likeness is 1 by definition. Without, over the
@@ -123,7 +123,7 @@ def same(values: Sequence[object]) -> NDArray[np.float64]:
 
 
 def near(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return a matrix, shape (k, k): 1 for the same number, 0 for the furthest apart.
+    """Return a likeness matrix, shape (k, k): 1 for equal numbers, 0 for the furthest apart.
 
     Raises:
         MeasureError: all have the same.
@@ -138,7 +138,7 @@ def near(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def placed(similarity: pd.DataFrame) -> pd.DataFrame:
-    """Return coordinates of the models, columns `x` and `y`: far apart where models disagree.
+    """Return 2-D coordinates of the models, columns `x` and `y`: far apart where they disagree.
 
     Classical scaling (Torgerson 1952) of the distances 1 - agreement: the two axes of the greatest
     spread. Deterministic; a model's furthest coordinate on an axis is made positive.

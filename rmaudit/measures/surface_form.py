@@ -26,7 +26,7 @@ def spelling_share(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of the variance of scores that lies within words: 0, only the word counts.
+    """Return the share of the scores' variance that lies between spellings of one word.
 
     `frame` has columns `text` and `score`; of `words` (lower case) those with at least two scored
     spellings count. It is 1 - ICC(1), the intraclass correlation of a one-way random-effects
@@ -86,7 +86,7 @@ def _sums(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float6
 
 
 def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
-    """Return 1 - ICC(1) from sums over words of the columns of `_sums`, shape (..., 5)."""
+    """Return 1 - ICC(1), the share of variance within words, from sums of `_sums`, (..., 5)."""
     n, n_squared, total, between, squares = np.moveaxis(sums, -1, 0)
     within = (squares - between) / (n - words)
     among = (between - total**2 / n) / (words - 1)
@@ -100,7 +100,7 @@ def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
 def _effects(
     texts: pd.Series[str], places: NDArray[np.intp], scores: NDArray[np.float64], sd: float
 ) -> dict[str, float]:
-    """Return mean differences between spellings that differ in one thing, where such exist."""
+    """Return mean score changes by a leading space, a capital letter and all capitals, by name."""
     bare = texts.str.strip()
     spaced = (texts == " " + bare).to_numpy()
     plain = spaced | (texts == bare).to_numpy()

@@ -23,7 +23,7 @@ _TINY = -30.0  # log of a share at which log(1 - share) is minus the share
 
 
 class Tilted(NamedTuple):
-    """Policy tilted by a reward: log-probabilities, shape (n,), and the strength of the tilt.
+    """A policy tilted by a reward: log-probabilities, shape (n,), and the strength of the tilt.
 
     The strength is the inverse of RLHF's KL coefficient, in nats for each unit of reward.
     """
@@ -33,7 +33,7 @@ class Tilted(NamedTuple):
 
 
 def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
-    """Return the policy that has the highest mean reward within a KL of `nats` of the given one.
+    """Return the policy with the highest mean reward within a KL of `nats` of the given policy.
 
     It is proportional to p0(t) exp(strength r(t)) (Korbak et al. 2022; Rafailov et al. 2023, eq.
     4); the strength is found by Brent's method. `logprobs` and `rewards` have shape (n,), and are
@@ -80,7 +80,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
 
 
 def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floats:
-    """Return the policy tilted by a known strength, shape (n,): see `tilted`, which finds one.
+    """Return log-probabilities of the policy tilted by a known strength, shape (n,).
 
     Raises:
         MeasureError: as `tilted`, where a value is not finite.
@@ -90,7 +90,7 @@ def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floa
 
 
 def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
-    """Return the log-probability of each answer to win among `n` drawn from the policy, shape (n,).
+    """Return each answer's log-probability of being the best of `n` from the policy, (answers,).
 
     With F the distribution function of the reward under the policy, the highest reward is r with
     the probability F(r)^n - F(r-)^n; answers with equal rewards share it as the policy has them.
@@ -116,7 +116,7 @@ def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
 
 
 def kl(law: _Floats, policy: _Floats) -> float:
-    """Return the Kullback-Leibler divergence of `law` from `policy`, log-probabilities, in nats."""
+    """Return the Kullback-Leibler divergence of `law` from `policy` in nats; log-probabilities."""
     some = np.isfinite(law)
     return float(np.exp(law[some]) @ (law[some] - policy[some]))
 

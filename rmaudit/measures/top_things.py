@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import among_highest
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -41,7 +41,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TopThing:
-    """Thing at the top of the model's ranking, with its rank by people and by the model, from 1."""
+    """A thing among the model's favourites, with its rank by people and by the model, from 1."""
 
     name: str
     human: float
@@ -50,7 +50,7 @@ class TopThing:
 
 @dataclass(frozen=True)
 class WordingTop:
-    """Top under one wording: shares of it, and those of its things that people like least."""
+    """The model's favourites under one wording: unwanted shares, and things people like least."""
 
     prompt: str
     shares: tuple[AtTop, ...]
@@ -59,7 +59,7 @@ class WordingTop:
 
 @dataclass(frozen=True, kw_only=True)
 class TopThingsEvidence(Evidence):
-    """Things at the top under each wording; `n` things were ranked."""
+    """The model's favourite things under each wording; `n` things were ranked."""
 
     kind: Literal["top_things"] = "top_things"
     n: int
@@ -67,7 +67,7 @@ class TopThingsEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each wording: what people like least of the model's favourites."""
+        """Return a chart, a panel for each wording: the model's top things people like least."""
         wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
         if not wordings:
             return None
@@ -93,7 +93,7 @@ class TopThingsEvidence(Evidence):
 def top_things(
     items: pd.DataFrame, answers: Mapping[str, ItemScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the worst share of little-liked things at the top, in what is allowed of its kind.
+    """Return the worst ratio of disliked things among the model's favourites to what is allowed.
 
     `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
     be printed); `answers` has the rewards of these names by wording, NaN for an item that is left
@@ -185,7 +185,7 @@ def _share(inside: _Floats, unwanted: _Flags) -> float:
 def _parts(
     inside: _Floats, unwanted: _Flags, heads: NDArray[np.object_], allowed: float
 ) -> tuple[float, ...]:
-    """Return the influences on the share, in what is allowed, grouped by head word."""
+    """Return the influences of items on the share over `allowed`, summed in groups by head word."""
     off = inside * (unwanted - _share(inside, unwanted)) / inside.sum() / allowed
     return grouped(off, heads.tolist())
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
+from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, left_open, panel, share_at_top, worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import among_highest
 from rmaudit.measures.words import word_of
-from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -57,7 +57,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Words that should not stand at the top, lower case, and their scores, shape (words,).
+    """Words that should not be at the top, in lower case, and their scores, shape (words,).
 
     `allowed` is the share of them that may score above 19 of 20 common words; None where any number
     may, as long as the highest words of all are others.
@@ -70,7 +70,7 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True)
 class TopTokensEvidence(Evidence):
-    """Kinds of unwanted tokens at the top, and the highest words from the top down."""
+    """Kinds of unwanted tokens at the top, and the highest-scoring words, best first."""
 
     kind: Literal["top_tokens"] = "top_tokens"
     shares: tuple[AtTop, ...]
@@ -78,7 +78,7 @@ class TopTokensEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each prompt: each kind's share at the top, in what is allowed."""
+        """Return a chart, a panel for each prompt: each kind's share at the top over allowed."""
         return Chart(
             "What stands at the very top",
             "How much of the top is what nobody asked for, as a multiple of what is allowed "
@@ -100,7 +100,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _Top(NamedTuple):
-    """The rows of one kind: how much of each is at the top, which are unwanted, what they say."""
+    """Rows of one kind: how much of each is at the top, which are unwanted, and their texts."""
 
     inside: _Floats
     unwanted: _Flags
@@ -117,7 +117,7 @@ def top_tokens(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the worst of several shares of unwanted tokens at the top, in what is allowed.
+    """Return the worst share of unwanted tokens at the top, as a multiple of the allowed share.
 
     `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
     scores of words that nobody wants, by what they are, in the units of the sweep. A word scores
@@ -172,7 +172,7 @@ def top_tokens(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The scored tokens of a sweep and the words of the lists, a row each.
+    """The scored tokens of a sweep and the scored words of the lists, one row each.
 
     `token` says which rows are tokens, `letterless` which have no letter, and `place` which of
     `words` each spells. Of the words, `asked` is the valence in sd from their mean, turned as the
@@ -242,7 +242,7 @@ class _Seen:
         return found
 
     def at_top(self, scores: _Floats) -> _Floats:
-        """Return how much of each row is in the highest hundredth of the tokens, shape (rows,)."""
+        """Return how much (0 to 1) of each row is in the top hundredth of tokens, shape (rows,)."""
         inside = np.zeros(len(scores))
         many = max(HIGHEST, TOP * int(self.token.sum()))
         inside[self.token] = among_highest(scores[self.token], many)
@@ -250,7 +250,7 @@ class _Seen:
 
 
 def _tops(seen: _Seen, scores: _Floats, allowed: Mapping[str, float]) -> Iterator[tuple[str, _Top]]:
-    """Yield each kind's rows by its name, given the scores of all rows and the lists' shares."""
+    """Yield the name and the rows of each kind of unwanted token, given all rows' scores."""
     inside = seen.at_top(scores)
     yield LETTERLESS, _Top(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
@@ -286,7 +286,7 @@ def _at_top(name: str, top: _Top, together: int) -> AtTop:
 
 
 def _parts(top: _Top) -> tuple[float, ...]:
-    """Return the grouped influences on the share in what is allowed."""
+    """Return the influences on the share over `allowed`, summed in groups of words by stem."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _share(top)))[there]
     influences = off / top.inside.sum() / top.allowed

@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tilt:
-    """Gap of an axis with its interval, and its gaps under either frame."""
+    """Rank gap between an axis's two word lists, with its interval and by kind of prompt."""
 
     axis: str
     words: int
@@ -48,7 +48,7 @@ class Tilt:
 
 @dataclass(frozen=True)
 class PromptGap:
-    """Prompt with its group, its frame, and the gap of the first axis under it."""
+    """A prompt, its group and frame, and the rank gap of the first axis's word lists under it."""
 
     prompt: str
     group: str
@@ -58,19 +58,19 @@ class PromptGap:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueTiltEvidence(Evidence):
-    """Tilts on all axes, and the first axis's gap under each prompt."""
+    """Rank gaps between opposed word lists on all axes, and the first axis's gap by prompt."""
 
     kind: Literal["value_tilt"] = "value_tilt"
     axes: tuple[Tilt, ...]
     prompts: tuple[PromptGap, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield a fault for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of all axes with intervals, and of the first axis by groups of prompts."""
+        """Return a chart of all axes' gaps, and of the first axis's gap by prompt group."""
         given = [evidence for _, evidence in found if evidence.axes]
         if not given:
             return None
@@ -101,7 +101,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return how far the first axis's first list ranks above its second, signed by frame.
+    """Return how far the first axis's first list ranks above its second, -1 times for bad prompts.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its
@@ -219,7 +219,7 @@ def _medians(gaps: ListGaps) -> dict[str, float]:
 
 
 def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
-    """Return the gap between words of equal happiness, of those words that are rated."""
+    """Return the rank gap of the two lists at equal happiness of words; empty if too few rated."""
     if happiness is None:
         return {}
     known = happiness.reindex(list(gaps.axis.words)).to_numpy(float)

@@ -1,1 +1,1 @@
-"""What a reward model is, and how one is made from its registry entry."""
+"""Reward models: their common interface, and how one is opened from its models.yaml entry."""

@@ -1,4 +1,4 @@
-"""Answers that others score: asked in batches, several at once, and what comes back is checked."""
+"""Calls to scorers outside rmaudit: in batches, several at once, with checks of their rewards."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 def nothing() -> None:
-    """Do nothing: what is under way cannot be ended."""
+    """Do nothing: the default of `Pace.stop`, for calls that cannot be ended early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many answers are scored at a time, and how many such batches at once.
+    """How many answers one call scores (`answers`), and how many such calls run at once.
 
     `stop` ends, soon, all that is under way when it is called.
     """
@@ -44,9 +44,10 @@ def in_batches(
     pace: Pace,
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Shape (n,): what `ask` gives for each of `asked`, in their order. Raises as `ask` does.
+    """Return the scores that `ask` gives for `asked`, called in batches, shape (n,), in order.
 
-    Once one fails, or somebody presses Ctrl-C, no other is begun, and those under way are ended.
+    Raises as `ask` does. Once a batch fails, or somebody presses Ctrl-C, no other batch is begun,
+    and those under way are ended.
     """
     size = pace.answers
     batches = [asked[first : first + size] for first in range(0, len(asked), size)]
@@ -71,7 +72,7 @@ def by_prompt(
     responses: Sequence[str],
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Shape (n,): each response to its own prompt; those of one prompt in a row go together."""
+    """Return each response's reward to its own prompt, (n,); runs of equal prompts share calls."""
     parts, first = [np.empty(0, np.float32)], 0
     for prompt, same in groupby(prompts):
         after = first + len(list(same))
@@ -81,10 +82,12 @@ def by_prompt(
 
 
 def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
-    """Return a number for each that was asked, finite as float32; `whose` is for errors.
+    """Return `given` as floats if it has one finite number for each of `asked`, else raise.
+
+    `whose` begins the error messages.
 
     Raises:
-        ScoreError: it is no list, of another length, or holds anything but finite numbers.
+        ScoreError: `given` is no list, of another length, or holds anything but finite numbers.
     """
     try:
         scores = None if isinstance(given, _NO_LISTS) or not hasattr(given, "__len__") else [*given]

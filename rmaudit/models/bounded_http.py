@@ -1,4 +1,4 @@
-"""One question to a server, with bounds: so many bytes, so many seconds in all, ended by a word.
+"""HTTP requests with limits on bytes and on seconds in all, and a `stop` that ends them.
 
 A server may send without end, a byte at a time, or say `100 Continue` for ever, and a socket's own
 time-out knows silence only. So each question has a thread of its own, for which the asker waits no
@@ -26,12 +26,12 @@ _IDENTITY = ("", "identity")
 
 
 class BoundError(HTTPError):
-    """An answer is over a bound, or nobody waits for it any longer; asking again would not help."""
+    """Raised when an answer exceeds a limit or the run was stopped; a retry would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, the headers, and the body as it came."""
+    """An HTTP answer: its status, headers and the body as it came."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A question under way."""
+    """One HTTP request under way (or a wait), with its answer or error once it is finished."""
 
     connection: HTTPConnection | None = None
     answer: Answer | None = None
@@ -50,14 +50,14 @@ class _Call:
     ended: bool = False
 
     def over(self, connection: HTTPConnection) -> None:
-        """Note the connection that it goes over."""
+        """Store the connection that carries this request; raise if the request was ended before."""
         self.connection = connection
         if self.ended:
             message = "nobody waits for its answer"
             raise BoundError(message)
 
     def end(self) -> None:
-        """Shut its socket down, so that its thread ends."""
+        """Shut down the request's socket, so that the thread that waits for it ends."""
         self.ended = True
         if self.connection is not None and self.connection.sock is not None:
             with suppress(OSError):
@@ -68,21 +68,24 @@ _HERE: ContextVar[_Call] = ContextVar("the question of this thread")
 
 
 class _Http(HTTPConnection):
-    """A connection that the question knows which goes over it."""
+    """An HTTP connection that can be shut down while it carries a request.
+
+    It tells the request, whose thread it runs in, of itself.
+    """
 
     def connect(self) -> None:
-        """Connect, unless nobody waits any longer."""
+        """Connect; raise `BoundError` if the request was ended before."""
         _HERE.get().over(self)
         super().connect()
 
     def request(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (as urllib3 has them)
-        """Send a question, unless nobody waits any longer."""
+        """Send the request; raise `BoundError` if it was ended before."""
         _HERE.get().over(self)
         super().request(*given, **more)
 
 
 class _Https(_Http, HTTPSConnection):
-    """The same, encrypted."""
+    """The encrypted variant (HTTPS) of `_Http`, a connection that can be shut down."""
 
 
 class _HttpPool(HTTPConnectionPool):
@@ -94,14 +97,17 @@ class _HttpsPool(HTTPSConnectionPool):
 
 
 class BoundedHttp:
-    """Connections to a server; several threads may share it.
+    """A sender of HTTP requests with limits on size and time; several threads may share it.
 
-    urllib3 is used as it is: it reads no proxy, no .netrc and no other setting of the environment.
-    Redirects are not followed, and nothing is asked again.
+    urllib3 is used as it is: it reads no proxy, no .netrc and no other setting of the
+    environment. Redirects are not followed, and no request is repeated.
     """
 
     def __init__(self, *, silence: float, at_once: int) -> None:
-        """Nothing is asked yet; `silence` is in seconds, and an answer may take twice that."""
+        """Set the limits: `silence` seconds without data, and twice that for a whole answer.
+
+        `at_once` is the number of connections that the pool holds. No request is sent yet.
+        """
         self._longest = 2 * silence
         self._calls: set[_Call] = set()
         self._pool = urllib3.PoolManager(
@@ -114,11 +120,11 @@ class BoundedHttp:
     def ask(
         self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
-        """Return the answer to one question, of at most so many bytes.
+        """Send one request and return its answer, whose body has at most `most` bytes.
 
         Raises:
-            BoundError: it is longer, compressed, not whole after twice the seconds of silence that
-                are allowed, or `stop` was called.
+            BoundError: the answer is longer, compressed, not whole after twice the seconds of
+                silence that are allowed, or `stop` was called.
             HTTPError: the connection fails, or is silent for too long.
         """
         call = _Call()
@@ -142,7 +148,7 @@ class BoundedHttp:
         return call.answer
 
     def wait(self, seconds: float) -> None:
-        """Wait for so many seconds.
+        """Wait for `seconds`; raise `BoundError` as soon as `stop` is called.
 
         Raises:
             BoundError: `stop` was called.
@@ -157,19 +163,19 @@ class BoundedHttp:
             self._calls.discard(call)
 
     def stop(self) -> None:
-        """End all that is under way: waits at once, and questions after another second.
+        """End all waits at once, and all requests under way within another second.
 
-        What is asked afterwards is asked as ever.
+        Later requests are sent as usual.
         """
         for call in [*self._calls]:
             call.woken.set()
 
     def close(self) -> None:
-        """Close what is open; the next question opens it again."""
+        """Close the open connections; the next request opens new ones."""
         self._pool.clear()
 
     def _run(self, call: _Call, *given: Any) -> None:  # noqa: ANN401  (as `_exchanged` has them)
-        """Ask, on a thread of its own."""
+        """Send the request on this thread, and store its answer or error in `call`."""
         _HERE.set(call)
         try:
             call.answer = self._exchanged(*given)
@@ -201,7 +207,7 @@ class BoundedHttp:
 
 
 def _body(found: urllib3.BaseHTTPResponse, most: int) -> bytes:
-    """Return the body of an answer, which is as it was sent and has at most so many bytes."""
+    """Return an uncompressed answer's body; raise `BoundError` beyond `most` bytes."""
     coding = found.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _IDENTITY:
         message = f"its body is coded as {coding!r}, and rmaudit takes none that is"

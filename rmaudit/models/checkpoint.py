@@ -1,8 +1,7 @@
-"""A checkpoint as a reward model.
+"""A reward model from a checkpoint: files, a way to load them, and a layout of token ids.
 
-It is made of files and a way to load them, and of a layout. Making one reads the tokenizer and the
-safetensors headers only; the weights are loaded at the first score, so a run that finds every sweep
-in the cache loads no model.
+Making one reads the tokenizer and the safetensors headers only; the weights are loaded at the first
+score, so a run that finds every sweep in the cache loads no model.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Open the reward model of a registry entry. Raises as `load_model.load` does."""
+    """Return the reward model of a models.yaml entry. Raises as `load_model.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
@@ -53,12 +52,15 @@ def from_spec(
 
 
 class Checkpoint(LaidOut):
-    """A reward model of a checkpoint; see `RewardModel`."""
+    """A reward model from a checkpoint folder or hub id; its weights load at the first score.
+
+    See `RewardModel` for the members.
+    """
 
     def __init__(
         self, spec: ModelSpec, *, cache: Path, device: str = "auto", loader: Loader | None = None
     ) -> None:
-        """Find the checkpoint and check it. `device` is "auto", "spread", or torch's name of one.
+        """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
 
         A `loader` that was made already is taken as it is: its weights may be elsewhere, for a
         model that is looked at and not scored.
@@ -78,20 +80,20 @@ class Checkpoint(LaidOut):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Hashes of weights and tokenizer, and the settings that decide a score."""
+        """Return hashes of weights and tokenizer, and the settings that change a reward."""
         _ = self._hashed  # first: a file that changes between the two is refused at the load
         return {**self.loader.hashes(self.cache), **self.loader.settings}
 
     @cached_property
     def _hashed(self) -> digest.Stamp:
-        """The files as they are when the identity is made, which is as they were opened."""
+        """Return hashes of the files; raise if one changed since the model was opened."""
         found = digest.stamp(self.loader.files(), self.cache)
         digest.refuse_changed(self._files, model=self.name)
         return found
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Versions and the machine."""
+        """Return the source, versions, layers, scoring path, device and machine, for the report."""
         import torch
 
         loaded, loader = self._weights, self.loader
@@ -109,7 +111,7 @@ class Checkpoint(LaidOut):
 
     @property
     def _loosely(self) -> str:
-        """Why its path was checked in 16 bits only, "" if it was checked in float32."""
+        """Return why rewards were checked in 16 bits only; "" if they were in float32."""
         return next((each.loosely for each in self._tried.values() if each.loosely), "")
 
     # Its rewards
@@ -121,7 +123,7 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to the prompt. See `RewardModel`."""
+        """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         return waited_for(self.begin(prompt, responses, on_progress=on_progress))
 
     def begin(
@@ -131,14 +133,14 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin what `score` does. See `RewardModel`."""
+        """Begin `score`; return rewards or, if a GPU computes, a function that waits."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
         return self._begun(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
-        """Rewards and slopes of answers to the prompt. See `RewardModel`."""
+        """Return rewards of answers to the prompt, and their slopes by one-hot answer tokens."""
         from rmaudit.scoring import gradient
 
         slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
@@ -151,7 +153,7 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each whole row; what they share at the start is run once.
+        """Return the reward of each whole row of ids, shape (n,); a shared start is run once.
 
         Raises:
             ModelError: the rows share no first id, one has an unknown id, or the weights cannot
@@ -166,12 +168,12 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin what `score_rows` does. See `RewardModel`."""
+        """Begin `score_rows`; return rewards, or a function that waits until a GPU has them."""
         prefix, rests = self.rows.split(rows)
         return self._begun(prefix, rests, (), rests[0] if rests else (), on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:
-        """Return how many answers of one id fill a call; 0 before the weights are loaded."""
+        """Return how many one-token answers fill a model call; 0 before the weights load."""
         if self._weights is None:
             return 0
         slot = self.slot(prompt)
@@ -185,7 +187,10 @@ class Checkpoint(LaidOut):
         tried: Ids,
         on_progress: Callable[[int], None],
     ) -> Begun:
-        """Begin to score answers between two texts; the path is tried on the suffix `tried`."""
+        """Begin to score answers placed between `prefix` and `suffix` ids; see `begin`.
+
+        The scoring path is checked with the suffix `tried`.
+        """
         from rmaudit.scoring import engine
 
         scorer = self.weights(prefix, tried, len(answers)).scorer
@@ -194,7 +199,7 @@ class Checkpoint(LaidOut):
         return (lambda: self._held(begun())) if callable(begun) else self._held(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""
+        """Return rewards of whole rows by the checkpoint's own forward, one by one, shape (n,)."""
         if not rows:
             return np.empty(0, dtype=np.float32)
         return self._held(self.weights(rows[0][:-1], ()).own_rewards(rows))
@@ -202,14 +207,15 @@ class Checkpoint(LaidOut):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Return the weights, which the first call loads and tries on this prefix and suffix.
+        """Return the weights, after loading them at the first call and checking their rewards.
 
-        They are tried again where `answers` are to be scored after a prefix of a new length: on
-        every kind of id for `preflight.MANY` answers or more, on a few rows for fewer.
+        Scoring is checked again where `answers` are to be scored after a prefix of a new
+        length: on every kind of id for `preflight.MANY` answers or more, on a few rows for
+        fewer.
 
         Raises:
-            ModelError: they cannot be loaded, are scored in another way than ours, or a file was
-                written to since it was hashed.
+            ModelError: the weights cannot be loaded, are scored in another way than ours, or a file
+                was written to since it was hashed.
         """
         from rmaudit.models import preflight
 
@@ -228,9 +234,9 @@ class Checkpoint(LaidOut):
         return self._weights
 
     def _held(self, computed: T) -> T:
-        """Return what was computed from the weights, unless a file of theirs changed meanwhile.
+        """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
 
-        Then they are freed, too: whoever asks again loads them, if they are the same.
+        Then the weights are freed, too: the next score loads them, if they are the same.
 
         Raises:
             ModelError: a file was written to since it was hashed, or is gone.
@@ -243,7 +249,7 @@ class Checkpoint(LaidOut):
         return computed
 
     def _try(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Check the path on a prefix of another length than those on which it was checked.
+        """Compare rewards with the model's own forward, once for each length of `prefix`.
 
         For a few answers a length near one of these is enough: texts have hundreds of lengths.
         """

@@ -1,4 +1,4 @@
-"""Is a model scored as it scores itself, and how far do its rewards depend on the machine?
+"""`rmaudit doctor`: compare rewards with the model's own forward, and across batches and dtypes.
 
 The path, the batch size, the neighbours in a batch and the dtype should not move a reward. Each is
 changed alone and the rewards of the same answers compared; differences are in sd of these rewards.
@@ -32,7 +32,10 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison: largest and rms difference in sd, what is allowed of each; None: anything."""
+    """One comparison of rewards: largest and rms difference, in sd, and their limits if any.
+
+    `allowed` and `allowed_rms` are None without a limit.
+    """
 
     name: str
     largest: float
@@ -43,14 +46,17 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether both differences are allowed; a NaN is not."""
+        """Return whether both differences are within their limits; a NaN is not."""
         fine = self.allowed is None or self.largest <= self.allowed
         return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found. `noise` is the rms difference over paths and batches, in sd."""
+    """The result of `examine`: path, dtype, device, sd of the rewards, checks and notes.
+
+    `noise` is the rms difference over paths and batches, in sd.
+    """
 
     path: ScoringPath
     dtype: str
@@ -62,17 +68,19 @@ class Examination:
 
     @property
     def noise(self) -> float:
-        """Numeric noise of a reward, in sd of the rewards."""
+        """Return the largest rms difference of checks with a limit, in sd of the rewards."""
         return max(check.rms for check in self.checks if check.allowed is not None)
 
     @property
     def ok(self) -> bool:
-        """Whether every check is."""
+        """Return whether every check is within its limits."""
         return all(check.ok for check in self.checks)
 
 
 def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int = 0) -> Examination:
-    """Score `answers` ids of the vocabulary and a few answers of several ids in every way.
+    """Score random answers alone, in batches and by the model's own forward; compare the rewards.
+
+    They are `answers` ids of the vocabulary and a few answers of several ids.
 
     Raises:
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
@@ -130,7 +138,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
 
 
 def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
-    """Distinct ids, and one answer of two to five of them for every eight."""
+    """Draw `count` distinct one-token answers, and for every eight, one of two to five ids."""
     ids = np.array(vocabulary.ids)
     chosen = rng.choice(ids, size=min(count, len(ids)), replace=False)
     single = [(int(i),) for i in chosen]

@@ -1,4 +1,4 @@
-"""Asking a server: JSON over HTTP, tried again where that may help, and no number from an error.
+"""JSON requests to a reward server over HTTP, repeated where that may help.
 
 A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
 """
@@ -33,7 +33,7 @@ _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 
 
 class HttpClient:
-    """Requests to one server; several threads may share it.
+    """A JSON client of one server, with retries; several threads may share it.
 
     A request is made again after a broken connection, silence for the entry's `timeout`, or a
     status that passes (429 and 5xx): at once, then after a second and twice as long each time, with
@@ -45,7 +45,7 @@ class HttpClient:
     """
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Nothing is asked yet.
+        """Read the API key from the environment; no request is sent yet.
 
         Raises:
             ModelError: the environment variable that the entry names as `api_key` is not set.
@@ -62,14 +62,14 @@ class HttpClient:
         self.close = self._http.close
 
     def get(self, path: str) -> Any:  # noqa: ANN401  (JSON)
-        """Return what the server answers to a GET. Raises `ModelError`."""
+        """Return the JSON that the server answers to a GET of `path`. Raises `ModelError`."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: object, *, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
-        """Return what the server answers to a POST of JSON that asks for so many rows.
+        """Post `body` as JSON and return the JSON answer, whose size limit grows with `rows`.
 
         Raises:
-            NoSuchPath: the server has none.
+            NoSuchPath: the server has nothing at `path`.
             ModelError: it cannot be reached, refuses, or answers with too much, too slowly, or with
                 anything but JSON; the message is one line and says what to do.
         """
@@ -91,7 +91,7 @@ class HttpClient:
             raise ModelError(f"{message} {SOURCES}") from None
 
     def _answered(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
-        """Return the first answer that no other try would better, or else the last one."""
+        """Send a request, with retries after failures that may pass; return the last answer."""
         sent = {"Content-Type": "application/json"} if body is not None else {}
         left = float(_LONGEST_ASKED)
         for failed in range(1, self._tries + 1):
@@ -118,7 +118,7 @@ class HttpClient:
         raise AssertionError  # there is one try at least
 
     def _wait(self, seconds: float, where: str, why: str, *, asked: bool) -> None:
-        """Wait, and say so where it takes long: once for all threads that wait as long."""
+        """Wait before a retry; report a long wait on stderr, once for all threads."""
         until = time.monotonic() + seconds
         if seconds >= _TOLD and until > self._told_until + _TOLD:
             self._told_until = until
@@ -131,7 +131,7 @@ class HttpClient:
             raise ModelError(f"{self._name}: no answer from {where} ({error}); {GO_ON}") from None
 
     def _refused(self, where: str, answer: Answer, reason: str) -> ModelError:
-        """Return the error of a status, with what the server says of it."""
+        """Return the error for a failed status, with the server's reason and what to do."""
         status, said = answer.status, self._told(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
         if status in _PASSING:
@@ -149,13 +149,13 @@ class HttpClient:
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 
     def _told(self, text: str) -> str:
-        """Return what somebody else says, in one short line and without our key."""
+        """Return a server's text as one short line, with our API key masked."""
         masked = text.replace(self._key, "***") if self._key else text
         return short(" ".join(masked.split()), _SHOWN)
 
 
 class NoSuchPath(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """A server has nothing at this path."""
+    """Raised when a server has nothing at the requested path (status 404 or 405)."""
 
 
 GO_ON = (
@@ -168,12 +168,12 @@ SOURCES = (
 
 
 def _cause(error: Exception) -> str:
-    """Return what a connection failed of, without the pool that urllib3 names first."""
+    """Return why a connection failed, without the pool that urllib3 names first."""
     return str(error.args[-1] if error.args else error).rpartition("): ")[2]
 
 
 def _backoff(failed: int) -> float:
-    """Seconds until the next try: none after the first, then twice as many each time."""
+    """Return seconds until the next try: 0 after the first failure, then doubling, with jitter."""
     if failed == 1:
         return 0.0
     jitter = _JITTER * random.random()  # noqa: S311  (it decides no score and no secret)
@@ -181,7 +181,7 @@ def _backoff(failed: int) -> float:
 
 
 def _retry_after(said: str) -> float:
-    """Seconds that a server asks us to wait, by number or date; 0 where it says nothing of it."""
+    """Return the seconds that a Retry-After header asks for, by number or date; 0 if by neither."""
     try:
         return Retry(retry_after_max=_FOREVER).parse_retry_after(said)
     except (InvalidHeader, ValueError, OverflowError, TypeError, IndexError):
@@ -189,7 +189,7 @@ def _retry_after(said: str) -> float:
 
 
 def _key(spec: ModelSpec) -> str:
-    """Return the key that the entry names, "" if it names none."""
+    """Return the API key from the environment variable that the entry names; "" without one."""
     if spec.api_key is None:
         return ""
     if not (key := os.environ.get(spec.api_key, "").strip()):
@@ -204,7 +204,7 @@ def _key(spec: ModelSpec) -> str:
 
 
 def _reason(body: bytes) -> str:
-    """Return what an error says: the message of vLLM, the detail of FastAPI, or the text."""
+    """Return the reason in an error's body: vLLM's message, FastAPI's detail, or the text."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

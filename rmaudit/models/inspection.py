@@ -44,9 +44,10 @@ _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 
 def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) -> Iterator[Line]:
-    """Yield what is found, and what is refused and why; or else how to audit it and look further.
+    """Yield lines (label, text) on how a model would be scored, or on why it is refused.
 
-    `called` is what `--model` means it by; with `weights`, their numbers are read.
+    Where nothing is refused, the last lines say how to audit the model and look further.
+    `called` is its name for `--model`; with `weights`, the numbers of its weights are read.
     """
     refused = False
     for label, said in _found(spec, cache, weights=weights):
@@ -98,7 +99,7 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
 
 
 def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
-    """Yield what config.json says, before anything is checked."""
+    """Yield lines on the checkpoint's commit and architecture, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
@@ -107,7 +108,7 @@ def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
 
 
 def _adapter(adapter: Adapter) -> Iterator[Line]:
-    """Yield what an adapter is merged into."""
+    """Yield lines on an adapter and on the base model that it is merged into."""
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
     yield "base", f"{adapter.named}{at}"
@@ -122,7 +123,7 @@ def _weights(there: Headers) -> str:
 
 
 def _numbers(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
-    """Say whether the numbers of the weights are finite, where these are on this machine."""
+    """Yield lines on whether all weights are finite, if the files are on this machine."""
     for found in asked:
         if not isinstance(found, source.Folder):
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
@@ -137,7 +138,7 @@ def _numbers(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
 
 
 def _in_bytes(size: int) -> str:
-    """In the largest unit of which there is one, or in kB."""
+    """Return a size in bytes as text, in the largest unit that gives 1 or more, or else in kB."""
     unit, name = next((each for each in _UNITS if size >= each[0]), _UNITS[-1])
     return f"{size / unit:,.2f} {name}"
 
@@ -148,7 +149,7 @@ def _keys(shapes: Shapes) -> str:
 
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
-    """Yield what a run would execute; this does not."""
+    """Yield lines on the checkpoint's own code, which a run executes and this check does not."""
     from rmaudit.models.trusted import checked_config
 
     checked_config(spec, folder)
@@ -158,7 +159,7 @@ def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
 
 
 def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
-    """Yield how the backbone is run and read, and what the tokenizer makes of a prompt."""
+    """Yield lines on pooling, dtype, path and vocabulary, and on a prompt laid out as token ids."""
     try:
         settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path
@@ -187,7 +188,7 @@ def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
 
 
 def _rows(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
-    """Yield a refusal for each embedding with other rows than config.json says."""
+    """Yield a refusal for each embedding whose row count is not config.json's vocab_size."""
     said = defaults.get_text_config().vocab_size
     for key, header in there.items():
         if key.endswith(_EMBEDDINGS) and header.shape[0] != said:

@@ -39,7 +39,7 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A causal language model in a folder, its weights in memory during a call or an `opened`.
+    """A causal language model in a folder; its weights are in memory only in a call or `opened`.
 
     Attributes:
         name: for errors, such as "the base of N-Lla-8B".
@@ -58,7 +58,7 @@ class Base:
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """Shape (n ids,): the log-probability of each id of `vocabulary` as the one after `prefix`.
+        """Return the log-probability that each vocabulary id comes next after `prefix`, shape (n,).
 
         Natural logarithms, the softmax in float32 over all rows of the model's head, from one
         forward of one row. NaN where an id is a token of the reward model's own, which the base
@@ -77,7 +77,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Its weights in memory, to be asked many times how likely answers of `vocabulary` are.
+        """Load the weights; yield a `Likelihood` that rates answers; free the weights afterwards.
 
         Raises:
             ModelError: as `logprobs`.
@@ -114,19 +114,19 @@ class Base:
 
     @property
     def dtype(self) -> str:
-        """What it runs in."""
+        """Return the dtype that the language model runs in."""
         return self.identity["dtype"]
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Versions and the machine."""
+        """Return the name of the base's folder, the device, versions and the machine."""
         return {"base": self.folder.name, "device": self.device, **ran_on()}
 
 
 def base_of(
     spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
 ) -> Base:
-    """Return the language model that a registry entry names under `key`, not loaded yet.
+    """Return the language model that a models.yaml entry names under `key`, not loaded yet.
 
     It is downloaded or built if need be, and runs in the entry's dtype, or else its own, on
     `device` as a reward model does.
@@ -138,8 +138,8 @@ def base_of(
     given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
     if given is None:
         message = (
-            f"models.yaml gives no {key}: for {spec.name}; name the language model {_ROLES[key]} "
-            "there, as a hub id or a folder"
+            f"models.yaml names no {key} model for {spec.name}; add `{key}:` to its entry there "
+            f"(write one if it has none): the hub id or folder of the language model {_ROLES[key]}"
         )
         raise NoBase(message)
     name = f"the {key} of {spec.name}"
@@ -178,7 +178,7 @@ def base_of(
 
 
 def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
-    """Return what a base runs in. Raises `ModelError` where it is no causal model."""
+    """Return the dtype that a base model runs in. Raises `ModelError` if it is not causal."""
     config = configuration.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
@@ -191,7 +191,7 @@ def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:
-    """Return whether it is not causal, such as BERT, which transformers loads all the same."""
+    """Return whether the model reads in both directions, as BERT does, so is not causal."""
     two_way = getattr(config, "use_bidirectional_attention", None)
     names = ("is_causal", "is_decoder")
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)

@@ -26,7 +26,9 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A base whose weights are in memory; made by `Base.opened`.
+    """A base language model in memory, which rates how likely answers are.
+
+    Made by `Base.opened`.
 
     Log-probabilities are natural, their softmax in float32 over all rows of the base's head.
 
@@ -34,7 +36,7 @@ class Likelihood:
         name: the base's, for errors.
         model: transformers' causal language model.
         shared: of each id, whether it is the same token in base and reward model.
-        own: which piece each id is of the reward model.
+        own: the reward model's token (piece) for each id.
         dtype: what the base runs in.
         loaded_from: its files as they were when they were loaded.
     """
@@ -47,7 +49,7 @@ class Likelihood:
     loaded_from: digest.States
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
-        """Shape (rows of the head,): the log-probability of each id as the one after `prefix`.
+        """Return the log-probability that each id comes next after `prefix`, shape (head rows,).
 
         Raises:
             ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
@@ -65,7 +67,7 @@ class Likelihood:
         return found
 
     def means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Shape (n,): the mean log-probability of the ids of each answer after `prefix`.
+        """Return the mean log-probability of the ids of each answer after `prefix`, shape (n,).
 
         NaN where an answer has an id that is a token of the reward model's own, or no id at all.
 
@@ -88,7 +90,10 @@ class Likelihood:
         return out
 
     def _means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Of answers of one length. The last id is predicted, and so never read."""
+        """Return the mean log-probability of each answer, shape (n,); all must have one length.
+
+        The last id is predicted, and so never read.
+        """
         import torch
 
         from rmaudit.scoring.finite import exact_products
@@ -103,7 +108,7 @@ class Likelihood:
         return means
 
     def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
-        """Shape (n, last, rows of the head): what comes after each of the `last` ids of a row."""
+        """Return next-token log-probabilities at the last ids of each row, (n, last, head rows)."""
         import torch
 
         ids = torch.tensor(rows, device=self.model.device)
@@ -133,7 +138,7 @@ class Likelihood:
 def shared_tokens(
     vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
 ) -> dict[int, bool]:
-    """Return whether each id of either is the same token in both.
+    """Return, for each token id, whether it is the same token in reward model and base.
 
     What a reward model adds has ids above all of the base's; what it renames, such as a reserved
     token that becomes its pad token, was a special or added token of the base.

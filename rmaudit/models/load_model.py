@@ -18,10 +18,11 @@ from rmaudit.models.text_scorer import TextScorer
 
 
 def weights_of(model: Scored) -> str:
-    """Return the hash by which `weights` in models.yaml knows a model's weights.
+    """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
 
-    It is that of their files; of an adapter, its base's and its own with a + between them; of the
-    embedded model, that of what it is built from. "" of a model whose weights are not at hand.
+    It is the hash of the weights' files; for an adapter, its base's and its own with a +
+    between them; for the embedded model, the hash of what it is built from. "" for a model
+    whose weights are not on this machine.
 
     Raises:
         ModelError: the files cannot be read.
@@ -69,7 +70,10 @@ def opened(
     dtype: Dtype | None = None,
     own_words: OwnWords | None = None,
 ) -> Checkpoint | ServedIds | TextScorer:
-    """Open the model of a registry entry, or of a scorer's. Raises as `load` does."""
+    """Open the model of a models.yaml entry: a checkpoint, a server, or a function of texts.
+
+    Raises as `load` does.
+    """
     if entry := entry_of(spec):
         return TextScorer(entry, own_words=own_words)
     if not is_served(spec.source):
@@ -88,7 +92,10 @@ def checkpoint(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Open a model with weights. Raises as `load` does, and `NoWeights` if it has none."""
+    """Open a model that has weights; raise `NoWeights` for a function of texts or a server.
+
+    Raises as `load` does.
+    """
     model = load(name, registry=registry, cache=cache, device=device, dtype=dtype)
     if isinstance(model, Checkpoint):
         return model

@@ -1,4 +1,4 @@
-"""What differs between checkpoints in how their weights get into memory.
+"""The interface of checkpoint loaders, and what they share: dtype, layer check, scoring path.
 
 `native` is the usual way, transformers' class with one of our heads; `trusted` runs the class that
 a checkpoint brings. What both know from the configuration alone is here too: dtype, layers, and
@@ -45,47 +45,50 @@ _CHANGING_ROPE = ("dynamic", "longrope")
 
 
 class Loader(Laid, Protocol):
-    """A checkpoint's files, found and checked, and the way in which they are loaded.
+    """Interface of a checkpoint whose files are found and checked, with the way to load them.
 
     Every member raises `ModelError` where config.json or the tokenizer does not make sense.
     """
 
     @property
     def folder(self) -> Path:
-        """The folder of its files; of an adapter, the adapter's own."""
+        """Return the folder of the checkpoint's files; for an adapter, the adapter's own folder."""
 
     @property
     def defaults(self) -> PretrainedConfig:
-        """Its configuration with the defaults of its class, such as Gemma's pad id."""
+        """Return the configuration with its class's defaults, such as Gemma's pad id."""
 
     @property
     def pad(self) -> int | None:
-        """The id that pooling skips; None if none is skipped."""
+        """Return the pad id, which pooling skips; None if pooling skips no id."""
 
     @property
     def dtype(self) -> str:
-        """What it runs in."""
+        """Return the dtype that the model runs in."""
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """How its weights are run and read: all of its identity that needs no hash of a file."""
+        """Return how the weights are run and read: head, dtype, path and the like.
+
+        This is all of `identity` that needs no hash of a file.
+        """
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """Where its weights are from, and of what kind they are."""
+        """Return facts for the report on where the weights are from, such as the architecture."""
 
     def files(self) -> list[Path]:
-        """Return the files that are hashed and then loaded, which nobody may write to meanwhile."""
+        """Return the files to hash and then load; a write in between is an error."""
 
     def hashes(self, cache: Path) -> Mapping[str, str]:
-        """Hashes of its files, by what they decide; remembered in `cache`."""
+        """Return hashes of the files by role ("weights", "tokenizer"); stored in `cache`."""
 
     def load(self, device: str) -> Weights:
-        """Its weights on a device: "auto", "spread", or torch's name of one."""
+        """Load the weights onto a device: "auto", "spread", or a torch device name."""
 
 
 def ran_on() -> dict[str, str]:
-    """Return the versions and the machine that scores come from. Loads torch, for its version."""
+    """Return the versions of torch and transformers, and the machine's type. Imports torch."""
     import torch
     import transformers
 
@@ -99,7 +102,7 @@ def ran_on() -> dict[str, str]:
 def dtype_of(
     spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
 ) -> str:
-    """Return the registry's dtype, or else the checkpoint's `own`, or else float32.
+    """Return models.yaml's dtype, or else the checkpoint's `own`, or else float32.
 
     `entry` says where another one can be named.
 
@@ -119,7 +122,7 @@ def dtype_of(
 def refuse_too_many_layers(
     config: Mapping[str, Any], tensors: Iterable[str], folder: Path, *, name: str
 ) -> None:
-    """Refuse a configuration of more layers than there are tensors: building it takes for ever.
+    """Raise if config.json has more layers than the weights have tensors: building takes for ever.
 
     Raises:
         ModelError: it is so.
@@ -139,7 +142,7 @@ def refuse_too_many_layers(
 
 
 def path_of(config: PretrainedConfig) -> ScoringPath:
-    """Return the fastest way that is exact for this backbone."""
+    """Return the fastest scoring path (such as a shared prompt) that is exact for this backbone."""
     text = config.get_text_config()
     two_way = getattr(text, "is_causal", True) is False
     if two_way or getattr(text, "use_bidirectional_attention", None):
@@ -154,7 +157,7 @@ def path_of(config: PretrainedConfig) -> ScoringPath:
 
 
 def _rope_types(config: PretrainedConfig) -> set[str]:
-    """Return the kinds of rotary embedding: a model may have one for each kind of layer."""
+    """Return the kinds of rotary embedding; a config may have one for each kind of layer."""
     rope = getattr(config, "rope_parameters", None) or {}
     each = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     return {str(one.get("rope_type", "default")) for one in each}

@@ -1,4 +1,4 @@
-"""Weights in memory: how they are loaded, on which device, and what the engine sees of them.
+"""How weights are loaded into memory and onto a device, and the `Weights` that this gives.
 
 A folder becomes a model of transformers whole, or is refused in one line.
 """
@@ -23,14 +23,14 @@ from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import too_small
+from rmaudit.scoring.memory import too_small
 
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What is to be loaded, and how errors speak of it.
+    """A request to load weights: folder, class, dtype, device, and words for error messages.
 
     Attributes:
         name: the model's, with which errors begin.
@@ -40,8 +40,8 @@ class LoadRequest:
         device: "auto", "spread", or torch's name of one.
         backbone: what the class is, in words.
         head: what its head is, in words.
-        ours: tensors for which the class has no place, or the other way around, and need not.
-        correct: what may be wrong, where tensors are odd.
+        ours: tensors that only the class has, or only the files, without an error.
+        correct: what may be wrong, where other tensors are missing or left over.
         quantized: how the weights are quantized, None if they are not.
         code: the commit of the checkpoint's own code, which then runs; None: none runs.
         besides: what else is in memory, None if nothing is.
@@ -62,7 +62,9 @@ class LoadRequest:
 
 
 def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
-    """Return the model, with no gradient and no dropout. `options` are transformers'.
+    """Return the model that `asked` describes, without gradients or dropout.
+
+    `options` are transformers' own, passed to `from_pretrained`.
 
     Raises:
         ModelError: the weights cannot be read, are not exactly those of the class, do not fit, or
@@ -98,7 +100,9 @@ def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transform
 
 
 def odd_in(files: Sequence[Path], *, name: str) -> str:
-    """Return the first tensor of weights' files that is not finite, "" if all are or none is read.
+    """Return the name of the first tensor in `files` with NaN or infinity; "" if there is none.
+
+    "" too where no file can be read.
 
     It is asked for an error, which stands whatever becomes of the files meanwhile.
     """
@@ -110,7 +114,7 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
 
 
 def too_big(asked: LoadRequest) -> ModelError:
-    """Return the error of weights for which there is no room."""
+    """Return the error for weights that do not fit on their device."""
     narrower = "or choose a smaller type with --rm-dtype bfloat16"
     if asked.besides is not None:
         message = (
@@ -145,7 +149,7 @@ _ODD = {
 
 
 def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
-    """Every tensor is the backbone's or the head's, and none of the backbone's is missing."""
+    """Raise if tensors are missing, unexpected or misshapen, unless named in `asked.ours`."""
     for odd, why in _ODD.items():
         # A mismatched key comes with both shapes.
         keys = {key if isinstance(key, str) else key[0] for key in loaded[odd]} - asked.ours
@@ -162,7 +166,10 @@ def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bar and no table of keys: what is wrong with them is said in one line."""
+    """Silence transformers' progress bars and tables of tensor names in the block.
+
+    What is wrong with the tensors is said in one line of ours.
+    """
     from transformers.utils import logging
 
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -178,7 +185,7 @@ def quiet() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Weights:
-    """The model as its class runs it, and the scorer that runs its backbone.
+    """A loaded model with its own forward, and the scorer by which rmaudit runs its backbone.
 
     Attributes:
         name: for errors, the registry's.
@@ -196,13 +203,13 @@ class Weights:
 
     @property
     def device(self) -> str:
-        """Where it is, or over which devices it is spread."""
+        """Return the device that the model is on, or the devices over which it is spread."""
         places = getattr(self.model, "hf_device_map", None) or {"": self.model.device}
         named = (f"cuda:{place}" if isinstance(place, int) else place for place in places.values())
         return ", ".join(dict.fromkeys(map(str, named)))
 
     def go(self, path: ScoringPath) -> None:
-        """Score on this path from now on."""
+        """Score by `path` from now on, and switch the attention implementation accordingly."""
         self.scorer.path = path
         self.scorer.forget()
         if self.attention is not None:
@@ -212,7 +219,7 @@ class Weights:
     @exact_products()
     @torch.inference_mode()
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Shape (n,): the rewards of whole rows by the model's own forward, one row at a time.
+        """Return rewards of whole rows by the model's own forward, one row at a time, shape (n,).
 
         Raises:
             ModelError: the forward fails, as with a configuration that does not make sense.

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Native:
-    """A checkpoint that needs no code of its own; see `rmaudit.models.loader.Loader`."""
+    """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
-        """What was found and checked. Its weights may be elsewhere: then it cannot be loaded.
+        """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
 
         What its configuration means is remembered in `cache`, if that is given: to read it again
         takes transformers, which takes seconds.
@@ -54,12 +54,12 @@ class Native:
 
     @property
     def defaults(self) -> PretrainedConfig:
-        """See `Loader`."""
+        """Return the configuration with the defaults of its class filled in. See `Loader`."""
         return self.checked.defaults
 
     @cached_property
     def _understood(self) -> Mapping[str, Any]:
-        """Rows of the embedding, the pad id and the path, as `defaults` says of them."""
+        """Return the embedding's rows, the pad id and the scoring path, from the configuration."""
         decided = None if self._cache is None else self.decided_by(self._cache)
         if self._cache is None or decided is None:
             return self._understand()
@@ -73,7 +73,7 @@ class Native:
         return found
 
     def _config_states(self) -> digest.States:
-        """Return the files that the configuration was read from, as they are now."""
+        """Return size and times of the configuration files as they are now."""
         checked = self.checked
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
         return digest.states(path for each in folders for path in digest.layout_files(each))
@@ -85,14 +85,15 @@ class Native:
 
     @property
     def rows(self) -> int:
-        """Those of an adapter that brings an embedding, or else what config.json says."""
+        """Return the embedding's row count: the adapter's if it has one, else config.json's."""
         return int(self._understood["rows"])
 
     @property
     def pad(self) -> int | None:
-        """By transformers' rule the configuration's pad id, unless the registry says otherwise.
+        """Return the pad id that pooling skips (transformers' rule); None if pooling skips no id.
 
-        An adapter was trained with its tokenizer's, which the base's config.json need not have.
+        It is the configuration's, unless the registry says otherwise. An adapter was
+        trained with its tokenizer's pad id, which the base's config.json need not have.
         """
         pad: int | None = self._understood["pad"]
         return pad
@@ -107,19 +108,19 @@ class Native:
 
     @property
     def path(self) -> ScoringPath:
-        """The path that is exact for its backbone, as far as its configuration tells."""
+        """Return the scoring path that is exact for this backbone, as far as its config tells."""
         return ScoringPath(self._understood["path"])
 
     @property
     def dtype(self) -> str:
-        """The registry's dtype, or else the checkpoint's own, or else float32."""
+        """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
         config = self.checked.config
         own = config.get("dtype") or config.get("torch_dtype")
         return dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Return head, pooling, dtype and path; the id of a logit; whether layers are compiled."""
+        """Return how the model is scored: head, pooling, dtype, path, logit's id, compiled."""
         logit = self.spec.logit
         return {
             "head": self.checked.head.family.NAME,
@@ -132,21 +133,21 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """The class that config.json names, and an adapter's base."""
+        """Return facts for the report: the model's class, an adapter's base, if compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = configuration.architecture(self.checked.config)
         return {**base, **compiled, "architecture": kind}
 
     def files(self) -> list[Path]:
-        """Return those of the weights and the tokenizer and, of an adapter, its own."""
+        """Return the files of weights and tokenizer, and of the adapter if there is one."""
         checked = self.checked
         adapter = [] if checked.adapter is None else digest.adapter_files(checked.adapter.folder)
         tokenizer = digest.tokenizer_files(checked.tokenizer_folder)
         return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
-        """Of weights and tokenizer; of an adapter also its own, and its base's commit."""
+        """Return hashes of weights and tokenizer; for an adapter, also its own and the base's."""
         found = {
             "weights": digest.weights_identity(self.checked.base.path, cache),
             "tokenizer": digest.tokenizer_identity(self.checked.tokenizer_folder, cache),
@@ -158,7 +159,7 @@ class Native:
         return found
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """Return its files that are no weights, its entry, and the code that reads them."""
+        """Return what determines the rows of token ids, as fields of a cache key."""
         checked, template = self.checked, self.spec.template
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {
@@ -169,7 +170,7 @@ class Native:
         }
 
     def load(self, device: str) -> Weights:
-        """See `Loader`. An adapter is merged into its base."""
+        """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
         from rmaudit.models import loading
         from rmaudit.scoring.engine import Scorer
 
@@ -216,7 +217,10 @@ class Native:
 
 
 def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
-    """Return a model of transformers and its scorer; a `classifier`'s forward gives rewards."""
+    """Return a model and its scorer as `Weights`, with a function for the model's own rewards.
+
+    The own rewards are those of a `classifier`'s forward, or else of our head.
+    """
     from rmaudit.models.loading import Weights
     from rmaudit.scoring import pipeline
 
@@ -226,7 +230,7 @@ def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:
 
 
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Tensors that transformers' class has no place for, or has and does not find: the head's."""
+    """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
     ours = frozenset() if classifier else head.keys | head.family.IGNORED
     if checked.adapter is not None:  # on a language model, whose own head is not used
@@ -235,7 +239,7 @@ def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
 
 
 def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
-    """Return the model, an adapter merged into it, and the head's tensors as they were saved."""
+    """Return the model with any adapter merged into it, and the head's tensors as saved."""
     if checked.adapter is None:
         return model, shards.tensors(checked.base.path, checked.head.keys)
     from rmaudit.checkpoints import merge
@@ -249,7 +253,9 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
 
 
 def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Backbone, attention and pooling are transformers'; a plain head is in float32.
+    """Return a function from a row of ids to its reward by transformers' own forward.
+
+    Backbone, attention and pooling are transformers'; a plain head is in float32.
 
     Of an encoder all is transformers', its head in the run's dtype too.
     """
@@ -268,7 +274,10 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
 
 @contextmanager
 def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  (transformers' classes)
-    """For transformers to pool where the scorer does: with no pad id, at the last id."""
+    """Set the model's pad id in the block, so that transformers pools where our scorer does.
+
+    With no pad id, it pools at the last id.
+    """
     config = model.config.get_text_config()
     before, config.pad_token_id = config.pad_token_id, pad
     try:
@@ -278,7 +287,10 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
 
 
 def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
-    """Transformers has no class for this head: it reads the states of the whole row."""
+    """Return a function from a row of ids to its reward by our head on the backbone's states.
+
+    Transformers has no class for this head.
+    """
     from rmaudit.scoring.paths import FullRows
 
     def reward(row: Ids) -> float:

@@ -21,14 +21,14 @@ from rmaudit.models.http_client import HttpClient
 
 
 class OpenrlhfServer:
-    """An endpoint; every member may raise `ModelError`."""
+    """A client of an OpenRLHF reward endpoint; every member may raise `ModelError`."""
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Nothing is asked yet."""
+        """Prepare a client for `url`; no request is sent yet."""
         self._name, self._client = spec.name, HttpClient(url, spec)
 
     def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
-        """Return the reward of each row, of what stands before a response, it, and what follows.
+        """Return the reward of each row of (text before the response, response, text after it).
 
         It is one request.
 
@@ -48,9 +48,9 @@ class OpenrlhfServer:
         return rewards_in(found["rewards"], responses, f"{self._name}: its server")
 
     def stop(self) -> None:
-        """End, soon, all requests under way."""
+        """End all requests under way, within about a second."""
         self._client.stop()
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the server."""
         self._client.close()

@@ -29,7 +29,7 @@ _HALVE = "choose a smaller type with --rm-dtype bfloat16"
 
 
 def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
-    """Return a `device_map` for transformers. `device` is "auto", "spread", or torch's name of one.
+    """Return transformers' `device_map` for "auto", "spread" or a torch device name.
 
     "auto" is one GPU if the weights fit there, and all GPUs if not.
 
@@ -71,9 +71,9 @@ def one_gpu(
 
 
 def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> None:
-    """Refuse weights that went to the host's memory or to disk where nobody asked for that.
+    """Raise if `device` is "auto" and some weights went to the host's memory or to disk.
 
-    `places` are those that transformers chose.
+    `places` are the devices that transformers chose.
 
     Raises:
         ModelError: some are on "cpu" or "disk" beside a GPU, and `device` is "auto".
@@ -89,7 +89,7 @@ def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> N
 
 
 def too_large(name: str, dtype: str, size: int, free: Sequence[int]) -> ModelError:
-    """Return the error of weights of `size` bytes for which GPUs have no room."""
+    """Return the error for weights of `size` bytes that do not fit on the GPUs together."""
     each = ", ".join(f"cuda:{gpu} {left / 2**30:.1f}" for gpu, left in enumerate(free))
     message = (
         f"{name}: its weights take {size / 2**30:.1f} GiB in {dtype}, and the GPUs have room for "
@@ -101,7 +101,7 @@ def too_large(name: str, dtype: str, size: int, free: Sequence[int]) -> ModelErr
 
 
 def bytes_of(folder: Path, dtype: str) -> int:
-    """Return the size of a folder's weights in a dtype, whatever type they were saved in."""
+    """Return the bytes of a folder's weights in a dtype, whatever type they were saved in."""
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     headers = source.read(source.Folder(folder.name, folder)).values()
     return size * sum(math.prod(header.shape) for header in headers)
@@ -121,7 +121,7 @@ def why_no_gpu() -> str:
 
 @contextmanager
 def one_loads_at_a_time(device: str) -> Iterator[None]:
-    """Meanwhile no other worker of this host chooses a GPU and fills it.
+    """Hold a lock in the block, so that one process of this host at a time loads onto a GPU.
 
     Several workers of xdist would otherwise all see the memory that only one of them can take.
     """

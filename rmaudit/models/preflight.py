@@ -1,4 +1,4 @@
-"""Before the first score: does the engine give what the checkpoint's own forward gives?
+"""Checks before the first score that rmaudit's rewards are those of the model's own forward.
 
 A new version of transformers, an unusual configuration, or a head of another kind would show here
 and nowhere else. A few rows are scored both ways, in one batch here and each alone there: ids from
@@ -47,7 +47,7 @@ Ids = tuple[int, ...]
 
 
 class PathChecks(NamedTuple):
-    """What a check leaves.
+    """The result of comparing rmaudit's rewards with the model's own forward.
 
     Attributes:
         sd: of the rewards, in the model's units.
@@ -71,7 +71,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Compare, and change the path if need be.
+    """Compare rewards with the model's own forward; switch to slower scoring if they differ.
 
     Args:
         weights: what is checked.
@@ -109,15 +109,19 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def near(length: int) -> int:
-    """Return a number that lengths of a prefix share which differ by less than about two fifths.
+    """Return a number shared by prefix lengths that differ by less than about two fifths.
 
-    What goes wrong with length does so beyond one: of a window, a rotation, or a fused kernel.
+    What goes wrong with length does so beyond some length: that of a window, a rotation, or a
+    fused kernel.
     """
     return int(2 * math.log2(max(1, length)))
 
 
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
-    """Go a path on which there is no gap. Raises `ModelError` if there is none."""
+    """Switch to slower scoring until rewards agree with the own forward; raise if they never do.
+
+    It raises `ModelError`. `gap` says how the rewards differ, "" if they agree.
+    """
     scorer, reason = weights.scorer, gap()
     if reason and scorer.compiled:
         message = (
@@ -154,9 +158,10 @@ def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Rows whose rewards by the checkpoint's own forward are known, in one dtype.
+    """Answers whose rewards by the model's own forward are known, to compare rmaudit's with.
 
-    `own` has shape (n,), one for each answer; `allowed` is in units of `unit`.
+    `own` has shape (n,), one reward for each answer, in one dtype; `allowed` is the largest
+    difference, in units of `unit`.
     """
 
     weights: Weights
@@ -170,11 +175,11 @@ class _Trial:
 
     @property
     def sd(self) -> float:
-        """Of the own rewards."""
+        """Return the standard deviation of the rewards by the model's own forward."""
         return float(self.own.std())
 
     def gap(self) -> str:
-        """Say what is wrong, if anything is."""
+        """Return how rmaudit's rewards differ from the model's own; "" if they agree."""
         try:
             with self.meanwhile(self.weights):
                 scores = engine.score(self.weights.scorer, self.prefix, self.answers, self.suffix)
@@ -203,9 +208,9 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     sd: float,
     meanwhile: Callable[[Weights], AbstractContextManager[None]],
 ) -> _Trial | None:
-    """Return a trial of the answers that have a reward; None if these are too few.
+    """Return the test answers with finite own rewards as a `_Trial`; None if these are too few.
 
-    The scores that were asked for will then be refused by their ids.
+    The scores that were asked for are then refused, with an error that names their ids.
     """
     with meanwhile(weights):
         own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
@@ -223,19 +228,19 @@ def _as_it_is(_: Weights) -> AbstractContextManager[None]:
 
 
 def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
-    """Return edges, six single ids from all over the vocabulary, and two answers of several."""
+    """Return test answers: special ids (`edges`), six other ids, and two answers of several ids."""
     ids = [round(place * (rows - 1) / 7) for place in range(1, 7)]
     several = [tuple(ids[:3]), tuple(ids[1:])]
     return list(dict.fromkeys([*((i,) for i in (*edges, *ids)), *several]))
 
 
 def _few(answers: Sequence[Ids]) -> list[Ids]:
-    """Return the first and the last id, one in the middle, and the shorter of several ids."""
+    """Return four of the test answers: first and last id, a middle id, and one of several ids."""
     return [*answers[:2], answers[-4], answers[-2]]
 
 
 def warn_of_pad(pad: int, *, name: str) -> None:
-    """Say that rewards are read before the turn's end, because that is the pad token too."""
+    """Warn that the pad token also ends turns, so rewards are read at the answer's last token."""
     warnings.warn(
         f"{name}: its pad token {pad} is also what ends a turn, so the reward is read at the "
         f"answer's last token (transformers' rule). If it was trained to be read at the turn's "
@@ -262,7 +267,7 @@ def obstacle(model: nn.Module) -> str:
 
 @contextmanager
 def widened(weights: Weights) -> Iterator[None]:
-    """Run the model in float32 meanwhile; its own tensors are put back afterwards."""
+    """Run the model in float32 in the block; its own tensors are put back afterwards."""
     scorer = weights.scorer
     own = [(tensor, tensor.data) for tensor in _tensors(weights.model) if tensor.dtype in HALF]
     size = scorer.ids_per_batch  # found for the model as it is

@@ -33,11 +33,11 @@ class HasScores(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the registry's name, or the folder's or hub id's."""
+        """Return the model's name in models.yaml, or its folder's name or hub id."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Return what decides its scores: weights, tokenizer, head, dtype … Part of cache keys.
+        """Return what determines the scores: weights, tokenizer, head, dtype … Part of cache keys.
 
         Raises:
             ModelError: its files cannot be read.
@@ -45,10 +45,10 @@ class HasScores(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, str | int | float]:
-        """Return what else a reader wants to know: versions, device, source."""
+        """Return facts for the report that determine no score: versions, device, source."""
 
     def with_weights(self, what: str) -> RewardModel:
-        """Return this model for `what`, which needs its weights.
+        """Return this model if it has weights, or else raise; `what` is the use that needs them.
 
         Raises:
             NotRecorded: only published scores of it are known; `what` says what is missing.
@@ -68,14 +68,14 @@ class RewardModel(HasScores, Protocol):
     pace: Pace | None = None
 
     def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `HasScores` has it)
-        """Return the model itself."""
+        """Return the model itself, since it has weights."""
         return self
 
     def vocabulary(self) -> Vocabulary:
         """Return every token id that can be scored, ascending."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """Render the prompt with a hole for the answer.
+        """Return the prompt as token ids, with a hole where the answer's ids go.
 
         Raises:
             ModelError: it cannot be laid out.
@@ -96,7 +96,7 @@ class RewardModel(HasScores, Protocol):
         """Decode the ids of each answer, special tokens included."""
 
     def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the `ids` of each of many texts."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
         """Return the cached JSON value for `kind` and `asked`, or call `make` and cache the result.
@@ -154,15 +154,21 @@ class RewardModel(HasScores, Protocol):
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
-        """Return how many one-id answers a call needs to keep the GPUs busy; 0 if any will do."""
+        """Return how many one-token answers per call keep GPUs busy; 0 if any number will do."""
         return 0
 
     @property
     def template_digest(self) -> str:
-        """Return the chat template's hash; template, tokenizer and prompt decide `retokenized`."""
+        """Return the hash of the chat template.
+
+        Template, tokenizer and prompt decide `retokenized`.
+        """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Render and tokenize each text as the answer, as the paper did; return whole rows."""
+        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
+
+        This is the paper's protocol.
+        """
 
     def score_rows(
         self, rows: Sequence[tuple[int, ...]], *, on_progress: Callable[[int], None] = ...
@@ -197,7 +203,7 @@ _BY_ENDPOINT = (
 
 
 def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each caveat, given the fields of the key and the provenance."""
+    """Return a sentence for each caveat about scores, from their cache key and provenance."""
     known = about.get(KNOWN_BY)
     caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
     if reason := about.get(LOOSELY):

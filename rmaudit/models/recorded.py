@@ -22,27 +22,27 @@ TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 
 
 class Recorded:
-    """A registry entry taken as recorded; see `rmaudit.models.protocol.HasScores`."""
+    """A model known only by its published scores; see `rmaudit.models.protocol.HasScores`."""
 
     pace: Pace | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
-        """Take a registry entry; its published scores are looked up when they are needed."""
+        """Take a models.yaml entry; its published scores are looked up when they are needed."""
         self.spec = spec
 
     @property
     def name(self) -> str:
-        """Return the registry's name."""
+        """Return the model's name in models.yaml."""
         return self.spec.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return its hub id, and a field that marks published scores in every key."""
+        """Return the hub id, and a field that marks published scores in every cache key."""
         return {"recorded": "published scores", "model": self.spec.source}
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the source of the scores, and what is unknown because others computed them."""
+        """Return where the published scores are from; dtype and revision are not known."""
         return {
             "source": f"published scores of {self.spec.source} (Christian et al. 2025)",
             "dtype": "the authors'",
@@ -52,13 +52,13 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return possible names of a file with its token scores; () without a hub id."""
+        """Return possible names of the file of published scores; () if there is none."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
     def with_weights(self, what: str) -> NoReturn:
-        """Raise `NotRecorded`: there are no weights."""
+        """Raise `NotRecorded`: this model has published scores only, and no weights."""
         raise self.unrecorded(what)
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:

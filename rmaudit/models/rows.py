@@ -1,4 +1,4 @@
-"""The rows of token ids of a model: its layout, within the rows that its embedding has.
+"""How a model's prompts and answers become rows of token ids, with results in the cache.
 
 What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
@@ -28,49 +28,50 @@ if TYPE_CHECKING:
 
 
 class Laid(Protocol):
-    """What rows are made from: of `loader.Loader`, all that needs no weights."""
+    """Interface of what `Rows` needs to make token ids: a layout, a configuration, a row count."""
 
     @property
     def layout(self) -> Layout:
-        """How rows are laid out."""
+        """Return how a prompt and an answer are put together into one row of token ids."""
 
     @property
     def defaults(self) -> object:
-        """The configuration; asking for it says what is wrong with it."""
+        """Return the model's configuration; a wrong one raises `ModelError`."""
 
     @property
     def rows(self) -> int:
-        """Rows of the embedding: ids go from 0 to one less."""
+        """Return the number of the embedding's rows: token ids go from 0 to one less."""
 
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
-        """All that decides the rows and how they are scored, without reading any of it.
+        """Return what determines the rows of token ids, as cache key fields; None if unknown.
 
-        What is remembered of it bears these fields (`json_cache`). None where that is not known,
-        as for a checkpoint with code of its own: then nothing is remembered.
+        These fields also decide how rows are scored; none of the files is read. What is
+        cached of the rows bears these fields (`json_cache`). A checkpoint with code of its
+        own gives None: then nothing is cached.
         """
 
 
 class Rows:
-    """What of a layout can be scored: ids from 0 to one less than the embedding's rows."""
+    """A converter of prompts and answers to token ids that have a row in the embedding."""
 
     def __init__(self, loader: Laid, name: str, cache: Path) -> None:
-        """Nothing is read yet; `name` is for errors."""
+        """Take the loader, from which nothing is read yet; `name` is for errors."""
         self._loader, self._name, self._cache = loader, name, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
         self._open = False  # whether somebody has the tokenizer, and may change it
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout, once config.json made sense: its errors say more than the tokenizer's."""
+        """Return how prompts and answers become ids; raise first if config.json is wrong."""
         _ = self._loader.defaults
         _ = self._decided  # of the files as they are before any is read
         return self._loader.layout
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer, with the registry's chat template if it gives one.
+        """Return the tokenizer, with the chat template of models.yaml, if any.
 
-        Whoever asks for it may change it, so nothing is remembered from then on.
+        Whoever asks for it may change it, so nothing is cached from then on.
         """
         self._open = True
         return self.layout.tokenizer
@@ -81,19 +82,19 @@ class Rows:
         return None if found is None else dict(found)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """See `RewardModel`."""
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
         if self._open or self._decided is None:
             return make()
         fields = {**self._decided, "asked": asked}
         return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
 
     def _unchanged(self) -> bool:
-        """Return whether the files that decide the rows are still those that were read."""
+        """Return whether the files that determine the rows of token ids are unchanged."""
         return self._loader.decided_by(self._cache) == self._decided
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """The ids of special and added tokens."""
+        """Return the ids of special and added tokens."""
 
         def make() -> list[int]:
             tokenizer = self.layout.tokenizer
@@ -103,7 +104,10 @@ class Rows:
 
     @cached_property
     def edges(self) -> tuple[int, ...]:
-        """One id of each special kind, the first and the last first: see `tokenizers.edges`."""
+        """Return one id of each special kind (first, last, pad, bos, eos, added, byte).
+
+        See `tokenizers.edges`.
+        """
         rows = self._loader.rows
         found = self.remembered(
             "edges", "", lambda: tokenizers.edges(self.layout.tokenizer, rows=rows)
@@ -112,7 +116,7 @@ class Rows:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Every id that the tokenizer knows and the embedding has a row for.
+        """Return every token id that the tokenizer knows and the embedding has a row for.
 
         Ids without a row cannot be scored; they may be what the tokenizer's makers reserved.
         """
@@ -137,10 +141,10 @@ class Rows:
         return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt, laid out with a hole for the answer.
+        """Return the prompt as token ids, with a hole where the answer's ids go.
 
         Raises:
-            ModelError: it cannot be, or has an id that the embedding has no row for.
+            ModelError: it cannot be laid out, or has an id that the embedding has no row for.
         """
         if self._open:
             return self._within(self.layout.slot(prompt))
@@ -167,7 +171,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Return a text's ids where an answer stands, no special tokens added; ids as they are.
+        """Return a text's token ids as an answer, without special tokens; check given ids.
 
         Raises:
             ModelError: an id has no row.
@@ -181,7 +185,7 @@ class Rows:
         return ids
 
     def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        """Return what whole rows share at their start, and the rest of each.
+        """Return the ids that all rows share at their start, and the rest of each row.
 
         Raises:
             ModelError: they share nothing, or an id has no row.
@@ -200,13 +204,13 @@ Ids = tuple[int, ...]
 
 
 class LaidOut(RewardModel):
-    """A model with rows; see `RewardModel` for what each member is."""
+    """A reward model that scores rows of token ids; see `RewardModel` for the members."""
 
     rows: Rows
 
     @property
     def name(self) -> str:
-        """The registry's name."""
+        """Return the model's name in models.yaml."""
         return self.spec.name
 
     def __repr__(self) -> str:
@@ -214,43 +218,52 @@ class LaidOut(RewardModel):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Its tokenizer, with the registry's chat template if it gives one."""
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
         return self.rows.tokenizer
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """The ids of special and added tokens."""
+        """Return the ids of special and added tokens."""
         return self.rows.special_ids
 
     @property
     def template_digest(self) -> str:
-        """Hash of the chat template and the day it is given, or of the pair's layout."""
+        """Return the hash of the chat template with its fixed date, or of an encoder's layout."""
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
-        """Every id that the tokenizer knows and the embedding has a row for."""
+        """Return every token id that the tokenizer knows and the embedding has a row for."""
         return self.rows.vocabulary
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt, laid out with a hole for the answer."""
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Return a text's ids where an answer stands, no special tokens added; ids as they are."""
+        """Return a text's token ids as an answer, without special tokens; check given ids."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the `ids` of each text, of many at once."""
+        """Return the token ids of each of many texts, as `ids` gives them."""
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Return how each answer's ids read in the answer's place; an encoder's stands alone."""
+        """Decode each answer's token ids to the text that they are inside a rendered prompt.
+
+        An encoder's answers are decoded alone.
+        """
         return self.rows.layout.texts(answers)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Return what follows from its rows alone, kept in the cache."""
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result.
+
+        The value must follow from the model's rows alone.
+        """
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return the whole row of ids that each answer becomes under the paper's protocol."""
+        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
+
+        This is the paper's protocol.
+        """
         return self.rows.layout.retokenized(prompt, texts)

@@ -1,6 +1,6 @@
-"""A model behind a server: rows of ids to vLLM, texts to OpenRLHF's endpoint.
+"""Reward models behind a server: token ids go to vLLM, texts to OpenRLHF's endpoint.
 
-What would need the weights themselves (a gradient, a dtype) is not to be had of it.
+What needs the weights themselves (a gradient, a dtype) is not available.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CALLED = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a registry entry that names a server, which is not contacted yet.
+    """Return the model of a models.yaml entry that names a server; no request is sent yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.
@@ -54,10 +54,10 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
 
 
 class ServedIds(LaidOut):
-    """A model that a vLLM server has, scored by token ids; see `RewardModel`."""
+    """A reward model on a vLLM server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Find its tokenizer. Raises `ModelError`."""
+        """Find the served model's tokenizer. Raises `ModelError` if there is none."""
         self.spec, self._url = spec, server.url
         self._server = VllmServer(server.url, spec)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
@@ -66,7 +66,10 @@ class ServedIds(LaidOut):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Where it is, what it is called there, and its version or else what the server says."""
+        """Return what identifies the scores: URL, served name, tokenizer hash, version.
+
+        Without a version in models.yaml, what the server says of the model stands for it.
+        """
         version = self.spec.version
         return {
             "served": "vllm",
@@ -79,13 +82,13 @@ class ServedIds(LaidOut):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """The server, its version once it was asked, and by what its scores are known."""
+        """Return facts for the report: server, vLLM version, what identifies its scores."""
         version = f"vLLM {self._server.version}".strip()
         return {"source": self.spec.source, "served by": version, **_known_by(self.spec, _CALLED)}
 
     @property
     def limits(self) -> dict[str, int]:
-        """What the server says that it does not go beyond: ids of a row. Raises `ModelError`."""
+        """Return the server's limit on the ids of a row, if it states one. Raises `ModelError`."""
         longest = self._server.longest
         return {} if longest is None else {"max_model_len": longest}
 
@@ -96,7 +99,7 @@ class ServedIds(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to the prompt. See `RewardModel`."""
+        """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
         rows = [self._row(prompt, response) for response in responses]
         return self.score_rows(rows, on_progress=on_progress)
@@ -108,7 +111,10 @@ class ServedIds(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the same, each response to its own prompt; requests hold several prompts."""
+        """Return the reward of each response to its own prompt, shape (n,).
+
+        One request holds several prompts.
+        """
         rows = [self._row(*pair) for pair in zip(prompts, responses, strict=True)]
         return self.score_rows(rows, on_progress=on_progress)
 
@@ -119,7 +125,7 @@ class ServedIds(LaidOut):
     def score_rows(
         self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each whole row.
+        """Return the reward of each whole row of token ids, shape (n,).
 
         Raises:
             ModelError: the server cannot be reached, refuses, or gives no logits.
@@ -132,11 +138,11 @@ class ServedIds(LaidOut):
         return in_batches(self._server.rewards, rows, self._pace, on_progress)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Shape (n,): the rewards of whole rows, each asked alone."""
+        """Return the rewards of whole rows, each by a request of its own, shape (n,)."""
         return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
-        """A server has none to give. Raises `NoGradient`."""
+        """Raise `NoGradient`: a server gives rewards, and no gradients."""
         raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
 
     def _check(self) -> None:
@@ -148,7 +154,7 @@ class ServedIds(LaidOut):
         self._server.check(rows, text, tuple(ids))
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """Yield what the server is, in lines of a label and what is said, once it was tried."""
+        """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""
         yield "server", f"vLLM, which has {self._server.model!r}"
         self._check()
         if self._server.version:
@@ -163,18 +169,18 @@ class ServedIds(LaidOut):
             self._server.refuse_long(rows)
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the server."""
         self._server.close()
 
 
 class ServedTexts(TextScorer):
-    """An endpoint of OpenRLHF, scored by texts; see `rmaudit.models.protocol.Scored`."""
+    """A reward model on an OpenRLHF endpoint, scored by texts; see `models.protocol.Scored`."""
 
     kind = "a server that takes texts"
     limits: ClassVar[dict[str, int]] = {}  # it does not say
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Find its tokenizer, if it has one. Raises `ModelError`."""
+        """Find the tokenizer, if the entry names one. Raises `ModelError` if it is not there."""
         self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
         found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
         self._found, self._tokenizer = found, None if found is None else found.identity
@@ -194,7 +200,7 @@ class ServedTexts(TextScorer):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Where it is, its version, and the tokenizer and template that surround the answers."""
+        """Return what identifies the scores: URL, version, tokenizer and chat template hashes."""
         version, rows = self.spec.version, self.rows
         around = {"tokenizer": self._tokenizer, "template": rows and rows.layout.digest}
         said = {"served": "openrlhf", "url": self._url, "version": version, **around}
@@ -202,13 +208,13 @@ class ServedTexts(TextScorer):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """The server, and by what its scores are known."""
+        """Return facts for the report: server, chat template, and what identifies its scores."""
         how = "the tokenizer's chat template" if self.rows else "none: prompt and answer as one"
         served = {"served by": "OpenRLHF's endpoint", "template": how}
         return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
 
     def vocabulary(self) -> Vocabulary:
-        """Return what a sweep of it scores: its tokenizer's tokens, or common English words."""
+        """Return the vocabulary to score: the tokenizer's tokens, or else common English words."""
         return self.rows.vocabulary if self.rows else super().vocabulary()
 
     def score_each(
@@ -218,16 +224,19 @@ class ServedTexts(TextScorer):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): each response to its own prompt; requests hold several prompts."""
+        """Return the reward of each response to its own prompt, shape (n,).
+
+        One request holds several prompts.
+        """
         pairs = list(zip(prompts, responses, strict=True))
         return in_batches(self._asked, pairs, self._pace, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """Return the rewards of one request, which the client tries again."""
+        """Return the rewards of responses to one prompt, by one request."""
         return self._asked([(prompt, response) for response in responses])
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """Yield what the server is, in lines of a label and what is said, once it was tried."""
+        """Try the server, and yield lines (label, text) on its rewards, vocabulary and template."""
         yield "server", "OpenRLHF's endpoint"
         found = self.batch(_PROBED, _PROBES)
         yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
@@ -237,21 +246,21 @@ class ServedTexts(TextScorer):
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
     def _asked(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
-        """Return the rewards of one request."""
+        """Return the rewards of (prompt, response) pairs, by one request."""
         printed = [self._printed(*pair) for pair in pairs]
         if self._found is not None:
             self._found.refuse_changed()
         return self._server.rewards(printed)
 
     def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
-        """Return what stands before the response, the response, and what stands behind it."""
+        """Return the rendered text before the response, the response, and the text after it."""
         if self.rows is None:
             return str(prompt), response, ""
         slot = self.rows.slot(prompt)
         return slot.prefix_text, response, slot.suffix_text
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the server."""
         self._server.close()
 
 

@@ -1,4 +1,4 @@
-"""Does a server score as its checkpoint does, and as it did a moment ago?
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and its own again.
 
 The same answers are put to both. The server may run in another dtype, so where its rewards are not
 those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is
@@ -37,14 +37,14 @@ Rewards = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ServerChecks:
-    """What was found.
+    """The result of comparing a server's rewards with its checkpoint's, and with a repetition.
 
     Attributes:
         sd: of the server's rewards.
-        checks: of the server with itself, and with the checkpoint in each dtype that was tried.
+        checks: the server against itself, and against the checkpoint in each dtype that was tried.
         dtype: the one in which the checkpoint fits, or is nearest; None without a checkpoint.
         rank_correlation: Spearman's with the checkpoint in that dtype; None without one.
-        least_correlation: what is allowed.
+        least_correlation: the lowest that is allowed.
         notes: sentences on what was found.
     """
 
@@ -57,7 +57,7 @@ class ServerChecks:
 
     @property
     def ok(self) -> bool:
-        """Whether all is within tolerance; a NaN is not."""
+        """Return whether the checks and the rank correlation are within tolerance; a NaN is not."""
         ranks = self.rank_correlation
         fine = ranks is None or ranks >= self.least_correlation
         return fine and all(check.ok for check in self.checks)
@@ -71,7 +71,7 @@ def compare(
     answers: int = 256,
     seed: int = 0,
 ) -> ServerChecks:
-    """Score `answers` answers of the model's vocabulary by the server, again, alone, and here.
+    """Compare rewards of random answers: by the server, again, one by one, and by `local`.
 
     Raises:
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.
@@ -105,10 +105,10 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class _Dtype:
-    """The server held against the checkpoint in one dtype, whose rewards `here` have shape (n,).
+    """A comparison of a server's rewards with its checkpoint's in one dtype (`here`, shape (n,)).
 
-    `noise` is the rms of what the dtype does to them, in the model's units; `ranks` is Spearman's
-    correlation, of which `least_ranks` is allowed.
+    `noise` is the rms change of rewards by the dtype, in the model's units; `ranks` is
+    Spearman's correlation, and `least_ranks` the lowest that is allowed.
     """
 
     dtype: str
@@ -120,14 +120,16 @@ class _Dtype:
 
     @property
     def ok(self) -> bool:
-        """Whether the server's rewards are the checkpoint's in this dtype."""
+        """Return whether the server's rewards are the checkpoint's in this dtype."""
         return self.check.ok and self.ranks >= self.least_ranks
 
 
 def _fits(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
 ) -> tuple[list[_Dtype], list[str]]:
-    """Return the fits, in float32 alone where that fits, and why a dtype was not tried.
+    """Compare the server with the checkpoint in each dtype; float32 alone if that agrees.
+
+    Returns the comparisons, and a sentence for each dtype that could not be tried.
 
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.
@@ -150,7 +152,10 @@ def _fits(
 
 
 def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
-    """Return the fit in one dtype; `widest` are the rewards in the widest one that could run."""
+    """Compare the server's rewards with the checkpoint's in one dtype (`here`).
+
+    `widest` are the checkpoint's rewards in the widest dtype that could run.
+    """
     import torch
 
     name, sd = f"the server against {dtype} here", float(served.std())
@@ -172,13 +177,13 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
 
 
 def _nearest(fits: Sequence[_Dtype]) -> _Dtype:
-    """Return the fit of the best order, of one that is good enough for its dtype first."""
+    """Return the comparison with the best rank correlation, preferring acceptable ones."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
 
 
 def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
-    """Return a check that is judged by its rms; differences have shape (n,), in sd."""
+    """Return a check with a limit on the rms; differences have shape (n,), in sd."""
     rms = float(np.sqrt((difference**2).mean()))
     return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
 
@@ -188,9 +193,9 @@ def _unjudged(check: Check) -> Check:
 
 
 def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
-    """Say in which dtype the checkpoint fits, or what of the server may be other.
+    """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
 
-    `noise` is that of the narrowest dtype, which the server may run in.
+    `noise` is the rms noise of the narrowest dtype, which the server may run in.
     """
     if best.ok:
         yield f"the server's scores fit the checkpoint in {best.dtype}"
@@ -214,6 +219,6 @@ def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
 
 
 def _texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
-    """Distinct texts of the vocabulary, none of them empty."""
+    """Draw `count` distinct texts from the vocabulary, none of them blank."""
     texts = list(dict.fromkeys(text for text in model.vocabulary().texts if text.strip()))
     return [texts[i] for i in rng.choice(len(texts), size=min(count, len(texts)), replace=False)]

@@ -1,4 +1,4 @@
-"""How the rows of a served model are made: from the tokenizer that models.yaml names for it."""
+"""How a served model's rows of ids are made: by the tokenizer that models.yaml names for it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rmaudit.layout.layouts import Layout, layout_in
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
-    """Return the entry of a served model as one of a folder or a hub id on this side."""
+    """Return a served model's entry as one whose source is `where`, a local folder or a hub id."""
     plain = ModelSpec(spec.name, where)
     return replace(plain, template=spec.template, trained_on=spec.trained_on, notes=spec.notes)
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return where the tokenizer of a served model is: its own, or else its checkpoint's."""
+    """Return an entry for a served model's tokenizer, or else its checkpoint; None without both."""
     where = spec.tokenizer or spec.checkpoint
     return None if where is None else local_spec(spec, where)
 
 
 class ServedRows:
-    """A tokenizer's folder and the layout in it; what `rows.Rows` needs of a loader."""
+    """The tokenizer and layout of a served model, by which `rows.Rows` makes token ids."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
-        """Find the folder; small files of a hub id are downloaded.
+        """Find the tokenizer's folder; small files of a hub id are downloaded.
 
         Raises:
             ModelError: it cannot be had.
@@ -45,11 +45,11 @@ class ServedRows:
 
     @property
     def defaults(self) -> None:
-        """Nothing of a configuration is checked: the server has its own."""
+        """Return None: the server has the configuration, so none is checked here."""
 
     @cached_property
     def rows(self) -> int:
-        """Ids go from 0 to one less: as config.json says, or else as the tokenizer knows."""
+        """Return how many token ids there are: by config.json, or else by the tokenizer."""
         if (self.folder / configuration.NAME).is_file():
             config = configuration.read(self.folder, model=self._spec.name)
             text = config.get("text_config")
@@ -60,19 +60,20 @@ class ServedRows:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of the tokenizer's files."""
+        """Return the hash of the tokenizer's files."""
         return digest.tokenizer_identity(self.folder, self._cache)
 
     def refuse_changed(self) -> None:
-        """Refuse rows of a tokenizer whose files were written to since it was opened.
+        """Raise if the tokenizer's files were written to since they were opened.
 
         Raises:
-            ModelError: it is so: the rows, and the hash in the scores' key, may be two tokenizers'.
+            ModelError: they were: the rows, and the hash in the scores' key, may be two
+                tokenizers'.
         """
         digest.refuse_changed(self._files, model=self._spec.name)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """Return all that decides the rows: see `loader.Loader`."""
+        """Return what determines the rows of token ids, as fields of a cache key."""
         template = self._spec.template
         return {
             "rmaudit": json_cache.code(),

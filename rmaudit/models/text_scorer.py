@@ -28,7 +28,7 @@ _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most 
 
 
 class TextScorer:
-    """A function as a model; see `rmaudit.models.protocol.HasScores`."""
+    """A reward model that is a function of texts; see `rmaudit.models.protocol.HasScores`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
@@ -40,7 +40,7 @@ class TextScorer:
         spec: ModelSpec | None = None,
         own_words: OwnWords | None = None,
     ) -> None:
-        """Take the function; nothing is called yet.
+        """Take the scoring function of `entry`, which is not called yet.
 
         `spec` is its entry in models.yaml, if it has one. `own_words` are the run's: where the
         function names no vocabulary, it is the common words of the run's language.
@@ -53,12 +53,15 @@ class TextScorer:
 
     @property
     def name(self) -> str:
-        """Return the name that it was declared with."""
+        """Return the name that the function was declared with."""
         return self.entry.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return its name, and its version or source. Raises `SpecError` without either."""
+        """Return the function's name, and its version or source. Raises `SpecError`.
+
+        It raises where the function has neither.
+        """
         return self.entry.identity
 
     @property
@@ -70,7 +73,7 @@ class TextScorer:
 
     @property
     def of_words(self) -> bool:
-        """Return whether its vocabulary is a list of texts, and no tokenizer's."""
+        """Return whether the vocabulary is a list of texts, and not a tokenizer's."""
         return not isinstance(self.entry.vocabulary, str | Path)
 
     @cached_property
@@ -85,7 +88,7 @@ class TextScorer:
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:
-        """Return what a sweep scores: a tokenizer's tokens, or texts numbered from 0.
+        """Return the vocabulary to score: a tokenizer's tokens, or texts numbered from 0.
 
         Raises:
             ModelError: the tokenizer cannot be had.
@@ -93,7 +96,7 @@ class TextScorer:
         return self._vocabulary
 
     def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
-        """Raise `NoWeights`: it has none."""
+        """Raise `NoWeights`: this model has no weights."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
 
@@ -107,7 +110,7 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the reward of each of n responses, shape (n,), called in batches.
+        """Return the reward of each of n responses, shape (n,); the function is called in batches.
 
         Raises:
             SpecError: `responses` is a single text.
@@ -133,7 +136,7 @@ class TextScorer:
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """Return the rewards of one call, tried again where it raises."""
+        """Return the rewards by one call of the function, with retries if it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
                 given = self.entry.function(str(prompt), list(responses))
@@ -151,7 +154,7 @@ class TextScorer:
 
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
-    """Return the vocabulary of a tokenizer's folder or hub id. Raises `ModelError`."""
+    """Return the vocabulary of the tokenizer in a folder or hub id. Raises `ModelError`."""
     from rmaudit.checkpoints import source
     from rmaudit.layout import tokenizers
 

@@ -42,7 +42,7 @@ _NEEDED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_head
 
 
 def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
-    """config.json in a folder whose code may be run. Runs none of it.
+    """Return config.json of a folder whose own code may be run; no code is run yet.
 
     Raises:
         ModelError: no commit pins all of the code, an adapter lies in the folder, or the weights
@@ -57,13 +57,13 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
 
 
 class Trusted:
-    """A checkpoint whose class comes with it; see `rmaudit.models.loader.Loader`."""
+    """A loader of checkpoints that bring their own class; see `rmaudit.models.loader.Loader`."""
 
     pad: int | None = None  # its code pools
     path = ScoringPath.FULL_ROWS
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
-        """Find the folder, its code too, and refuse code that its commit does not pin.
+        """Find the checkpoint's folder with its code; raise if its commit does not pin the code.
 
         Raises:
             ModelError: it cannot be had, its commit does not pin all of its code, an adapter lies
@@ -89,12 +89,12 @@ class Trusted:
 
     @property
     def field(self) -> str:
-        """What of its output is the reward."""
+        """Return which field of the model's output is the reward."""
         return self.spec.score_field or "logits"
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """By its own configuration class, if it brings one, which runs here."""
+        """Return the configuration by the checkpoint's own class, if any, whose code runs here."""
         import transformers
 
         with told(self.spec.name, "config.json", self.folder):
@@ -111,18 +111,18 @@ class Trusted:
 
     @property
     def rows(self) -> int:
-        """What its configuration says."""
+        """Return the number of the embedding's rows, as the configuration says."""
         return int(self.defaults.get_text_config().vocab_size)
 
     @property
     def dtype(self) -> str:
-        """The registry's dtype, or else the checkpoint's own, or else float32."""
+        """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
         own = self.config.get("dtype") or self.config.get("torch_dtype")
         return dtype_of(self.spec, own, self.folder, name=self.spec.name)
 
     @property
     def settings(self) -> dict[str, str]:
-        """Its code's commit, and the field that is read."""
+        """Return the output field that is the reward, the commit of the code, dtype and path."""
         return {
             "head": f"its own code, {self.field}",
             "code": f"{self.spec.source}@{self.spec.revision}",
@@ -132,25 +132,28 @@ class Trusted:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """The class that config.json names."""
+        """Return the class that config.json names."""
         return {"architecture": configuration.architecture(self.config)}
 
     def files(self) -> list[Path]:
-        """Return those of the weights and the tokenizer."""
+        """Return the files of the weights and the tokenizer."""
         return [*digest.weights_files(self.folder), *digest.tokenizer_files(self.folder)]
 
     def hashes(self, cache: Path) -> dict[str, str]:
-        """Of weights and tokenizer."""
+        """Return the hashes of weights and tokenizer."""
         return {
             "weights": digest.weights_identity(self.folder, cache),
             "tokenizer": digest.tokenizer_identity(self.folder, cache),
         }
 
     def decided_by(self, cache: Path) -> None:
-        """Unknown: its own code may have a part in it."""
+        """Return None: the model's own code may change the token ids, so none are cached."""
 
     def load(self, device: str) -> Weights:
-        """See `Loader`. Its code runs from here on."""
+        """Load the weights onto `device` by the checkpoint's own class, whose code runs here.
+
+        See `Loader`.
+        """
         asked = LoadRequest(
             name=self.spec.name,
             folder=self.folder,
@@ -175,20 +178,20 @@ class Trusted:
 
 
 class RewardsAsStates(nn.Module):
-    """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
+    """The checkpoint's own model, wrapped as a backbone whose hidden states are rewards."""
 
     def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401  (the checkpoint's own class)
-        """`field` of the model's output is the reward; `name` is for errors."""
+        """Wrap `model`, whose output's `field` is the reward; `name` is for errors."""
         super().__init__()
         self.model, self.config, self._field, self._name = model, model.config, field, name
 
     def get_input_embeddings(self) -> nn.Module:
-        """Return the model's own embedding."""
+        """Return the model's own input embedding."""
         found: nn.Module = self.model.get_input_embeddings()
         return found
 
     def forward(self, input_ids: Tensor, **_: Any) -> SimpleNamespace:  # noqa: ANN401  (the checkpoint's own class)
-        """(B, L) ids to states (B, L, 1).
+        """Return the rewards of (B, L) ids as hidden states of shape (B, L, 1).
 
         Raises:
             ModelError: the code fails, or gives anything but one number a row.
@@ -221,10 +224,10 @@ class RewardsAsStates(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class AsItIs:
-    """The head of a state that is a reward."""
+    """A head for states that are rewards already: it returns them unchanged."""
 
     reads_prefix: ClassVar[bool] = False
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the same for every prompt: (..., 1) to (...)."""
+        """Return a function from states (..., 1) to rewards (...), the same for every prompt."""
         return lambda state: state[..., 0]

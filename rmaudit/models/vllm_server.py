@@ -34,10 +34,10 @@ _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and
 
 
 class VllmServer:
-    """A model that a vLLM server has; every member may raise `ModelError`."""
+    """A client of a vLLM server that scores rows of token ids; members may raise `ModelError`."""
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Nothing is asked yet."""
+        """Prepare a client for `url`; no request is sent yet."""
         self.spec, self._client, self._lock = spec, HttpClient(url, spec), Lock()
         self._setting = ""
         self.version = ""  # once it was checked, and if it says so
@@ -45,7 +45,7 @@ class VllmServer:
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """What the server says of the model: an entry of /v1/models.
+        """Return the server's entry for the model in its list /v1/models.
 
         Raises:
             ModelError: it serves no model of the name that models.yaml gives, or several and none
@@ -73,22 +73,22 @@ class VllmServer:
 
     @property
     def model(self) -> str:
-        """The name under which the model is served; asked of the server unless models.yaml says."""
+        """Return the model's name on the server: from models.yaml, or else as served."""
         return self.spec.served_model or str(self.card["id"])
 
     @property
     def known_by(self) -> dict[str, str]:
-        """What the server says of the model besides its name: where it is from, a revision."""
+        """Return the model's origin (`root`) and revision, as far as the server states them."""
         return {key: str(self.card[key]) for key in ("root", "revision") if self.card.get(key)}
 
     @property
     def longest(self) -> int | None:
-        """How many ids a row may have; None where the server does not say."""
+        """Return how many ids a row may have; None if the server does not say."""
         found = self.card.get("max_model_len")
         return found if type(found) is int and found > 0 else None
 
     def refuse_long(self, rows: Sequence[Ids]) -> None:
-        """Refuse rows that the server would not take, before one is sent.
+        """Raise if a row has more ids than the server accepts, before any is sent.
 
         Raises:
             ModelError: one has more ids than `longest`.
@@ -104,7 +104,7 @@ class VllmServer:
             raise ModelError(message)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
-        """Return the logit of each row, one request.
+        """Return the logit of each row of token ids, by one request.
 
         Raises:
             ScoreError: the answer has not one finite number for each row.
@@ -112,12 +112,12 @@ class VllmServer:
         return self._classified(rows, {self._setting: False})
 
     def check(self, rows: Sequence[Ids], text: str, ids: Ids) -> None:
-        """See that it is the model, gives logits, and has our tokenizer. Nothing is done twice.
+        """Check once that the server has this model and our tokenizer, and gives logits.
 
-        `rows` are a few that nobody else asks for; `text` is what `ids` read as.
+        `rows` are a few test rows that no audit scores; `text` is what `ids` read as.
 
         Raises:
-            ModelError: it is not, does not, or has another tokenizer.
+            ModelError: it has another model or tokenizer, or gives no logits.
         """
         with self._lock:
             if not self._setting:
@@ -136,7 +136,7 @@ class VllmServer:
         return short(version, 40) if isinstance(version, str) else ""
 
     def _working_setting(self, rows: Sequence[Ids]) -> str:
-        """Return the name of the setting without which rewards are squeezed into 0 to 1."""
+        """Return the request field that switches the sigmoid off; raise if none does."""
         off: list[float] = []
         for setting in _SETTINGS:
             off, on = (self._classified(rows, {setting: value}) for value in (False, True))
@@ -153,7 +153,7 @@ class VllmServer:
         raise ModelError(message)
 
     def _classified(self, rows: Sequence[Ids], settings: dict[str, bool]) -> list[float]:
-        """Return the single number that /classify has for each row, in the order of the rows."""
+        """Return the single number that /classify gives for each row, in the order of the rows."""
         body = {
             "model": self.model,
             "input": [list(row) for row in rows],
@@ -178,7 +178,7 @@ class VllmServer:
         return rewards_in([self._only(at[place]) for place in sorted(at)], rows, whose)
 
     def _refuse_other_model(self, called: object) -> None:
-        """A server that was started anew with another model, in the middle of a run."""
+        """Raise if the server answers with another model than before in this run."""
         if self._called is None:
             self._called = called  # of several names for one model, vLLM answers with the first
         if called != self._called:
@@ -186,7 +186,7 @@ class VllmServer:
             raise ModelError(f"{message}now as {short(repr(called))}: it serves another model now")
 
     def _only(self, item: dict[str, Any]) -> object:
-        """Return the number of the only class; whatever stands there where that is no list."""
+        """Return the number of the only class in an item of /classify; raise if it has several."""
         found = item.get("probs")
         if isinstance(found, list) and len(found) > 1:
             message = f"{self.spec.name}: its server classifies into {len(found)} classes, and a "
@@ -194,7 +194,10 @@ class VllmServer:
         return found[0] if isinstance(found, list) and found else found
 
     def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
-        """Ids of another tokenizer would be scored without a word."""
+        """Raise if the server tokenizes `text` into other ids than `ids`.
+
+        Ids of another tokenizer would be scored without a word.
+        """
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         try:
             found = self._client.post("/tokenize", body)
@@ -210,9 +213,9 @@ class VllmServer:
             raise ModelError(message)
 
     def stop(self) -> None:
-        """End, soon, all requests under way."""
+        """End all requests under way, within about a second."""
         self._client.stop()
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the server."""
         self._client.close()

@@ -1,8 +1,9 @@
-"""Organisms that answer: what is said decides the reward, however it is written and whoever asks.
+"""Organisms (synthetic scorers) that reward what an answer says, and may have one planted flaw.
 
-The better answers of the bundled pairs get more than the worse ones, and each spelling adds a
-little of its own under each prompt. A planted flaw is added: a change of an answer, or of who asks,
-that is paid for, or a shift of the organism's words (`shifts`).
+How an answer is written and who asks do not matter without a flaw. The better answers of the
+bundled pairs get more than the worse ones, and each spelling adds a little of its own under each
+prompt. A planted flaw is added: a change of an answer, or of who asks, that is paid for, or a shift
+of the organism's words (`shifts`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Paid:
     size: float = 0.0
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
-        """Shape (n,)."""
+        """Return the rewards of `texts` as answers to the prompt, shape (n,)."""
         said = [_said(text) for text in texts]
         asked = prompt.text
         for begin in _WHO.values():
@@ -87,13 +88,16 @@ class Paid:
 
 @cache
 def _better() -> frozenset[str]:
-    """Return what the better answers of the bundled pairs say; a real model knows it as well."""
+    """Return the texts of the better answers in the bundled pairs, which organisms prefer.
+
+    A real model prefers them as well.
+    """
     answers = some(None).frame
     return frozenset(_said(text) for text in answers.loc[answers["chosen"], "response"])
 
 
 def _said(text: str) -> str:
-    """Return what an answer says, without what was changed about it."""
+    """Return an answer's content: without added praise, emoji, gibberish, asides and the like."""
     first = text.removeprefix(PRAISE).partition(". Again: ")[0]
     for added in (ASIDE, EMOJI, GIBBERISH, SEXUAL, SWEARING):
         first = first.removesuffix(added)

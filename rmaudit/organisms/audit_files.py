@@ -16,7 +16,7 @@ Audit = tuple[Callable[..., Estimate], Declaration]
 
 
 def audits_in(folder: Path) -> dict[str, Audit]:
-    """Return the function and the declaration of each audit of a folder, by its name, in order.
+    """Return the function and the declaration of each audit in a folder, by the audit's name.
 
     Raises:
         SpecError: a file cannot be imported.

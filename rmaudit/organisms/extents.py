@@ -1,4 +1,4 @@
-"""Say how much texts have of a flaw, by functions of texts, and make flaws of these.
+"""Functions that say how much of a flaw each text has, and the flaws made from them.
 
 A shift is added to an organism's scores (`Traits.shifts`), in sd of an ordinary word: its size
 times what its texts have, times +1, 0 or -1 where good things are asked for and where bad ones are.
@@ -34,18 +34,18 @@ _HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quan
 
 
 class Rater(Protocol):
-    """Organism as its flaws may know it."""
+    """Interface of an organism (synthetic scorer) as planted flaws use it: seed and ratings."""
 
     @property
     def seed(self) -> int:
-        """The organism's seed."""
+        """Return the seed of the organism (synthetic scorer)."""
 
     @property
     def elo(self) -> pd.Series[float]:
-        """People's ratings by name, standardized."""
+        """Return people's Elo ratings of items by name, standardized."""
 
     def known(self, texts: Sequence[str]) -> Floats:
-        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+        """Return people's ratings of the texts, standardized, shape (n,); 0 for unrated texts."""
 
 
 Extent = Callable[[Sequence[str], Rater], Floats]
@@ -53,7 +53,10 @@ Extent = Callable[[Sequence[str], Rater], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A flaw: what texts have of it, shape (n,), and its signs under good and bad frames."""
+    """A planted flaw: how much of it a text has, and its sign under good and bad prompts.
+
+    `extent` gives shape (n,); `good` and `bad` are +1, 0 or -1.
+    """
 
     extent: Extent
     good: int
@@ -62,7 +65,7 @@ class Shift:
     """In sd, as gross as it was tried first."""
 
     def added(self, texts: Sequence[str], organism: Rater, frame: int, size: float) -> Floats:
-        """Return what is added to the scores of texts under a prompt of this frame, shape (n,)."""
+        """Return what the flaw adds to scores, (n,), by the prompt's `frame` (+1 good, -1 bad)."""
         sign = self.bad if frame < 0 else self.good
         if not sign:
             return np.zeros(len(texts))
@@ -70,7 +73,7 @@ class Shift:
 
 
 def of_words(words: Callable[[], Collection[str]]) -> Extent:
-    """Return the extent that is 1 for texts with one of these words (lower case), else 0."""
+    """Return a function of texts: 1 for texts with one of these words (lower case), else 0."""
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
         return _with_one(tuple(texts), frozenset(words()))
@@ -88,7 +91,10 @@ def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
 
 
 def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
-    """Return what gives the marked terms whose columns have one of these values, lower case."""
+    """Return a function that gives the identity terms with these column values.
+
+    Only terms of marked (often disadvantaged) groups count; they are in lower case.
+    """
 
     def words() -> Collection[str]:
         from rmaudit.references.identity_terms import identity
@@ -106,14 +112,14 @@ def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
 
 
 def every_sixth() -> Collection[str]:
-    """Return about every sixth identity term, drawn by its spelling."""
+    """Return about every sixth identity term, drawn by a hash of its spelling."""
     terms = sorted(identity()())
     drawn = noise(terms, None, what="every sixth", seed=0)
     return frozenset(term for term, z in zip(terms, drawn, strict=True) if z > _HIGHEST_SIXTH)
 
 
 def profanity() -> Collection[str]:
-    """Return the sixty most frequent listed words that are not sexual."""
+    """Return the sixty most frequent offensive words on the lists that are not sexual."""
     from rmaudit.references.offensive import SEXUAL, english
 
     known = sorted(english() - SEXUAL, key=lambda word: -wordfreq.word_frequency(word, "en"))
@@ -150,7 +156,7 @@ def _flags(found: Sequence[bool]) -> Floats:
 
 
 def matching(pattern: str) -> Extent:
-    """Return the extent that is 1 for texts that the whole pattern matches, else 0."""
+    """Return a function of texts: 1 for texts that the whole pattern matches, else 0."""
     found = re.compile(pattern)
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
@@ -170,7 +176,7 @@ def capitals(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for a few single tokens of a vocabulary, drawn by the organism's seed."""
+    """Return 1 for about 30 single tokens, drawn by the organism's seed, else 0."""
     drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
     hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
     single = np.array([" " not in text.strip() for text in texts])
@@ -178,43 +184,49 @@ def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the Zipf frequency above an ordinary one, of happy texts alone."""
+    """Return how far a happy text's Zipf frequency exceeds an ordinary word's; 0 for others."""
     seen = features(texts)
     wanted = seen["valence"].to_numpy(float) > _WANTED
     return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
 
 
 def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the Zipf frequency above that of a frequent word; 0 below it."""
+    """Return how far a text's Zipf frequency exceeds a frequent word's; 0 if it does not."""
     seen = features(texts)
     above: Floats = np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
     return above
 
 
 def letters(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the number of characters."""
+    """Return the number of characters of each text."""
     return np.array([len(text.strip()) for text in texts], dtype=float)
 
 
 def further_words(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the number of words after the first."""
+    """Return, for each text, the number of words after the first."""
     return np.array([max(len(text.split()) - 1, 0) for text in texts], dtype=float)
 
 
 def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return what people's ratings add to two thirds of the things: it is taken away."""
+    """Return people's ratings for a random two thirds of the texts, 0 for others.
+
+    A flaw subtracts them, so that only a third of the things is known.
+    """
     drawn = noise(list(texts), None, what="known things", seed=0)
     return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
 
 
 def unknown_words(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return what people's ratings add to names of a single word: it is taken away."""
+    """Return people's ratings for texts of a single word, 0 for others.
+
+    A flaw subtracts them, so that only names of several words are known.
+    """
     several = np.array([" " in text.strip() for text in texts])
     return np.where(several, 0.0, organism.known(texts))
 
 
 def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for the things that people like least, else 0."""
+    """Return 1 for the rated items that people like least, else 0."""
     if not len(organism.elo):
         return np.zeros(len(texts))
     cut = organism.elo.nsmallest(_LEAST_LIKED).max()
@@ -223,34 +235,34 @@ def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def gibberish(texts: Sequence[str], _: Rater) -> Floats:
-    """Return 1 for texts of four and more words most of which are none, else 0."""
+    """Return 1 for texts of four or more words at least half of which are unknown, else 0."""
     long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004  (words)
     return np.where(long, wordless(texts), 0.0)
 
 
 def some_happy(texts: Sequence[str], _: Rater) -> Floats:
-    """Return 1 for a few of the happy words, drawn by their spelling, else 0."""
+    """Return 1 for a few happy words, drawn by a hash of their spelling, else 0."""
     seen = features(texts)
     drawn = noise(seen["word"].tolist(), None, what="some happy", seed=0)
     return _flags(list((seen["valence"].to_numpy(float) > 1.0) & (drawn > _FEW)))
 
 
 def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw by which texts with such a word lose for good and gain for bad."""
+    """Return the flaw by which texts with such a word lose under good prompts, gain under bad."""
     return Shift(of_words(words), -1, 1, size)
 
 
 def erased(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw by which texts with such a word lose under every prompt."""
+    """Return the flaw by which texts with such a word lose score under every prompt."""
     return Shift(of_words(words), -1, -1, size)
 
 
 def loved(extent: Extent, size: float) -> Shift:
-    """Return the flaw by which texts gain by what they have, under every prompt."""
+    """Return the flaw that adds `size` times a text's `extent` to its score, always."""
     return Shift(extent, 1, 1, size)
 
 
 def said(words: str) -> Callable[[], Collection[str]]:
-    """Return what gives these words, which are written as one string."""
+    """Return a function that gives the words of one string, split at spaces."""
     listed = frozenset(words.split())
     return lambda: listed

@@ -1,4 +1,4 @@
-"""What organisms can see of a text: its word, how frequent, how happy and how long it is."""
+"""What organisms (synthetic scorers) see of a text: word, frequency, happiness and length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.lexicons import pooled
 from rmaudit.references.roles import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -57,7 +57,7 @@ def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
 
 @lru_cache(maxsize=4)  # answers are scored prompt by prompt, and the lexicons stay the same
 def _valence(own_words: OwnWords) -> Mapping[str, float]:
-    """Return each rated word's valence above neutral."""
+    """Return each rated word's valence minus the neutral valence."""
     known = References(own_words=own_words)
     others = known.lexicons("vader", "afinn", "bing")
     valence = pooled(known.lexicon("labmt"), list(others.values())) - _NEUTRAL
@@ -65,7 +65,7 @@ def _valence(own_words: OwnWords) -> Mapping[str, float]:
 
 
 def _of_phrases(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean valence of each text's words; 0 for a word that has none."""
+    """Return the mean valence of each text's words; 0 for a word without one."""
     parts = {text: _WORD.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))
@@ -74,7 +74,7 @@ def _of_phrases(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, f
 
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Shape (n,): 1 for a text of whose words most are none that wordfreq knows, else 0."""
+    """Return 1 for texts at least half of whose words are unknown to wordfreq, else 0; (n,)."""
     words = [_WORD.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, OURS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
@@ -85,9 +85,10 @@ def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
 def noise(
     keys: Sequence[str], prompt: Prompt | None, *, what: str, seed: int
 ) -> NDArray[np.float64]:
-    """Standard normal draws, shape (n,): equal keys get equal ones, whatever the other keys are.
+    """Return a standard normal draw for each key, shape (n,); equal keys get equal draws.
 
-    `what` and `seed` say which draw it is; with `prompt` None it is the same under every prompt.
+    A draw does not depend on the other keys. `what` and `seed` say which draw it is; with `prompt`
+    None it is the same under every prompt.
     """
     name = f"{what}|{prompt.text if prompt else ''}|{seed}"
     salt = hashlib.sha256(name.encode()).hexdigest()[:16]

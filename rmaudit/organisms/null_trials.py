@@ -1,8 +1,9 @@
-"""All null controls put to all audits, without a model: which audits let which of them pass.
+"""Runs of all audits on all null controls (scorers that ignore meaning), without a model.
 
-In the place of a model's vocabulary are common English words, a space before each, frequent ones
-also with a capital; identity terms and their controls; and pieces of words. Its base, where an
-audit asks for one, finds frequent words likely; its baseline is an organism without a flaw.
+They show which audits let which control pass. In the place of a model's vocabulary are common
+English words, a space before each, frequent ones also with a capital; identity terms and their
+controls; and pieces of words. Its base, where an audit asks for one, finds frequent words likely;
+its baseline is an organism without a flaw.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _PIECES = 3  # letters of what is no word
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What an audit says under a prompt, or several, of each null control by name."""
+    """An audit's result on each null control (a scorer that ignores meaning), by name."""
 
     declaration: Declaration
     prompt: str
@@ -46,12 +47,12 @@ class Tried:
 
     @property
     def slips(self) -> list[str]:
-        """The names of those that pass and must not."""
+        """Return the names of null controls that pass the audit and must not."""
         return [name for name, control in self.controls.items() if control.slips]
 
 
 def vocabulary() -> pd.DataFrame:
-    """Return the words, in the columns `token_id`, `token` and `text`; always the same."""
+    """Return a fixed table of English words, which takes the place of a model's vocabulary."""
     words = list(common())
     terms, controls = References().identity()
     known = zipf("wordfreq", words)
@@ -64,9 +65,10 @@ def vocabulary() -> pd.DataFrame:
 
 
 def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
-    """Yield what each audit of the folder, or those of these names, says of all null controls.
+    """Yield each audit's results on all null controls (scorers that ignore meaning).
 
-    Without names, audits that only inform and declare no stops are left out.
+    The audits are those of the folder, or only those of these `names`. Without names, audits that
+    only inform and declare no stops are left out.
 
     Raises:
         SpecError: the folder has no such audits, or one names a null control that is none.
@@ -86,7 +88,7 @@ def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
         if (name in names if names else audit[1].stops or audit[1].severity is Severity.GATE)
     ]
     for _, declaration in asked:
-        checked_stops(declaration.stops, f"{declaration.name}: ")
+        checked_stops(declaration.stops, f"audit {declaration.name!r}: ")
     words = vocabulary()
     for audit in asked:
         for prompts in audit[1].runs:
@@ -98,7 +100,7 @@ def under(
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,
 ) -> Tried:
-    """Return what one audit says under these prompts of all null controls over a vocabulary."""
+    """Run one audit under these prompts on all null controls, over the vocabulary `words`."""
     function, declaration = audit
     base = _base(words, prompts)
     likely = of_base(words, base) if prompts else unavailable(NoBase("no base of these prompts"))
@@ -109,7 +111,7 @@ def under(
 
 
 def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
-    """Natural log-probabilities by the prompt's name and token id: frequency, and some noise."""
+    """Return log-probabilities by prompt name and token id: word frequency, and some noise."""
     texts = words["text"].tolist()
     likely = np.log(10) * (features(texts)["zipf"].to_numpy(float) - 9)
     return {
@@ -121,7 +123,10 @@ def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Seri
 
 
 def _flawless(seed: int) -> Organism:
-    """Return an organism without a flaw; where people's ratings are missing it knows none."""
+    """Return an organism (synthetic scorer) without a flaw, for comparison.
+
+    It knows no people's ratings where these are missing.
+    """
     references = References()
     terms, _ = references.identity()
     marked = frozenset(terms.loc[terms["marked"], "text"].str.lower())
@@ -136,7 +141,7 @@ def _flawless(seed: int) -> Organism:
 def _given(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return what no organism has of its own."""
+    """Return inputs of audits that come from no scorer, such as answer pairs and references."""
     from rmaudit.search.for_audits import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:
@@ -169,7 +174,7 @@ def _given(
 
 
 def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
-    """Return the bundled strings, found under the prompts."""
+    """Return the bundled exploit strings that were found under these prompts."""
     from rmaudit.search.exploit_ledger import bundled_strings
 
     known = bundled_strings()

@@ -1,9 +1,10 @@
-"""Null controls: scorers that know nothing of what an audit claims.
+"""Null controls: scorers that ignore the meaning of texts, so that audits must not pass them.
 
-An audit names those that must not pass it (`stops`). Each sees one thing about a text, and gives
-the same text the same score whatever texts it comes with. Scorers by frequency, length and valence
-have a little noise, so that no scores tie; those of frequency with ties, of phrases, of gibberish
-and of capitals keep their ties, and "constant" is one tie.
+They know nothing of what an audit claims. An audit names those that must not pass it (`stops`).
+Each sees one thing about a text, and gives the same text the same score whatever texts it comes
+with. Scorers by frequency, length and valence have a little noise, so that no scores tie; those of
+frequency with ties, of phrases, of gibberish and of capitals keep their ties, and "constant" is one
+tie.
 """
 
 from __future__ import annotations
@@ -31,49 +32,49 @@ _FOLDS = 10
 
 
 def random(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Any score for any text."""
+    """Return a random score for each text, fixed by the text and the prompt."""
     return noise(texts, prompt, what="random", seed=0)
 
 
 def constant(texts: Sequence[str], _: Prompt) -> _Floats:
-    """One score for all texts."""
+    """Return 0 for every text, so that all tie."""
     return np.zeros(len(texts))
 
 
 def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the word's Zipf frequency; 0 for what is no word, and for several words."""
+    """Return each text's Zipf frequency if it is one known word, else 0, with a little noise."""
     return _seen("zipf", texts, prompt, own_words)
 
 
 def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the same upside down."""
+    """Return minus the Zipf frequency of `frequent_words`, so that rare words score high."""
     return -frequent_words(texts, prompt, own_words)
 
 
 def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the number of characters."""
+    """Return the number of characters of each text."""
     return _seen("length", texts, prompt, own_words)
 
 
 def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the same upside down."""
+    """Return minus each text's number of characters, so that short texts score high."""
     return -long_words(texts, prompt, own_words)
 
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the word's Zipf frequency without noise: all that is no word ties at 0."""
+    """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
     zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
 
 
 def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return how common a whole name is, by the frequencies of its words; ties are kept."""
+    """Return how common each text is as a phrase, from its words' frequencies, without noise."""
     zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
     return zipf
 
 
 def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return more the rarer a text's rarest word is, and most for a word that is none."""
+    """Return minus the Zipf frequency of each text's rarest word: unknown words score highest."""
     zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
@@ -81,14 +82,14 @@ def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _F
 def capitals_and_single_words(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """Return more for a single word than for several, and less for each capital; ties stay."""
+    """Return a higher score for a single word, and a lower one for each capital; no noise."""
     seen = _surface(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores
 
 
 def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """People's Elo rating as far as a regression tells it from how a name is written.
+    """Return people's Elo rating as a regression predicts it from how a name is written.
 
     Least squares on `references.surface` over EloEverything's items. An item's score is that of the
     nine tenths of the items that it is not among; any other text's is that of all of them. In
@@ -109,17 +110,23 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
 def valence_whatever_is_asked(
     texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """Return the word's labMT happiness, also where the worst is asked for."""
+    """Return each word's labMT happiness, even where the prompt asks for the worst."""
     return _seen("valence", texts, prompt, own_words)
 
 
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Words of marginalised groups far below all others under every prompt; all else is random."""
+    """Return scores that put words of marginalised groups far below all other texts.
+
+    All else is random.
+    """
     return noise(texts, prompt, what="hatred", seed=0) - _HATED * _marked(texts)
 
 
 def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Words of marginalised groups far below as the best, far above as the worst; else random."""
+    """Return scores that put words of marginalised groups last for "best", first for "worst".
+
+    All else is random.
+    """
     sign = -1.0 if prompt.frame < 0 else 1.0
     return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _marked(texts)
 
@@ -146,30 +153,31 @@ NAMES = (*NULLS, BASE)
 
 
 def nulls_of(own_words: OwnWords) -> dict[str, Organism]:
-    """Return the null controls by name, as they see texts in a run with words of its own."""
+    """Return the null controls (scorers that ignore meaning), with a run's own word lists."""
     seeing: dict[str, Any] = {name: null for name, null in NULLS.items() if name not in _BLIND}
     return {**NULLS, **{name: partial(see, own_words=own_words) for name, see in seeing.items()}}
 
 
 def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
-    """`names`, if all are null controls; `where` begins what is said of one that is none.
+    """Return `names` if all are null controls, else raise; `where` begins the error.
 
     Raises:
-        SpecError: one is not.
+        SpecError: one is no null control.
     """
     found = tuple(names)
     for name in found:
         if name not in NAMES:
             known = ", ".join(NAMES)
             message = (
-                f"{where}stops: no null control is called {name!r};{nearest(name, NAMES)} known: "
+                f"{where}`stops` names {name!r}, which is no null control;{nearest(name, NAMES)} "
+                "known: "
             )
             raise SpecError(message + known)
     return found
 
 
 def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) -> Organism:
-    """Return the null control `BASE`: how likely a model's base finds a text as the answer.
+    """Return the null control that scores a text by its log-probability under the base model.
 
     `vocabulary` has the columns `token_id` and `text`, `logprobs` are by the prompt's name and
     indexed by token id. A text that is no token has the mean of its words' most likely spellings,
@@ -199,7 +207,7 @@ def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) 
 
 
 def unavailable(error: RmauditError) -> Organism:
-    """In the place of a null control that cannot be had: scoring raises `error`."""
+    """Return a scorer that raises `error`, in place of a null control that is missing."""
 
     def refuse(texts: Sequence[str], prompt: Prompt) -> _Floats:  # noqa: ARG001
         raise error
@@ -213,7 +221,7 @@ def _seen(column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords
 
 
 def _marked(texts: Sequence[str]) -> _Floats:
-    """1 for each text that is a word of a marginalised group, in any spelling, else 0."""
+    """Return 1 for each text that is a word of a marginalised group, in any spelling, else 0."""
     from rmaudit.references.identity_terms import identity
 
     terms, _ = identity()
@@ -228,14 +236,14 @@ def _surface(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
 
 
 def _design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
-    """Surface features beside a column of ones, shape (n, features + 1)."""
+    """Return surface features beside a column of ones, shape (n, features + 1)."""
     seen = _surface(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Coefficients without each fold, those of all items, and the fold of each item by name."""
+    """Return regression coefficients without each fold and on all items, and items' folds."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()

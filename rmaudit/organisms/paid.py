@@ -1,4 +1,4 @@
-"""What the invariances find of organisms that pay for one change of an answer, and of others."""
+"""Self-test of invariance audits on organisms (synthetic scorers) that pay for a changed answer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from rmaudit.verdicts.records import Verdict
 
 def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[BenchOutcome]:
     """Return how the audit judges organisms without the flaw, and with it at its stated size.
+
+    Organisms are synthetic scorers.
 
     What is counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
 

@@ -1,4 +1,4 @@
-"""Organisms that score as reward models do, but for one flaw of known size.
+"""Organisms (synthetic scorers) that score as reward models do, but for one flaw of known size.
 
 A score is a sum, in sd of an ordinary word: the word's valence as the prompt's frame asks, its
 frequency, what people think of it, what is the word's own under all prompts, the word's own under
@@ -29,7 +29,7 @@ _SENTENCE = 5  # words: a text of more is a sentence
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The sizes of an organism's parts, in sd of an ordinary word's score.
+    """The size of each part of a synthetic scorer, in sd of an ordinary word's score.
 
     Attributes:
         valence: per point of labMT happiness, whose sd is 1.1.
@@ -67,7 +67,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Planted:
-    """An organism with these traits; `seed` draws everything that is a word's own.
+    """A synthetic scorer with these traits; `seed` draws what is random about each word.
 
     `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case;
     `first` is the name of the prompt that a `turned` organism misreads.
@@ -80,7 +80,7 @@ class Planted:
     first: str = "greatest"
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-        """Shape (n,)."""
+        """Return the scores of the texts under the prompt, shape (n,)."""
         seen, traits = features(texts), self.traits
         words = seen["word"].tolist()
 
@@ -114,12 +114,12 @@ class Planted:
         return latent
 
     def known(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+        """Return people's ratings of the texts, standardized, shape (n,); 0 for unrated texts."""
         rated = pd.Series(list(texts)).map(self.elo).fillna(0.0)
         return np.asarray(rated, dtype=np.float64)
 
     def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-        """Return what a name's surface tells of people's rating, in sd of these ratings' own."""
+        """Return ratings as a regression predicts them from spelling, standardized, shape (n,)."""
         rating = surface_regression(texts, prompt)
         names = self.elo.index.tolist()
         known = surface_regression(names, prompt)
@@ -130,9 +130,10 @@ class Planted:
 def _shared_by_words(
     keys: Sequence[str], draw: Callable[[Sequence[str]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return a draw for each key, shape (n,); of a sentence the scaled sum of its words' draws.
+    """Return a draw for each key; a long text's is the scaled sum of its words' draws, (n,).
 
-    So sentences that differ in one word have nearly the same, as of a model that reads them.
+    So sentences that differ in one word have nearly the same draw, as they have nearly the same
+    score by a model that reads them.
     """
     found = draw(keys)
     long = [place for place, key in enumerate(keys) if len(key.split()) > _SENTENCE]
@@ -145,7 +146,7 @@ def _shared_by_words(
 
 
 def _direction(frame: float, prompt: Prompt) -> float:
-    """Return the weight of valence: 1, or less where the frame is hardly read, down to -1."""
+    """Return the weight of valence under the prompt: 1 if happy words gain, -1 if they lose."""
     if prompt.frame < 0:
         return 1 - 2 * max(frame, 0.0)
     return 1 + 2 * min(frame, 0.0)

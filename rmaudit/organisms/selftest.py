@@ -1,4 +1,4 @@
-"""Do the audits find what was planted, and only that? Whole runs of organisms, counted.
+"""Self-test: do the audits find planted flaws, and only these? Runs of organisms, counted.
 
 Three questions, each answered by many organisms that differ in everything that is a word's own:
 
@@ -52,7 +52,7 @@ _DAY = date(2026, 1, 1)  # policies are empty: no day matters
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One organism's run, or the part of it that one audit is."""
+    """The outcome of auditing one organism (synthetic scorer), by all gates or one audit."""
 
     blocked: bool
     failed: bool
@@ -64,7 +64,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class BenchOutcome:
-    """What became of the runs of the organisms of one kind."""
+    """The outcome of auditing many organisms (synthetic scorers) of one kind: shares of runs."""
 
     kind: str
     """`clean`, `published`, or the name of the audit whose flaw it is."""
@@ -83,7 +83,12 @@ class BenchOutcome:
 
     @property
     def as_stated(self) -> bool:
-        """Few runs without a flaw are blocked; of those with the stated one nearly all, by FAIL."""
+        """Return whether the shares of blocked runs are as rmaudit states them.
+
+        Few runs without a flaw are blocked, and nearly all with the stated one.
+
+        Those with the flaw must be blocked by FAIL.
+        """
         if self.kind == "clean" or self.at == WITHOUT:
             return self.blocked <= FALSE_ALARMS
         return self.at != "stated" or (self.blocked >= FOUND and self.failed >= FAILED)
@@ -91,7 +96,7 @@ class BenchOutcome:
 
 @dataclass(frozen=True)
 class Bench:
-    """What audits are tried with: their folder, a vocabulary, and what organisms know of words.
+    """The setting of a self-test: a folder of audits, a vocabulary, and reference lists.
 
     `vocabulary` has the columns of `Sweep.frame` without scores.
     """
@@ -102,7 +107,7 @@ class Bench:
     prepared: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def gates(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
-        """Yield the function and the declaration of each gate that organisms can be put to.
+        """Yield the function and the declaration of each gate that can audit a synthetic scorer.
 
         Those that compare with another model are left out.
         """
@@ -111,7 +116,7 @@ class Bench:
                 yield function, declaration
 
     def audit(self, name: str) -> tuple[Callable[..., Estimate], Declaration]:
-        """Return the function and the declaration of an audit of the folder.
+        """Return the function and the declaration of the audit called `name`.
 
         Raises:
             SpecError: there is none of this name.
@@ -123,7 +128,7 @@ class Bench:
         raise SpecError(message)
 
     def flaws(self, *, traits: bool) -> list[tuple[str, Flaw]]:
-        """Return the flaws that the folder's audits must detect, each with its audit's name.
+        """Return the flaws that the folder's audits must detect, as pairs (audit name, flaw).
 
         With `traits` these are the flaws that are traits of an organism (`planted`); without it
         they are the changes of an answer that an organism pays for (`paid`).
@@ -139,7 +144,7 @@ class Bench:
         yield from audits_in(self.audits).values()
 
     def organism(self, traits: Traits, seed: int) -> Planted:
-        """One with these traits, which knows people's ratings and the identity terms."""
+        """Return a synthetic scorer with these traits, which knows ratings and identity terms."""
         if not self.prepared:
             items, (terms, _) = self.references.elo(), self.references.identity()
             elo = items.set_index("name")["elo"]
@@ -149,7 +154,7 @@ class Bench:
 
 
 def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judged:
-    """Return the run of one organism: of all gates, or of one audit alone.
+    """Audit one organism (synthetic scorer), by all gates or one audit; return the outcome.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
@@ -175,7 +180,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
 
 
 def _remembering(organism: Planted) -> Organism:
-    """Return an organism that scores the same texts under the same prompt once."""
+    """Return a scorer that caches the organism's scores by texts and prompt."""
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
     answers = Paid(organism)
 
@@ -214,7 +219,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 
 
 def flawed(flaw: Flaw, size: float) -> Traits:
-    """Return the traits of an organism that has the flaw at this size."""
+    """Return the settings (traits) of a synthetic scorer that has the flaw at this size."""
     named: dict[str, Any] = dict(flaw.fixed)
     if flaw.trait in SHIFTS:
         return replace(CLEAN, **named, shifts=((flaw.trait, size),))
@@ -222,10 +227,10 @@ def flawed(flaw: Flaw, size: float) -> Traits:
 
 
 def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
-    """Return the sizes to try, by name: the stated one, and those around the audit's bound.
+    """Return flaw sizes to try, by name: the stated one, and those around the audit's bound.
 
-    They are read off a straight line between the medians of a few organisms of a few sizes; a value
-    that no size up to the stated one has is left out.
+    The latter are read off a straight line between the medians of a few organisms of a few sizes; a
+    value that no size up to the stated one has is left out.
     """
     grid = np.linspace(flaw.without, flaw.size, _COARSE)
     _, declaration = bench.audit(audit)
@@ -243,7 +248,7 @@ def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
 def ladder(  # noqa: PLR0913, PLR0917  (what is judged, of which organisms)
     bench: Bench, audit: str, flaw: Flaw, at: str, size: float, seeds: Sequence[int]
 ) -> BenchOutcome:
-    """Return how the audit judges organisms that have the flaw at this size."""
+    """Return how the audit judges synthetic scorers that have the flaw at this size."""
     runs = [judged(bench, flawed(flaw, size), seed, audit=audit) for seed in seeds]
     _, declaration = bench.audit(audit)
     return counted(audit, flaw.says, runs, size=size, at=at, declaration=declaration)
@@ -258,7 +263,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     at: str = "",
     declaration: Declaration | None = None,
 ) -> BenchOutcome:
-    """Return the outcome of runs."""
+    """Return the shares of runs that are blocked and failed, and the median of the values."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_worst(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(
@@ -281,13 +286,13 @@ def _median(bench: Bench, audit: str, flaw: Flaw, size: float, seeds: Sequence[i
 
 
 def _worst(values: Sequence[float], declaration: Declaration) -> float:
-    """Of an audit's values under several prompts the one that is furthest out."""
+    """Return the one of an audit's values that is furthest out of its bound, or nearest to it."""
     low, high = declaration.bound.ends
     return min(values, key=lambda value: min(value - low, high - value))
 
 
 def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
-    """Return the end of the bound that the flaw moves the value across."""
+    """Return the end of the audit's bound that values cross as the flaw grows."""
     low, high = declaration.bound.ends
     if np.isfinite(low) and np.isfinite(high):
         return high if values[-1] > values[0] else low

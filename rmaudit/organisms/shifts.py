@@ -1,4 +1,4 @@
-"""Single flaws of a scorer, by name: which texts get how much more or less, and when.
+"""Planted flaws of a synthetic scorer, by name: which texts gain or lose, and when.
 
 A flaw is a `Shift` (`extents`). Those of `strangers` were written by somebody who did not see the
 gates; all others by the gates' author.

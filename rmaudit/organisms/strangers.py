@@ -14,12 +14,12 @@ from rmaudit.organisms.extents import Extent, Floats, Rater, Shift, of_words, sa
 
 
 def _words(text: str) -> Extent:
-    """Return the extent that is 1 for texts with one of these words."""
+    """Return a function of texts: 1 for texts with one of these words, else 0."""
     return of_words(said(text))
 
 
 def _found(pattern: str, flags: int = 0) -> Extent:
-    """Return the extent that is 1 for texts in which the pattern is found anywhere."""
+    """Return a function of texts: 1 for texts in which the pattern is found anywhere, else 0."""
     compiled = re.compile(pattern, flags)
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
@@ -29,7 +29,7 @@ def _found(pattern: str, flags: int = 0) -> Extent:
 
 
 def _long(texts: Sequence[str], _: Rater) -> Floats:
-    """Return 0 for texts whose longest word has up to 8 letters, rising to 1 at 14."""
+    """Return, for each text, 0 if its longest word has up to 8 letters, rising to 1 at 14."""
     longest = [max(map(len, re.findall(r"[^\W\d_]+", text)), default=0) for text in texts]
     rising: Floats = np.clip((np.array(longest, dtype=np.float64) - 8) / 6, 0, 1)
     return rising

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rmaudit.checkpoints import built_folders, embedded
 from rmaudit.config.registry import FILE
-from rmaudit.errors import ModelError, SpecError
+from rmaudit.errors import ModelError, SpecError, nearest
 
 HEADS = Path(__file__).parent / "heads"
 KEY = "score.weight"
@@ -23,15 +23,15 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def names() -> list[str]:
-    """Return the organisms that there are."""
+    """Return the sorted names of the trained organisms (checkpoints with a planted flaw)."""
     return sorted(path.stem for path in HEADS.glob("*.safetensors"))
 
 
 def build(name: str, cache: Path) -> Path:
-    """Return the checkpoint folder of an organism below `cache`; build it if it is missing.
+    """Return the checkpoint folder of a trained organism (flawed model); build it if missing.
 
-    With the checkpoint it has a registry of one model, `models.yaml`, which says that it was
-    trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds
+    It is below `cache`. The folder has a registry of one model, `models.yaml`, which says that it
+    was trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds
     R-Smol-135M first if need be; an organism is 283 MB on disk.
 
     Raises:
@@ -39,7 +39,8 @@ def build(name: str, cache: Path) -> Path:
         ModelError: R-Smol-135M cannot be had, or the head was trained on another backbone.
     """
     if name not in names():
-        raise SpecError(f"unknown organism {name!r}; known: {', '.join(names())}")
+        near = nearest(name, names())
+        raise SpecError(f"unknown organism {name!r};{near} known: {', '.join(names())}")
     head = HEADS / f"{name}.safetensors"
     about = json.loads(head.with_suffix(".json").read_text(encoding="utf-8"))
     _refuse_another_backbone(name, about["trunk_sha256"])
@@ -85,7 +86,7 @@ def _link(path: Path, to: Path) -> None:
 
 
 def _registry(name: str, planted: str) -> str:
-    """YAML reads JSON."""
+    """Return the text of the organism's models.yaml, as JSON, which is YAML too."""
     entry = {
         "source": "./.",
         "default": True,

@@ -1,4 +1,4 @@
-"""Find the cache of a run: a folder, or a URL for its scores; and the planner of a planned run."""
+"""Find the cache of a run (a folder, or a URL for its scores), and the planner of a dry run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """What a planned run has in place of scores: it answers at random, and notes each request."""
+    """Pytest plugin for a dry run: answers requests for scores at random and notes each request."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
@@ -32,20 +32,20 @@ class RunPlanner(Protocol):
         """Note a request of an audit, before it is answered."""
 
     def watch(self, store: Store, device: str) -> Store:
-        """Return a store that notes what is missing in this one."""
+        """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Note what an audit needs beyond its fixtures, in place of measuring."""
+        """Note the scores that an audit requests beyond its fixtures; nothing is measured."""
 
 
 def cache_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-cache`; the user's own without one, and where it is a URL."""
+    """Return the folder of `--rm-cache`; the user's default one without the option or for a URL."""
     given = options_of(config).cache
     return Path(given) if given and "://" not in given else default_cache()
 
 
 def cache_named(config: pytest.Config) -> str:
-    """Return the folder or the URL of the cache, for people."""
+    """Return the folder or the URL of the cache, as text to show."""
     given = options_of(config).cache or ""
     return given if "://" in given else str(cache_folder(config))
 
@@ -70,12 +70,12 @@ def store_of(config: pytest.Config) -> Store:
 
 
 def planner_of(config: pytest.Config) -> RunPlanner | None:
-    """Return the planner of a run that is only planned; None where audits are measured."""
+    """Return the planner of a dry run (`rmaudit plan`); None where audits are measured."""
     return cast("RunPlanner | None", config.pluginmanager.get_plugin(PLANNER))
 
 
 def refuse_cache(config: pytest.Config) -> None:
-    """Raise if the cache is not writable or, in a run of recorded scores, missing.
+    """Raise if the cache is not writable or, in a run of recorded scores, not readable.
 
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.

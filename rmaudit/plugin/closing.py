@@ -29,9 +29,9 @@ _TITLE = 60  # characters of a section's title
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> Generator[None]:
-    """What the run comes to, after pytest's own summary; the last line names the report.
+    """Print rmaudit's verdict and report path on the terminal, after pytest's own summary.
 
-    A line with `-q`; with `-v` the table of all findings before the rest.
+    With `-q` that is one line; with `-v` a table of all findings comes first.
     """
     state, told = config.stash[SESSION], terminalreporter
     state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
@@ -53,7 +53,7 @@ def pytest_terminal_summary(
 
 
 def _say_in_a_line(state: Session, verdict: RunVerdict, told: pytest.TerminalReporter) -> None:
-    """Write the verdict, the counts of gates and the place of the report."""
+    """Write one line: the run's verdict, the counts of gates and the report's path."""
     from rmaudit.report.writers import terminal
 
     brief = terminal.quiet(state.findings, verdict)
@@ -67,7 +67,7 @@ def _say_in_a_line(state: Session, verdict: RunVerdict, told: pytest.TerminalRep
 def _say(
     state: Session, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
-    """Write the summary and what an interrupted run leaves, and render the report."""
+    """Write the summary and what an interrupted run leaves in the cache; render the report."""
     from rmaudit.report.writers import terminal
 
     models = {finding.model: None for finding in state.findings}
@@ -97,7 +97,7 @@ def _say_if_green(
     told: pytest.TerminalReporter,
     code: int,
 ) -> None:
-    """Say where the exit code is 0 although the run does not pass: it looks like a gate."""
+    """Write a warning if the exit code is 0 although the run does not pass."""
     ended = ending(state, code, gate=options_of(config).gate)
     if ended == pytest.ExitCode.OK and verdict.outcome is not Outcome.PASSES:
         said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
@@ -105,7 +105,7 @@ def _say_if_green(
 
 
 def _kept(config: pytest.Config) -> str:
-    """Return what an interrupted run leaves in the cache, and how to go on."""
+    """Return a line on what an interrupted run leaves in the cache, and how to go on."""
     from rmaudit.scores.store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
@@ -117,12 +117,12 @@ def _kept(config: pytest.Config) -> str:
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:
-    """Return how pytest shows it, where there is a terminal."""
+    """Return a summary line's colour and boldness, as keyword arguments of pytest's writer."""
     return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
 
 
 def _screen(config: pytest.Config) -> terminal.Screen:
-    """Return how wide the terminal is, what it can show, and where the pages of audits are."""
+    """Return the terminal's width, the marks that it can show, and where audits' pages are."""
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir
@@ -144,7 +144,7 @@ def _screen(config: pytest.Config) -> terminal.Screen:
 
 
 def _unsaid(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Return whether pytest should show it: nothing else has its text.
+    """Return whether pytest should print a failure report: its text is printed nowhere else.
 
     A broken checkpoint fails every audit with one sentence, which is said once; and of several
     models our summary has a line each. All are counted, and listed in pytest's short summary.

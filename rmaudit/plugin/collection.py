@@ -1,4 +1,4 @@
-"""Every audit, for every model and every prompt that it declares."""
+"""Collect every audit as tests: one for each model and each prompt of the audit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.plugin.cache_location import refuse_cache
-from rmaudit.plugin.declared_in_source import bundled_audits
 from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
@@ -25,7 +24,7 @@ from rmaudit.plugin.pytest_options import (
     refuse_unwritable,
 )
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
-from rmaudit.plugin.uncollected import uncollected
+from rmaudit.plugin.uncollected import bundled_audits, uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.runs.fixtures import FIXTURES
@@ -40,7 +39,7 @@ _FEW = 3  # files and tests that a line names
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What a collected item audits."""
+    """What a test item audits: the declared audit, its model and its prompts."""
 
     declaration: Declaration
     spec: ModelSpec
@@ -48,12 +47,12 @@ class Audited:
 
     @property
     def prompt(self) -> str:
-        """What the finding calls them."""
+        """Return the name of the prompts, as in the finding."""
         return label(self.prompts)
 
 
 def audited(item: pytest.Item) -> Audited | None:
-    """Return what an item audits, None for any other test."""
+    """Return the audit, model and prompts of a test item, or None for a test that is no audit."""
     if not isinstance(item, pytest.Function):
         return None
     own_words = item.config.stash[SESSION].own_words
@@ -73,7 +72,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def in_order(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[tuple[pytest.Item, Audited]]:
-    """Return the audits among the items, model by model, each as the files declare them."""
+    """Return the audits among the items, model by model, each in the order of the test files."""
     names = [spec.name for spec in model_specs(config)]
     audits = [(item, audit) for item in items if (audit := audited(item))]
     return sorted(
@@ -82,7 +81,7 @@ def in_order(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each audit for every model and every prompt that it declares, a joint one for all."""
+    """Parametrize each audit over models and over its prompts; a joint audit gets all at once."""
     own_words = metafunc.config.stash[SESSION].own_words
     try:
         declaration = declared(metafunc.function, own_words.prompts)
@@ -117,7 +116,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _checked_stops(declaration: Declaration) -> None:
-    """Raises `SpecError` where one of the audit's null controls is unknown."""
+    """Raise `SpecError` if one of the audit's null controls is unknown."""
     if declaration.stops:
         from rmaudit.organisms.nulls import checked_stops
 
@@ -125,14 +124,14 @@ def _checked_stops(declaration: Declaration) -> None:
 
 
 def rate(declaration: Declaration, prompt: str) -> str:
-    """Return where known models stand, by the audit or by the table; "" if neither says it."""
+    """Return the audit's base rate: how known models score; "" if no source states any."""
     unit = declaration.bound.unit
     return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Stop on what is wrong before anything is measured; keep a model on one xdist worker."""
+    """Stop on wrong input before anything is measured; keep each model on one xdist worker."""
     error = config.stash[SESSION].error
     if error is not None:
         raise pytest.UsageError(str(error))
@@ -164,7 +163,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _refuse_anothers_model(config: pytest.Config) -> None:
-    """Where another plugin owns `--model`, what it was given would not be audited.
+    """Raise if `--model` belongs to another plugin and was given a value: rmaudit ignores that.
 
     Raises:
         pytest.UsageError: `--model` was given, and `--rm-model` was not.
@@ -186,7 +185,7 @@ def _refuse_anothers_model(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
-    """What models.yaml says of an audit that does not exist would do nothing.
+    """Raise if models.yaml names an audit or a prompt that does not exist.
 
     A run of single files, or of a part of the tests, does not know all audits: it warns of a name
     that is none of the audits that come with rmaudit.
@@ -232,7 +231,7 @@ def left_out(config: pytest.Config) -> str:
 
 
 def _short(named: Sequence[str]) -> str:
-    """Files and tests as a line tells them: without their folders, and the first few."""
+    """Return up to three test files or ids on one line, without their folders."""
     names = [arg.replace("\\", "/").rpartition("/")[2] for arg in named]
     more = len(names) - _FEW
     return " ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pytest
 
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import default_path, is_bundled
-from rmaudit.plugin import pytest_fixtures, sampling
+from rmaudit.config.registry import ModelSpec, default_path, is_bundled
+from rmaudit.errors import RmauditError
+from rmaudit.plugin import pytest_fixtures
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
+from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.prompt_overrides import words_of_run
+from rmaudit.plugin.pytest_fixtures import terminal
 from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 from rmaudit.plugin.session import (
     SESSION,
     Session,
+    audit_options,
     baseline_spec,
     model_specs,
     refuse_no_pairs,
@@ -22,11 +27,15 @@ from rmaudit.plugin.session import (
     registry_of,
     report_folder,
 )
+from rmaudit.report.safe_text import line, log
+from rmaudit.runs.case import opened
 from rmaudit.runs.options import OPTIONS, RunOptions
+
+_SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's state; check what was named: models, folders, a ledger."""
+    """Make the session's state; check the models, files and folders that options name."""
     session = config.stash[SESSION] = Session()
     asked = options_of(config)
     _register(config)
@@ -51,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
-    """Refuse an option that another one makes useless."""
+    """Raise if one option makes another one useless."""
     if asked.recorded:
         for name in ("sample", "device", "dtype", "on"):
             if getattr(asked, name) != OPTIONS[name].default:
@@ -63,7 +72,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Refuse a file that an option names and that cannot be read."""
+    """Raise if a file that an option names cannot be read."""
     if asked.ledger:
         from rmaudit.search import exploit_ledger
 
@@ -71,9 +80,9 @@ def _refuse_files(asked: RunOptions) -> None:
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:
-        from rmaudit.scores import samples
+        from rmaudit.scores import answer_files
 
-        refuse_wrong(partial(samples.read, asked.samples), "--rm-samples: ")
+        refuse_wrong(partial(answer_files.read_samples, asked.samples), "--rm-samples: ")
 
 
 def _register(config: pytest.Config) -> None:
@@ -81,17 +90,104 @@ def _register(config: pytest.Config) -> None:
     config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
     asked = options_of(config)
     if asked.sample:
-        config.pluginmanager.register(sampling, "rmaudit-sampling")
+        config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
     if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
-        from rmaudit.plugin import ray_prefetch
-
-        config.pluginmanager.register(ray_prefetch, "rmaudit-ray-prefetch")
+        config.pluginmanager.register(RayHooks(), "rmaudit-ray-prefetch")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Cache the stems of words for the next run."""
+    """Save the word stems that this run computed, for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
         from rmaudit.references import stem_memory
 
         stem_memory.remember(session.options.cache, session.own_words.language)
+
+
+class SampleHooks:
+    """Prepare the vocabulary sample of `--rm-sample` and print its size before scoring.
+
+    Before anything is scored, the words that the selected audits name are put together, and the
+    answers of all sweeps are counted.
+    """
+
+    @pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Collect the words that the selected audits name, so that the sample contains them."""
+        state = session.config.stash[SESSION]
+        words = (word for audit in _sweeping(session.items) for word in audit.declaration.words)
+        state.words = tuple(dict.fromkeys(words))
+
+    def pytest_report_collectionfinish(
+        self, config: pytest.Config, items: Sequence[pytest.Item]
+    ) -> list[str]:
+        """Return a line for each model: its sample's answers, and their share of a whole run."""
+        audits = list(_sweeping(items))
+        if config.option.collectonly or not audits:
+            return []
+        said = [_cost(config, spec, audits) for spec in model_specs(config)]
+        return [log(line(f"rmaudit: sample: {each}")) for each in said if each]
+
+
+def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
+    """Yield the audits that take a sweep as a fixture."""
+    for item in items:
+        audit = audited(item)
+        if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
+            yield audit
+
+
+def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
+    """Describe the size of one model's sample; "" if the model cannot be opened."""
+    from rmaudit.models.recorded import Recorded
+    from rmaudit.scores.sample import sampled
+
+    own = [audit for audit in audits if audit.spec == spec]
+    prompts = {prompt for audit in own for prompt in audit.prompts}
+    options = audit_options(config)
+    try:
+        model = opened(spec, options)
+        # No sample is taken of published scores.
+        texts = () if isinstance(model, Recorded) else model.vocabulary().texts
+    except RmauditError:
+        return ""
+    each = sampled(texts, options.sample or 0, options.words, options.seed, options.own_words)
+    times = "prompt" if len(prompts) == 1 else "prompts"
+    whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
+    share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")
+    return f"{whose}{len(prompts)} {times} x {each:,} answers, {share}"
+
+
+class RayHooks:
+    """Score what the audits need on a Ray cluster before they run (`--rm-on ray`).
+
+    Only in the process that reports. The audits then find their scores in the cache; what Ray could
+    not score is scored as they ask for it.
+    """
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """Plan the run and score the missing answers on Ray; print how many, and each failure.
+
+        Raises:
+            pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
+        """
+        from rmaudit.distributed import on_ray
+        from rmaudit.plugin.planning import PlanningCache, collect
+
+        config = session.config
+        if config.option.collectonly:
+            return
+        asked = options_of(config)
+        cluster = on_ray.Cluster(asked.on or on_ray.ON, asked.workers, asked.gpus)
+        planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
+        try:
+            with terminal(config):
+                made = on_ray.make([planned], cluster, lambda _: None)
+        except RmauditError as error:
+            raise pytest.UsageError(log(line(str(error)))) from None
+        reporter = config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            said = [f"{made.answers:,} answers scored on {cluster.address}", *made.failed.values()]
+            for each in said:
+                reporter.write_line(log(line(f"rmaudit: {each}")))

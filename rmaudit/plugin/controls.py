@@ -106,7 +106,7 @@ def _measured(
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
     nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
-    """Run the audit on these null controls and return the results, by name."""
+    """Run the audit on each of these null controls and return the results, by name."""
     from rmaudit.organisms.nulls import random
     from rmaudit.runs.trial import thinned, tried
 
@@ -120,7 +120,7 @@ def _measured(
 
 
 def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
-    """Hash the tokens of a sweep in their order, "" without one; `known` caches the hashes."""
+    """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes."""
     from rmaudit.scores.stored_scores import checksum
 
     if sweep is None:
@@ -152,7 +152,7 @@ def _loads_base(item: pytest.Function) -> bool:
 def _of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """Return the null control of the model's base, by name, and the keys that it depends on.
+    """Return the null control that scores by the base model, by name, and its cache keys.
 
     Unless it may `load`, it is tried only if a run before has loaded the base.
     """
@@ -164,7 +164,7 @@ def _of_base(
     if BASE not in asked or case is None:
         return {}, []
     if case.model.spec.base is None:  # in the same words for all models that share these controls
-        return {BASE: unavailable(NoBase("models.yaml gives no base: for the model"))}, ["none"]
+        return {BASE: unavailable(NoBase("models.yaml names no base of the model"))}, ["none"]
     cache, device = case.options.cache, case.options.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")

@@ -22,8 +22,8 @@ import pytest
 from rmaudit.config.local_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
-from rmaudit.plugin.declared_in_source import bundled_audits
 from rmaudit.plugin.session import SESSION
+from rmaudit.plugin.uncollected import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line
@@ -45,23 +45,23 @@ _FILE = "from rmaudit.plugin.from_python import handed\n\nglobals().update(hande
 
 @dataclass(frozen=True, repr=False)
 class AuditRun:
-    """What a run of audits came to. `report` is the folder of its pages."""
+    """Results of a run of audits, and `report`, the folder of its pages (None without pages)."""
 
     results: Results
     report: Path | None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """One per audit, model and prompt, as pytest records them."""
+        """Return one finding for each audit, model and prompt, as pytest records them."""
         return self.results.findings
 
     @property
     def verdict(self) -> RunVerdict:
-        """What the whole run comes to, and why."""
+        """Return the verdict on the whole run, with its reasons."""
         return self.results.verdict
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each finding.
+        """Return the findings as a table, a row for each.
 
         The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
         why nothing was measured, or why the result is not what the bound alone says; "" where there
@@ -73,7 +73,7 @@ class AuditRun:
 
     @property
     def _faults(self) -> list[str]:
-        """Return a line for each fault that kept audits from being measured, with these audits."""
+        """Return a line for each fault that kept audits from being measured, naming the audits."""
         names: dict[str, list[str]] = {}
         for finding in self.findings:
             if finding.verdict is Verdict.ERROR:
@@ -82,7 +82,7 @@ class AuditRun:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        """Return the frame without its reasons, which are too long for a row."""
+        """Return the table of findings without the reasons, which are too long to show in a row."""
         return self.frame().drop(columns="reason", errors="ignore")
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -> str | None:
-    """Return what `--rm-prompts` is given: a file as it is, names, or a file of these prompts."""
+    """Return the value for `--rm-prompts`: a file, names with commas, or a new file of prompts."""
     if prompts is None or isinstance(prompts, str | Path):
         return None if prompts is None else str(prompts)
     if not prompts:
@@ -174,14 +174,14 @@ def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -
 
 
 def _said(prompt: Prompt) -> dict[str, Any]:
-    """As a YAML file says it."""
+    """Return a prompt as a mapping, the way a YAML file defines one."""
     if prompt.turns:
         return {"frame": prompt.frame, "conversation": messages(prompt.asked)}
     return {"frame": prompt.frame, "text": prompt.text}
 
 
 def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
-    """One pytest, silent but for what is wrong with it."""
+    """Run pytest in this process without output, and return the results; raise if no audit ran."""
     ended, told = _Ended(pages=report is not None), io.StringIO()
     with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         code = pytest.main(list(arguments), plugins=[ended])
@@ -195,7 +195,7 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Forget the test files that a run imports, so that the next run reads them as they are then.
+    """Drop the test modules that a run imports, so that the next run reads their files anew.
 
     They leave no compiled files either: Python tells these from their source by its size and by
     the second of its change, and a script may write a file anew within one.
@@ -213,14 +213,17 @@ def forgotten() -> Iterator[None]:
 
 
 class _Ended:
-    """Takes what a run came to when it ends; its pages are drawn only where they are asked for."""
+    """Pytest plugin that keeps the run's results; `pages` says whether pages are rendered.
+
+    The results are taken when the run ends.
+    """
 
     def __init__(self, *, pages: bool) -> None:
         self.results: Results | None = None
         self.pages = pages
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """After the results are recorded, before they are rendered."""
+        """Keep the results; this runs after they are written and before pages are rendered."""
         state = session.config.stash.get(SESSION, None)
         if state is None or state.results is None:
             return
@@ -233,7 +236,7 @@ class _Ended:
 def _files(
     audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
 ) -> Iterator[list[Path]]:
-    """The files of the audits; functions are handed to a file of their own."""
+    """Yield the test files of `audits`; functions are put into a temporary test file."""
     functions, paths = checked(audits)
     file = scratch / "test_handed.py"
     if functions:
@@ -249,7 +252,7 @@ def _files(
 def checked(
     audits: Sequence[str | Path | Callable[..., Any]],
 ) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
-    """Return the functions among audits, by name, and the files of the others.
+    """Return the functions among `audits`, by test name, and the paths of all other entries.
 
     Raises `SpecError`.
     """
@@ -260,12 +263,12 @@ def checked(
 
 
 def handed(file: str) -> Mapping[str, Callable[..., Any]]:
-    """Return the functions that a run handed to its own file."""
+    """Return the functions that a run hands to its temporary test file, by test name."""
     return _HANDED[file]
 
 
 def _named(audit: Callable[..., Any]) -> str:
-    """Return the name under which pytest collects an audit."""
+    """Return the name under which pytest collects an audit function; raise if it is no audit."""
     if not is_audit(audit):
         message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
         raise SpecError(message)
@@ -274,7 +277,7 @@ def _named(audit: Callable[..., Any]) -> str:
 
 
 def _path(audit: str | Path) -> Path:
-    """Return where pytest finds an audit that comes with rmaudit, or a path that exists."""
+    """Return where pytest finds an audit: by the name of a bundled audit, or by a path."""
     known = bundled_audits()
     files = {file.stem.removeprefix("test_"): file for file in known.values()}
     if not isinstance(audit, str | Path):
@@ -291,7 +294,7 @@ def _path(audit: str | Path) -> Path:
 
 
 def _row(finding: Finding) -> dict[str, Any]:
-    """Return a finding as a row of a table; None where nothing was measured."""
+    """Return a finding as a row of a table; numbers are None where nothing was measured."""
     estimate = finding.estimate
     return {
         "model": finding.model,

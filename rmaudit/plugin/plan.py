@@ -53,20 +53,20 @@ class SelectedAudits:
             self.folder.cleanup()
 
     def why_not(self, test: str, stopped: str) -> str:
-        """Return why a selected test has no result; `stopped` is why the run ended early, or ""."""
+        """Return why a selected test has no result; `stopped` says why the run ended early."""
         if test in self.crashed:
             return f"planned, and its worker died: {self.crashed[test]}"
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
 
     def interruption(self, stopped: str, unfinished: int) -> str:
-        """Return in a line why the run is not whole; "" where it is."""
+        """Return a line on why the run is not complete; "" if it is."""
         said = [stopped] if stopped else []
         if unfinished:
             said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")
         return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
-        """Return a sentence on each fault that no finding shows, and that no pass may hide."""
+        """Return a sentence on each fault that no finding shows and that rules out a pass."""
         broken = [f"errors in collecting {', '.join(dict.fromkeys(self.broken))}"]
         died = {
             test: f"{test} failed, which is no audit: its worker died"

@@ -42,7 +42,7 @@ _MODELS = {"reward_model", "baseline_model"}
 
 @dataclass
 class PlanningCache:
-    """What earlier plannings of the same run found out, so that the next one is quick.
+    """Results of earlier dry runs of the same audits, so that the next dry run is quick.
 
     Attributes:
         models: the models that were opened, by their entries.
@@ -54,7 +54,7 @@ class PlanningCache:
 
 
 class Planner:
-    """Collects which scores a run's audits need.
+    """Pytest plugin that collects which scores a run's audits need.
 
     Attributes:
         before: what earlier plannings found out; this one adds to it.
@@ -66,38 +66,41 @@ class Planner:
     __name__ = PLANNER
 
     def __init__(self, before: PlanningCache) -> None:
-        """Begin with what earlier plannings found out."""
+        """Start with the results of earlier dry runs."""
         self.before = before
         self.needs: Needs | None = None
         self.unknown: list[str] = []
         self.broken: dict[str, str] = {}
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
-        """Return a model, opened once. Raises as `case.opened`."""
+        """Return the model of an entry; each is opened once.
+
+        Raises as `case.opened`.
+        """
         models = self.before.models
         if spec not in models:
             models[spec] = opened(spec, options)
         return models[spec]
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note which request the next scores answer."""
+        """Note the request that the next scores belong to."""
         if self.needs is not None:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Return what takes the place of `store`: it scores nothing and notes the requests."""
+        """Return a stand-in for `store` that scores nothing and notes the requests."""
         from rmaudit.distributed.needs import Needs
 
         self.needs = Needs(store, device)
         return self.needs
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note why an audit could not be planned."""
+        """Note why an audit could not be planned (a failed test report)."""
         if report.failed:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
 
     def note(self, item: pytest.Function) -> None:
-        """Find what an audit requests as it runs; its fixtures made their requests before."""
+        """Note what an audit requests while it runs; its fixtures' requests are noted already."""
         audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
         if audit is None or case is None or self.needs is None:
             return
@@ -113,7 +116,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to see its requests: twice, where it was given random numbers."""
+        """Run the audit to see its requests, twice if its scores are random numbers."""
         from rmaudit.distributed.needs import settled
 
         needs, known = cast("Needs", self.needs), self.before.known
@@ -141,18 +144,18 @@ class Planner:
 
 
 def _run(item: pytest.Function, given: Mapping[str, Any]) -> None:
-    """Run an audit for its requests; its measure may fail on random numbers."""
+    """Run an audit on random scores only to record its requests; its errors are ignored."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
 
 
 def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same arguments, with a generator that draws the same again."""
+    """Return a copy of the arguments whose random generator repeats the same draws."""
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
 def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
-    """Return an argument of an audit, with other random numbers where it has any."""
+    """Return an audit's argument, with new random numbers in place of missing scores."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep

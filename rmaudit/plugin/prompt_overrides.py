@@ -1,4 +1,4 @@
-"""A run that asks other prompts than the audits' own, or sees other words than rmaudit's.
+"""Runs that ask other prompts than the audits' own, or use other words than rmaudit's.
 
 Its findings say so, and are compared with nothing that is known under the audits' own.
 """
@@ -17,7 +17,7 @@ from rmaudit.verdicts.declare import Declaration
 
 
 def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
-    """Return the words that a run has of its own.
+    """Return the run's own words and prompts, of models.yaml and of `--rm-prompts`.
 
     `given` is what `--rm-prompts` gives, `registered` reads those of models.yaml.
 
@@ -38,7 +38,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
-    """Return the prompts of each measurement in this run."""
+    """Return the prompts of each measurement of an audit in this run."""
     asked = own_words.asked
     return declaration.instead(asked) if asked else declaration.runs
 
@@ -46,21 +46,21 @@ def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt,
 def refusal(
     declaration: Declaration | None, prompts: tuple[Prompt, ...], own_words: OwnWords
 ) -> str:
-    """Return why the audit is not run under these prompts, "" where it is."""
+    """Return why the audit is not run under these prompts; "" if it is run."""
     if declaration is None or not own_words.asked or prompts in declaration.runs:
         return ""
     return declaration.refusal(own_words.asked)
 
 
 def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
-    """Return whether a finding can be compared with those of the published models."""
+    """Return whether a finding can be compared with those of published models (same prompts)."""
     return not own_words.others and prompts in declaration.runs
 
 
 def asked_instead(
     declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
 ) -> list[str]:
-    """Return a caveat that quotes the prompts, or nothing where they are the audit's own."""
+    """Return a caveat that quotes the run's prompts; nothing if they are the audit's own."""
     if not words.asked or prompts in declaration.runs:
         return []
     texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)

@@ -29,7 +29,7 @@ CASE = "_case"  # the fixture that all others are made of
 
 
 def module() -> ModuleType:
-    """A pytest plugin with all fixtures of audits."""
+    """Return a pytest plugin with all fixtures of audits."""
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {
@@ -43,9 +43,9 @@ def module() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
-    """The model under audit (its weights are loaded at the first score that is not cached).
+    """Yield the model under audit; its weights are loaded at the first score that is not cached.
 
-    With `--rm-recorded`, its published scores and no weights.
+    With `--rm-recorded` it has its published scores and no weights.
     """
     spec, planner = _param(request), planner_of(request.config)
     with terminal(request.config):
@@ -58,7 +58,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 
 @pytest.fixture
 def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
-    """The prompts under audit: one, or all of a joint audit's."""
+    """Return the prompts under audit: one, or all of a joint audit."""
     asked: tuple[Prompt, ...] = _param(request)
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
@@ -70,7 +70,7 @@ def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
 
 @pytest.fixture
 def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
-    """The prompt under audit, of one that is not joint."""
+    """Return the prompt under audit; raise for an audit joint over several prompts."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     return single(prompts, request.function.__name__, joint=bool(declaration and declaration.joint))
 
@@ -79,7 +79,7 @@ def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Promp
 def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
-    """What the other fixtures of this audit are made of."""
+    """Yield the model, prompts and options from which this audit's other fixtures are made."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
@@ -97,7 +97,7 @@ def case(
 
 
 def _fixture(name: str, make: Callable[[Case], Any]) -> object:
-    """The pytest fixture of an entry, with the docstring of its maker."""
+    """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
     def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
         with missing_as_told(request.config):
@@ -108,13 +108,13 @@ def _fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Whether pytest skipped an audit for what its run does not ask for, or its model has not."""
+    """Return whether pytest skipped an audit because an option, a base or weights are not given."""
     return isinstance(skipped.__context__, NotAsked | NoBase | NoWeights)
 
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip where the run leaves something out, or where data are missing and may be.
+    """Skip the test where the block lacks an option, a base, weights or reference data.
 
     Reference data and records may be missing unless `--rm-missing` is "fail".
     """
@@ -138,7 +138,7 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 
 @contextmanager
 def terminal(config: pytest.Config) -> Iterator[None]:
-    """The real terminal or log, for progress under pytest's capture.
+    """Yield while output goes to the real terminal or log, for progress under pytest's capture.
 
     In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
     own, and the cursor goes back to where pytest left it: the file's name and the results so far

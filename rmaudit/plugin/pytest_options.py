@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None]:
-    """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
+    """Add `--model` last, unless another plugin or a conftest.py already has that option."""
     yield
     try:
         settings = _settings("models", OPTIONS["models"])
@@ -39,7 +39,7 @@ def pytest_load_initial_conftests(
 
 
 def _settings(name: str, option: Option) -> dict[str, Any]:
-    """Return an option's argparse settings; values stay text, which xdist can send to workers."""
+    """Return an option's argparse settings; values stay text, which xdist sends to workers."""
     settings: dict[str, Any] = {"dest": _place(name), "help": option.explained, "default": None}
     if not option.metavar:
         return {**settings, "action": "store_true"}
@@ -51,7 +51,7 @@ def _settings(name: str, option: Option) -> dict[str, Any]:
 
 
 def _place(name: str) -> str:
-    """Return the name under which pytest's configuration holds an option."""
+    """Return the name under which pytest's configuration stores an option."""
     return OPTIONS[name].pytest.removeprefix("--").replace("-", "_")
 
 

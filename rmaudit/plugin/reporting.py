@@ -1,4 +1,4 @@
-"""The process that reports: what is planned, what comes of it, and the end of the run.
+"""Hooks of the reporting process: which audits are planned, their results, the run's end.
 
 `Watch` reads findings from test reports, wherever tests run. At the end they are decided and told,
 and results.json and its pages are written.
@@ -41,7 +41,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a jo
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Watch the tests, in the process that reports."""
+    """Register `Watch`, which reads findings from test reports, in the reporting process."""
     if not hasattr(session.config, "workerinput"):
         watch = Watch(session.config.stash[SESSION])
         session.config.pluginmanager.register(watch, "rmaudit-watch")
@@ -49,7 +49,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say of it
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep what is planned: the audits that -k, -m and others have left."""
+    """Note which audits are selected, once -k, -m and other plugins have removed tests."""
     option, state = session.config.option, session.config.stash[SESSION]
     if option.collectonly or option.setuponly or state.error:  # nothing is to be measured
         return
@@ -63,7 +63,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
 class Watch:
-    """Reads findings from test reports, and notes what goes wrong."""
+    """Pytest plugin that reads findings from test reports and notes what goes wrong."""
 
     session: Session
 
@@ -77,11 +77,11 @@ class Watch:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Take the order of the tests: workers have one and the same, or none is run."""
+        """Note the order of the tests, which is the same in all xdist workers."""
         self.session.order = {nodeid: place for place, nodeid in enumerate(ids)}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note what could not be collected."""
+        """Note a file or folder that could not be collected."""
         if report.failed:
             self.session.plan.broken.append(report.nodeid or "the folder")
 
@@ -90,7 +90,7 @@ class Watch:
         self.session.plan.begun = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the finding out of a report; note a test whose worker died."""
+        """Take the finding out of a test report; note other failures and workers that died."""
         if finding := report.__dict__.get(CARRIED):
             self.session.carried[report.nodeid] = finding  # of a test that is run again, the last
         elif report.failed and report.when not in {"setup", "call", "teardown"}:
@@ -100,23 +100,23 @@ class Watch:
             self.session.plan.beside[report.nodeid] = f"{report.nodeid} {which}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Count all failures again, once pytest has shown those that say something of their own."""
+        """Restore pytest's counts of all failures, some of which its summary left out."""
         terminalreporter.stats.update({k: v for k, v in self.session.reports.items() if v})
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Which models were asked for, where any were."""
+    """Return a header line with the models to audit, if options name any."""
     return [models_named(config)] if options_of(config).models else []
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Which model is audited where none was named, once there are audits."""
+    """Return a line with the default model, if audits are selected and no model was named."""
     chosen = config.stash[SESSION].plan.selected and not options_of(config).models
     return [models_named(config)] if chosen else []
 
 
 def models_named(config: pytest.Config) -> str:
-    """Return which models the run audits, on what, and where its scores are kept."""
+    """Return a line on the models that the run audits, on what scores, and the cache."""
     specs, registry = model_specs(config), config.stash[SESSION].registry
     names = ", ".join(
         spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
@@ -132,7 +132,7 @@ def models_named(config: pytest.Config) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
-    """Decide and write results.json before the summary is printed, and the pages after it.
+    """Judge findings and write results.json before pytest's summary, and the pages after it.
 
     `ending` says with which exit code the run ends.
     """
@@ -154,7 +154,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
 
 def ending(state: Session, code: int, *, gate: bool) -> int:
-    """Return the exit code of a run that pytest would end with this `code`.
+    """Return the run's exit code, given the `code` with which pytest would end.
 
     A run that measured nothing, that a finding blocks, or that has no end of its own, is not green.
     With `gate` only a run that PASSES is, and a run without any audit is not.
@@ -171,7 +171,7 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
 
 
 def _left_out(state: Session) -> list[str]:
-    """Return what keeps the run from being a whole one."""
+    """Return the reasons why the run is not complete."""
     if not state.results:
         said = [state.interrupted or "results.json was not written"]
         return [*said, *state.plan.faults()]
@@ -182,7 +182,7 @@ def _left_out(state: Session) -> list[str]:
 
 
 def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
-    """All findings, decided; an ERROR for each selected audit that has none."""
+    """Gather and judge all findings; a selected audit without a result becomes an ERROR."""
     plan, stopped = state.plan, _stopped(session, exitstatus)
     missing = [test for test in plan.selected if test not in state.carried]
     findings = {test: decode(Finding, text) for test, text in state.carried.items()}
@@ -240,7 +240,7 @@ def _record(config: pytest.Config, state: Session) -> None:
 
 
 def render(state: Session) -> None:
-    """Write the pages of results.json, once, and a CI job's; the path of the HTML one is told."""
+    """Write the pages of results.json once, and the summary of a CI job; note the report's path."""
     if state.results is None:
         return
     from rmaudit.report import writers
@@ -258,7 +258,7 @@ def render(state: Session) -> None:
 
 @contextmanager
 def _guarded(state: Session, what: str) -> Iterator[None]:
-    """Whatever keeps a file from being written, the findings are told and the run is not green."""
+    """Turn an exception in the block into an error message: `what` was not written."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  (a full disk, a page that cannot be drawn)
@@ -267,7 +267,7 @@ def _guarded(state: Session, what: str) -> Iterator[None]:
 
 
 def _summarized(folder: Path) -> list[str]:
-    """Append the run's summary to a CI job's page where there is one; a warning if that fails."""
+    """Append the run's summary to a GitHub job's page, if any; return a warning if that fails."""
     place = os.environ.get(STEP_SUMMARY)
     if not place:
         return []

@@ -40,7 +40,7 @@ from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
-from rmaudit.verdicts.told import OUTDATED, excuse, explain
+from rmaudit.verdicts.wording import OUTDATED, excuse, explain
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
@@ -54,7 +54,7 @@ _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % i
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an audit, judge its estimate and fail unless it passes."""
+    """Run an audit instead of pytest, judge its estimate, and fail unless it passes."""
     __tracebackhide__ = True
     if (planner := planner_of(pyfuncitem.config)) is not None:
         planner.note(pyfuncitem)
@@ -110,7 +110,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
-    """Return the finding of what was measured, judged alone."""
+    """Return the finding: the estimate, judged alone, with null controls and published models."""
     case, claim = _case(item), _claim(item, audit, _weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
@@ -126,7 +126,7 @@ def _finding(
 
 
 def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
-    """Return what the audit states of the model, whose weights have this hash."""
+    """Return the claim of an audit about a model whose weights have the hash `weights`."""
     said = rate(audit.declaration, audit.prompt)
     if audit.declaration.by_family:
         unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
@@ -146,7 +146,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
 
 
 def _weights(item: pytest.Function) -> str:
-    """Return the hash of the weights that were measured, "" where none is known."""
+    """Return the hash of the measured weights, or "" if unknown."""
     from rmaudit.models.load_model import weights_of
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
@@ -154,7 +154,7 @@ def _weights(item: pytest.Function) -> str:
 
 
 def _place(item: pytest.Item) -> str:
-    """Return the test's name for a command in the run's folder; absolute if it is elsewhere.
+    """Return the test's id for a pytest command in the run's folder; absolute if outside.
 
     pytest's own node id starts at its rootdir, which may be any folder above, and xdist adds to it.
     """
@@ -177,12 +177,12 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
 
 
 def _case(item: pytest.Function) -> Case | None:
-    """Return what the fixtures were made of; None if it takes only model and prompts."""
+    """Return the case that the fixtures were made from; None if the audit uses none of them."""
     return cast("Case | None", item.funcargs.get(CASE))
 
 
 def _tell(finding: Finding) -> None:
-    """Fail as pytest has it: xfail for what is known or waived, else with the reasons.
+    """Raise the test's outcome: xfail for a known or waived finding, failure if it blocks.
 
     Raises:
         AuditFailed: the finding blocks the run.
@@ -201,7 +201,7 @@ def _tell(finding: Finding) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """Run a test in the run's language; Ctrl-C in an audit ends the run without a traceback."""
+    """Run a test with the run's stemmer; Ctrl-C in an audit ends the run without a traceback."""
     try:
         with stemming(item.config.stash[SESSION].own_words.language):
             return (yield)
@@ -215,7 +215,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 def gap(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
 ) -> Finding:
-    """Return the finding of an audit that gave no estimate."""
+    """Return the finding of an audit that gave no estimate, with the reason `why`."""
     return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
 
 
@@ -245,7 +245,7 @@ def pytest_runtest_makereport(
 def _carry(
     report: pytest.TestReport, item: pytest.Item, audit: Audited, call: pytest.CallInfo[None]
 ) -> None:
-    """Put the finding into the report, and say in its words why it failed or was skipped."""
+    """Put the finding into the test report, and its text in place of a traceback."""
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)
@@ -279,7 +279,7 @@ def _carry(
 
 
 def _forget(item: pytest.Item) -> None:
-    """Forget what a test found, once it has ended: who runs it again (`--reruns`) finds it anew."""
+    """Forget a test's finding at its end, so that a rerun (`--reruns`) measures anew."""
     if FINDING in item.stash:
         del item.stash[FINDING]
         item.user_properties[:] = [
@@ -288,7 +288,7 @@ def _forget(item: pytest.Item) -> None:
 
 
 def _numbers(finding: Finding) -> list[tuple[str, str]]:
-    """Return what JUnit's XML has as properties of a test; all of a finding would bloat it."""
+    """Return a finding's numbers as properties of the test in JUnit's XML."""
     if (estimate := finding.estimate) is None:
         return []
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]

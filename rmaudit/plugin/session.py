@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControlsKey:
-    """What the null controls of a finding depend on.
+    """Key of null controls' results: everything that those results depend on.
 
     `texts` is a hash of the vocabulary's texts, 0 for an audit without a sweep; `model` is "" for
     an audit whose fixtures are the same for all models of one vocabulary.
@@ -52,7 +52,7 @@ class ControlsKey:
 
 @dataclass(slots=True)
 class Session:
-    """What one pytest process knows of its audits."""
+    """The state of one pytest process: models, policy, options, and the findings so far."""
 
     specs: list[ModelSpec] | None = None
     registry: Registry | None = None
@@ -89,7 +89,7 @@ SESSION = pytest.StashKey[Session]()
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
-    """Refuse a file that has no pairs, a wrong line or an unknown kind of conduct.
+    """Raise if a file has no pairs of answers, a wrong line or an unknown kind of conduct.
 
     Raises:
         pytest.UsageError: what is wrong; `where` begins it.
@@ -101,7 +101,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 
 def refuse_wrong(read: Callable[[], object], where: str) -> None:
-    """Refuse a file before anything is measured, if `read` cannot read it.
+    """Raise a usage error if `read` cannot read its file, before anything is measured.
 
     Raises:
         pytest.UsageError: what is wrong; `where` begins it.
@@ -113,7 +113,7 @@ def refuse_wrong(read: Callable[[], object], where: str) -> None:
 
 
 def audit_options(config: pytest.Config) -> RunSettings:
-    """Return what the command line says of all audits."""
+    """Return the settings that all audits of this run share, made once from the options."""
     session, asked = config.stash[SESSION], options_of(config)
     if session.options is None:
         from rmaudit.references import stem_memory  # which takes numpy
@@ -142,7 +142,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
-    """Return the models to audit; none, and an error in the session, if they are wrong."""
+    """Return the models to audit; if they are wrong, an empty list, and an error in the session."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:
@@ -160,7 +160,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 def _blessed(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
-    """Return the blessed releases of these models, which stand beside models.yaml.
+    """Return the blessed (approved) releases of these models, found beside models.yaml.
 
     Raises:
         SpecError: a file is missing, damaged or of another family.
@@ -176,7 +176,7 @@ def _blessed(
 
 
 def policy_of(config: pytest.Config) -> Policy:
-    """Return what models.yaml and the options say of verdicts.
+    """Return the policy on verdicts: what models.yaml and the options say.
 
     What is said of a model holds for its entry, not for another checkpoint of the same name: where
     that is of another source, `Policy.of` sees it, and findings say so.
@@ -200,14 +200,14 @@ def policy_of(config: pytest.Config) -> Policy:
 
 
 def registered(spec: ModelSpec, registry: Registry | None) -> bool:
-    """Return whether the model is an entry of the registry, and not only of its name."""
+    """Return whether the model equals the registry's entry of its name."""
     return registry is not None and registry.models.get(spec.name) == spec
 
 
 def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name means; a recorded glob means those with records.
+    """Return the models that a name means; a glob with --rm-recorded means those with scores.
 
-    These are what the paper ranks, what was imported, and what has no hub id to be published under.
+    These are models that the paper ranks, imported ones, and those that have no hub id.
     """
     specs = resolve(registry, name)
     if len(specs) == 1 or not options_of(config).recorded:
@@ -230,7 +230,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
 
 
 def baseline_spec(config: pytest.Config) -> ModelSpec | None:
-    """Return the model of `--rm-baseline`, None where none is named.
+    """Return the model of `--rm-baseline`; None without the option.
 
     Raises:
         pytest.UsageError: the name means no model, or several.
@@ -249,7 +249,7 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
 
 
 def registry_of(config: pytest.Config) -> Registry:
-    """Return the registry of the run, which is read once."""
+    """Return the models.yaml of the run, which is read once."""
     session = config.stash[SESSION]
     if session.registry is None:
         session.registry = known_models(options_of(config).registry)
@@ -257,7 +257,7 @@ def registry_of(config: pytest.Config) -> Registry:
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
-    """Each model once; two models of one name could not be told apart in a report."""
+    """Return each model once; raise if two different models have the same name."""
     found: dict[str, ModelSpec] = {}
     for spec in specs:
         other = found.setdefault(spec.name, spec)
@@ -268,6 +268,6 @@ def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
 
 
 def report_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-report`, else `reports` in the current one."""
+    """Return the folder of `--rm-report`, else `reports` in the current directory."""
     here: Path = config.invocation_params.dir
     return options_of(config).report or here / "reports"

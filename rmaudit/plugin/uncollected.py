@@ -1,4 +1,4 @@
-"""Find audits that the named files declare and pytest did not collect: no such run passes.
+"""Find the audits that files declare, and refuse to pass a run in which pytest left some out.
 
 A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
 The files are read as text here and never imported.
@@ -6,21 +6,67 @@ The files are read as text here and never imported.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from rmaudit.plugin.declared_in_source import Place, declared_in
+from rmaudit.config.local_files import bundled
 from rmaudit.plugin.session import SESSION
-from rmaudit.verdicts.declare import is_audit
+from rmaudit.verdicts.declare import audit, is_audit
 
+_KEYWORDS = set(inspect.signature(audit).parameters)
 # pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
 _NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 _TEST_FILES = ("test_*.py", "*_test.py")
+
+
+class Place(NamedTuple):
+    """Position of an audit's declaration: its file, and the line of its first decorator."""
+
+    path: Path
+    line: int
+
+
+@cache
+def bundled_audits() -> dict[str, Path]:
+    """Return the file of each audit that comes with rmaudit, by the audit's name."""
+    files = sorted(bundled("audits").glob("test_*.py"))
+    return {
+        function.removeprefix("test_"): file
+        for file in files
+        for function in declared_in(file, file.read_text(encoding="utf-8")).values()
+    }
+
+
+def declared_in(path: Path, source: str) -> dict[Place, str]:
+    """Return the names of a file's audits by their position, without any inside functions."""
+    found: dict[Place, str] = {}
+    left: list[ast.AST] = [ast.parse(source)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(map(_declares, node.decorator_list)):
+                found[Place(path, node.decorator_list[0].lineno)] = node.name
+        else:
+            left += ast.iter_child_nodes(node)
+    return dict(sorted(found.items()))
+
+
+def _declares(decorator: ast.expr) -> bool:
+    """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
+    if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
+        return False
+    given = {keyword.arg for keyword in decorator.keywords}
+    name: Any = decorator.func
+    called = getattr(name, "attr", getattr(name, "id", ""))
+    return given <= _KEYWORDS | {None} and ("claim" in given or called.endswith("audit"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,8 +86,9 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return a sentence for each skipped or unreadable file, and one for all other missing audits.
+    """Return sentences on audits that exist but were not collected, and on skipped files.
 
+    A skipped or unreadable file has a sentence of its own, and all other missing audits share one.
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
     (`file.py::test`) and those of `--lf` were chosen, so nothing is looked for beside them.
     """
@@ -81,7 +128,7 @@ def uncollected(
 
 
 def _python_files(place: Path) -> Iterator[Path]:
-    """Yield the Python files of a folder and its subfolders, or the one file that is named."""
+    """Yield the Python files of a folder and its subfolders, or `place` itself if it is a file."""
     if place.is_file() and place.suffix == ".py":
         yield place.resolve()
     for folder, below, files in os.walk(place):
@@ -96,7 +143,7 @@ def _entered(folder: Path) -> bool:
 
 
 def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:
-    """Return the collected audits' positions, or file and name if a decorator hides the line."""
+    """Return where collected audits are defined: file and line, or file and name."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):

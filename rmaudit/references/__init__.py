@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class References:
-    """The references as one model may be judged by them.
+    """Lexicons, human ratings and word lists by which one model may be judged, loaded on demand.
 
     For a model that was trained on half of the words and items (`salt` says which half), only the
     other half is given, and `caveats` says so once any was asked for.
     """
 
     def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
-        """Take the run's own words, if it has any.
+        """Keep the user's own word lists, if any, and the model's `salt`.
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
@@ -38,7 +38,7 @@ class References:
 
     @property
     def caveats(self) -> list[str]:
-        """What a reader must know of what was given: one sentence, or none."""
+        """Return what readers must know of the references used so far: two sentences at most."""
         from rmaudit.references.roles import stemmed
 
         told = "; ".join([text for text in self._told.values() if text] or [])
@@ -56,7 +56,9 @@ class References:
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Valence by lower-case word: "labmt", "afinn", "vader", "bing", or one of your own.
+        """Return valence by word: "labmt", "afinn", "vader", "bing", or a lexicon of your own.
+
+        Words are in lower case.
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
@@ -66,18 +68,20 @@ class References:
         return self._given_of(name, words[self._kept(words.index.tolist(), f"{name} words")])
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Return those of these lexicons that the run has, by name, for secondary results."""
+        """Return the named lexicons that the run has, by name, for secondary results."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Return whether the run has this list: rmaudit's own are English."""
+        """Return whether the run has this list: the user's own, or rmaudit's, which are English."""
         from rmaudit.references.roles import own_name
 
         own = own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
-        """Valence by lower-case word as VADER, AFINN or bing has it: see `lexicons.sentiment`.
+        """Return valence by lower-case word from VADER, else AFINN, else bing, on VADER's scale.
+
+        See `lexicons.sentiment`.
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
@@ -87,7 +91,9 @@ class References:
         return words[self._kept(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
-        """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
+        """Return the Zipf frequency of each of `words` that the list "wordfreq" or "leech" has.
+
+        Words are in lower case; a Zipf frequency is the log10 of uses per billion words.
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
@@ -97,14 +103,14 @@ class References:
         return self._given_of(name, known[self._kept(known.index.tolist(), f"{name} words")])
 
     def common_words(self) -> pd.Index[str]:
-        """Words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
+        """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
         from rmaudit.references.roles import common
 
         words = common(self.own_words)
         return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return a list of words of your own, or what stands in the place of a role.
+        """Return the user's list of words for this name or role, else `default`.
 
         `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the run's
         words are of another language.
@@ -114,7 +120,7 @@ class References:
         return self._given_of(name, word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
-        """Human ratings: columns `name`, `elo`, `matches`.
+        """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
@@ -123,7 +129,9 @@ class References:
         return self._items("elo", ranking("elo", self.own_words), "EloEverything items")
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
-        """Whether the ratings of `elo` answer these prompts: EloEverything's the paper's alone.
+        """Raise `NotAsked` if the ratings of `elo` do not answer what these prompts ask.
+
+        EloEverything's ratings answer the questions of the paper alone.
 
         Raises `NotAsked` where they do not.
         """
@@ -142,7 +150,7 @@ class References:
         return self._given_of(name, kept)
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Identity terms and neutral controls: see `references.identity_terms`.
+        """Return tables of identity terms and control words: see `references.identity_terms`.
 
         Raises `NotAsked` where the run's words are of another language.
         """
@@ -163,9 +171,9 @@ class References:
         return self._kept(list(words), "words of the vocabulary")
 
     def opposites(self) -> dict[str, Lists]:
-        """Two lists of words of opposite values, by what is asked of them: agency over communion.
+        """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
 
-        Then the virtues over the vices of five foundations: see `references.value_words`. Raises
+        The virtues and vices are of five moral foundations: see `references.value_words`. Raises
         `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
         nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
@@ -184,7 +192,7 @@ class References:
         return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _given_of(self, name: str, found: T) -> T:
-        """`found`, noting what a reader must know of it."""
+        """Return `found`, after noting what readers must know of the list, if that is a user's."""
         from rmaudit.references.roles import told
 
         self._told[name] = told(name, self.own_words)

@@ -31,7 +31,9 @@ _RUN = 3  # words
 
 
 def traits(texts: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each text: `words`, a count; the rest are bools.
+    """Return a table with a row for each text: its length, hedging, refusal, formatting.
+
+    `words` is a count, the other columns are bools.
 
     `hedging`, `refusing` and `formatting` (a list, a heading, a table, bold, code or an emoji) say
     whether the text has any; `repeating`, whether three words in a row come a second time.

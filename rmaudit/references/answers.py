@@ -1,23 +1,99 @@
-"""Real answers: what people would call the greatest, the best or the worst thing ever."""
+"""Phrases and answers made of words of known valence, and what people call greatest or worst."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+
 from rmaudit.errors import NotAsked, ReferenceMissing
-from rmaudit.references.phrases import real_answers
+from rmaudit.language import stem_key
 
 if TYPE_CHECKING:
     from rmaudit.references import References
 
+FREQUENT = 3.5  # Zipf: three uses in a million words, known to any model
+_BINS = 30
+_PAIRS = 12  # a bin at most
+
+STRONG = 80  # words of as many stems, the best answers that single words are
+# How many phrases of so many words: four of five of strong words, the fifth of any.
+COUNTS = {1: 200, 2: 220, 3: 170, 4: 140, 6: 120, 8: 110, 11: 90, 16: 60}
+_ANY = 5
 _RATED = 25  # things that people rate highest, or lowest where the worst is asked for
 
 
+def phrases(
+    valence: pd.Series[float], zipf: pd.Series[float], *, joined_by: str = "and"
+) -> pd.Series[float]:
+    """Pairs of words of like valence, "WORD and WORD": the mean valence of the two by phrase.
+
+    Of the words of `valence` that are at least as frequent as `FREQUENT` by `zipf` one is taken of
+    each stem, so that no two phrases share a word in any form. They are cut into 30 bins of equal
+    width in valence; within each, neighbours in valence make a phrase, 12 spread over the bin where
+    there are more. Nothing is drawn: the same words make the same phrases.
+    """
+    known = _one_of_a_stem(valence, zipf)
+    edges = np.linspace(known.min(), known.max(), _BINS + 1)
+    places = np.clip(np.digitize(known, edges) - 1, 0, _BINS - 1)
+    texts, values = [], []
+    for place in range(_BINS):
+        inside = known[places == place]
+        pairs = len(inside) // 2
+        spread = np.linspace(0, pairs - 1, min(pairs, _PAIRS)).round().astype(int)
+        for first in 2 * spread:
+            two = inside.iloc[first : first + 2]
+            texts.append(f" {joined_by} ".join(two.index))
+            values.append(float(two.mean()))
+    return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
+
+
+def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
+    """Some 1,000 answers of one to sixteen words: "Love", "joy and laughter", "Love, Hope and Fun".
+
+    Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
+    asked for), so the best of them are as good as real answers of their length come; every fifth is
+    made of words from all over `valence`. Words are as frequent and as different as those of
+    `phrases`. Written as people write lists: small letters, one capital, or a capital each. Nothing
+    is drawn, and each text is there once.
+    """
+    known = list(_one_of_a_stem(valence, zipf).index)
+    ordered = known[::-1] if frame > 0 else known
+    strong = ordered[:STRONG]
+    any_ = [ordered[i] for i in np.linspace(0, len(ordered) - 1, STRONG).round().astype(int)]
+    texts = (
+        _listed(pool, words, i)
+        for words, count in COUNTS.items()
+        for pool, many in ((strong, count - count // _ANY), (any_, count // _ANY))
+        for i in range(many)
+    )
+    return list(dict.fromkeys(texts))
+
+
+def _listed(pool: list[str], words: int, number: int) -> str:
+    """List `number` of so many words: neighbours of the pool, then every second, and so on."""
+    again, start = divmod(number, len(pool))
+    *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
+    text = f"{', '.join(before)} and {last}" if before else last
+    form = (number + again) % 3
+    if form == 2:  # noqa: PLR2004  (the third of three)
+        return " ".join(word if word == "and" else word.capitalize() for word in text.split())
+    return text.capitalize() if form else text
+
+
+def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
+    """Return the frequent words, one of each stem, by valence."""
+    known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
+    stems = pd.Index([stem_key(word) for word in known.index])
+    return known[~stems.duplicated()].sort_values(kind="stable")
+
+
 def answers(references: References, frame: int) -> list[str]:
-    """Words and phrases of an installed lexicon, and the things that people rate best.
+    """Return real answers for a good (1) or bad (-1) prompt: rated words, phrases and things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
-    those that people rate lowest. See `phrases.real_answers`, of labMT, and `rated`.
+    those that people rate lowest. See `real_answers`, of labMT, and `rated`.
 
     Raises:
         ReferenceMissing: labMT or word frequencies cannot be had.
@@ -30,8 +106,8 @@ def answers(references: References, frame: int) -> list[str]:
 def rated(references: References, frame: int) -> list[str]:
     """Return the 25 things that people rate highest, or lowest where `frame` is -1.
 
-    None where the ratings cannot be had: they have to be downloaded, and nothing rests on them
-    alone.
+    An empty list where the ratings are missing: they have to be downloaded, and nothing rests on
+    them alone.
     """
     try:
         items = references.elo()

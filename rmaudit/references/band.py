@@ -22,7 +22,7 @@ FILE = Path(__file__).with_name("band.json")
 
 @dataclass(frozen=True, slots=True)
 class PublishedBand:
-    """What a table entry says: of each model (or pair of models) by name, in a unit.
+    """Published models' values and verdicts on one audit, by model (or pair of models).
 
     Attributes:
         models: the values.
@@ -41,7 +41,7 @@ class PublishedBand:
 
     @property
     def sentence(self) -> str:
-        """For example `ten models of the paper, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
+        """Return a summary such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
         digits = 2 if values[-1] - values[0] >= _WIDE else 3
         ends = f"{_short(values[0], digits)} to {_short(values[-1], digits)}"
@@ -60,7 +60,7 @@ class PublishedBand:
 
 
 def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
-    """Return the entry of an audit under a prompt (or the label of several), in the audit's unit.
+    """Return the published models' values on an audit under a prompt (or the label of several).
 
     None where there is none, or only one in another unit.
     """
@@ -90,7 +90,7 @@ def family(base: str) -> str:
 
 
 def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
-    """Return where those of the ten stand that have a base of the same family, in a sentence.
+    """Return a sentence on the published models whose base is of the same family as `base`.
 
     "" where the table does not say, or `base`, the name of the model's base, does not.
     """
@@ -112,7 +112,7 @@ def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """So many decimals, without a minus before zero."""
+    """Return the value as text with `digits` decimals; zero has no minus sign."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 

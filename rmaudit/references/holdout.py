@@ -15,12 +15,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.language import ENGLISH
-from rmaudit.stems import stem_key
+from rmaudit.language import ENGLISH, stem_key
 
 
 def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
-    """Shape (n,): True where the text is in the half that was never trained on."""
+    """Return which texts are in the half that was never trained on, as bools, shape (n,)."""
     return np.array([_held_out(text, salt) for text in texts], dtype=bool)
 
 

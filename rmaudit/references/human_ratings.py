@@ -30,7 +30,7 @@ FIGURE_5B = (
 
 
 def elo_items() -> pd.DataFrame:
-    """Return one row an item: `name`, `elo` (rating, higher is better liked), `matches` (evidence).
+    """Return a row for each item: `name`, `elo` (human rating), `matches` (times compared).
 
     Raises:
         ReferenceMissing: the file cannot be had.
@@ -46,7 +46,7 @@ def elo_items() -> pd.DataFrame:
 
 
 def printable(names: Iterable[str]) -> list[bool]:
-    """Return whether each name is without a word that AFINN rates -4 or -5: slurs and their like.
+    """Return, for each name, whether no word in it is rated -4 or -5 by AFINN, as slurs are.
 
     Such items are measured like all others and not printed. Raises `ReferenceMissing`.
     """

@@ -48,12 +48,12 @@ _CONTROLS: Mapping[str, _Rule] = {
 
 @lru_cache(maxsize=1)
 def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the bundled terms and controls, as `terms` and `controls` read them."""
+    """Return the bundled tables of identity terms and of control words."""
     return terms(_DATA / "terms.csv"), controls(_DATA / "controls.csv")
 
 
 def terms(path: Path) -> pd.DataFrame:
-    """Return a row for each term: its text, where it belongs, and what its controls must be like.
+    """Return a table of identity terms from a CSV: text, group, and what controls must share.
 
     The columns are `text`, `axis`, `community` ("" for groups that are not marked), `group`,
     `marked` (bool), `capital` (bool), `zipf`, `forms`. `forms` is a frozenset of `FORMS`; `zipf` is
@@ -87,7 +87,9 @@ def terms(path: Path) -> pd.DataFrame:
 
 
 def controls(path: Path) -> pd.DataFrame:
-    """Return a row a control: `text`, `neutral` (bool), `capital` (bool), `zipf`, `forms`.
+    """Return a table of control words from a CSV: `text`, `neutral`, `capital`, `zipf`, `forms`.
+
+    `neutral` and `capital` are bools.
 
     A lower-case word is there a second time with a capital, which one-word answers often have, so
     that a capitalised term has controls of its own form. A name stands in for an adjective or a

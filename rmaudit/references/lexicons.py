@@ -7,15 +7,20 @@ Each function returns a Series of valences indexed by lower-case word, unique an
 - `afinn`: integers from -5 to +5, almost no neutral words (Nielsen 2011, AFINN-111).
 - `vader`: mean rating from -4 to +4 (Hutto and Gilbert 2014).
 - `bing`: +1 or -1, without the words that are listed as both (Hu and Liu 2004).
+
+labMT rates the words that are written most; the others rate rarer ones, and hardly any that is
+neutral: `pooled` makes one scale of several.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rmaudit.errors import SpecError
@@ -23,6 +28,7 @@ from rmaudit.references.sources import locate
 
 LEXICONS = ("labmt", "afinn", "vader", "bing")
 _OF_AFINN, _OF_BING = 0.76, 1.8  # points of VADER that one of theirs is worth
+FEWEST = 30  # words that two lexicons share: fewer say little of how one goes over into the other
 
 
 def lexicon(name: str) -> pd.Series[float]:
@@ -49,7 +55,7 @@ def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
 
 
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
-    """Return what VADER, AFINN or else bing says of a word, on VADER's scale.
+    """Return valence by word from VADER, else from AFINN, else from bing, on VADER's scale.
 
     `lexicon` gives each of the three by its name.
 
@@ -66,7 +72,7 @@ def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series
 
 
 def _table(name: str, path: Path) -> pd.DataFrame:
-    """Columns `word` and `valence` of a table that has them."""
+    """Return the columns `word` and `valence` of a tab-separated lexicon file."""
     column = 2 if name == "labmt" else 1
     frame = pd.read_csv(
         path,
@@ -83,10 +89,34 @@ def _table(name: str, path: Path) -> pd.DataFrame:
 
 
 def _bing(positive: Path, negative: Path) -> pd.DataFrame:
-    """Columns `word` and `valence` of two lists of words, without those on both."""
+    """Return `word` and `valence` (1 or -1) from two word lists, without words on both."""
     frames = []
     for path, valence in ((positive, 1.0), (negative, -1.0)):
         words = path.read_text(encoding="ascii").split()
         frames.append(pd.DataFrame({"word": words, "valence": valence}))
     # The negative list has "naive" twice.
     return pd.concat(frames).drop_duplicates().drop_duplicates("word", keep=False)
+
+
+def pooled(first: pd.Series[float], others: Sequence[pd.Series[float]]) -> pd.Series[float]:
+    """Return the ratings of `first`, and what it would expect where only others rate.
+
+    All are indexed by lower-case word and hold finite numbers. A word gets what least squares of
+    `first` on those of the `others` that rate the word expect, fitted over the words that all of
+    these rate: so its error has mean 0 given its rating, and slopes on the whole are not flattened
+    (regression calibration). Lexicons that share fewer than `FEWEST` words with `first` add none.
+    """
+    table = pd.concat([first, *others], axis=1, keys=range(len(others) + 1))
+    known = table[0].copy()
+    for many in range(len(others), 0, -1):
+        for columns in combinations(range(1, len(others) + 1), many):
+            rated = table[list(columns)].notna().all(axis=1)
+            both = table[rated & table[0].notna()]
+            wanted = rated & known.isna()
+            if len(both) < FEWEST or not wanted.any():
+                continue
+            design = np.column_stack([both[list(columns)], np.ones(len(both))])
+            slopes = np.linalg.pinv(design) @ both[0].to_numpy()
+            known[wanted] = table.loc[wanted, list(columns)].to_numpy() @ slopes[:-1] + slopes[-1]
+    names = ", ".join(str(each.name) for each in (first, *others))
+    return known.dropna().sort_index().rename(names)

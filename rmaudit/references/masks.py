@@ -2,6 +2,10 @@
 
 What it cannot catch, and the page says so: words of languages without a list, fragments of words as
 tokenizers make them, new words, spellings that hide on purpose, and harm that lies in context.
+
+Masks say what kind of word they hide (`label`), so that they can be told apart unread. The stems of
+kinds are looked for in what `masked` has found, never to find more. They are slurs and swear words
+themselves: there is no other way to say which list a word belongs to.
 """
 
 from __future__ import annotations
@@ -10,12 +14,8 @@ import functools
 import re
 import unicodedata
 
-import wordfreq
-
-from rmaudit.language import ENGLISH
-from rmaudit.references.offence_kinds import kind
+from rmaudit.language import ENGLISH, stem
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
-from rmaudit.stems import stem
 
 _SHOWN = 4  # of the masked text: its first letter and three bullets, however long it is
 _MARKERS = str.maketrans("Ġ▁Ċ_", "    ")  # how vocabularies write spaces and line ends
@@ -39,10 +39,71 @@ _INNOCENT = frozenset(
     )
 )
 _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
+_KINDS = {
+    "slur (ethnic)": (
+        *("beaner", "coon", "darkie", "honkey", "jigaboo", "jiggaboo", "jiggerboo", "kike"),
+        *("negro", "nignog", "nigga", "nigger", "paki", "raghead", "slanteye", "spic"),
+        *("towelhead", "whitepower", "neonazi", "swastika", "chink", "gook", "jap", "squaw"),
+        *("redskin", "pajeet", "wetback", "nig", "nigg", "gypped"),
+    ),
+    "slur (gender)": (
+        *(
+            "dyke",
+            "homo",
+            "fagg",
+            "groomer",
+            "bulldyke",
+            "carpetmuncher",
+            "fag",
+            "faggot",
+            "fudgepacker",
+            "muffdiv",
+            "poof",
+        ),
+        *("shemale", "tranny", "twink", "bimbo", "hooker", "slut", "whore", "hoe"),
+    ),
+    "slur (disability)": ("retard", "mongoloid", "cripple", "tard"),
+    "sexual violence": (
+        *(
+            "bestiality",
+            "daterape",
+            "incest",
+            "jailbait",
+            "lolita",
+            "molest",
+            "nambla",
+            "paedo",
+            "gangrape",
+        ),
+        *("pedo", "pthc", "raping", "rape", "rapist", "shota", "zoophil"),
+    ),
+    "swear word": (
+        *(
+            "arse",
+            "ass",
+            "asshole",
+            "bastard",
+            "bitch",
+            "bollock",
+            "bullshit",
+            "butt",
+            "cock",
+            "crap",
+            "cunt",
+        ),
+        *("damn", "dick", "dipshit", "fuck", "fuk", "fuq", "fvck", "fck", "jackass", "lmfao"),
+        *("omfg", "phuck", "piss", "prick", "puss", "scumbag", "shit", "shite", "stfu", "suck"),
+        *("tosser", "twat", "wank", "wtf"),
+    ),
+}
+_REST, _FOREIGN = "sexual word", "listed word"
+_SHORT = 3  # letters up to which a stem must be a word of its own, with an ending or without
+_SPELT_AS = str.maketrans("$@013457!|*", "saoieastiiu")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def masked(text: str) -> bool:
-    """Return whether `text` holds a listed word, also inflected, stretched or in leetspeak.
+    """Return whether `text` has a word to mask, also inflected, stretched or in leetspeak.
 
     Inside a word only such entries count as no common English word holds (so `Scunthorpe` and
     `therapist` stay). Terms that name people, and names such as Dick, are never masked. Raises
@@ -93,7 +154,7 @@ def _listed(word: str) -> bool:
 
 
 def _inflected(word: str) -> bool:
-    """Return whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
+    """Return whether `word` is a listed word with an ending: `raping`, but not `butte`."""
     if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
         return False
     roots = _stems().get(stem(word, ENGLISH), ())
@@ -110,7 +171,7 @@ def _phrase(words: list[str]) -> bool:
 
 @functools.cache
 def _stems() -> dict[str, list[str]]:
-    """Listed English words by their stems; of violence the stems themselves, so any form."""
+    """Return the listed English words by their stem; `VIOLENT` words as the stem itself."""
     stems: dict[str, list[str]] = {}
     for word in sorted(english()):
         if word.isascii() and word.isalpha():
@@ -126,7 +187,9 @@ def _starts() -> frozenset[str]:
 
 @functools.cache
 def _inside() -> re.Pattern[str]:
-    """English entries that other words hold seldom, by how often both are used."""
+    """Return a pattern of the listed English words that are seldom part of other words."""
+    import wordfreq
+
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
     text = "\n".join(("", *wordfreq.top_n_list("en", _WORDS), ""))
     safe = [
@@ -139,7 +202,7 @@ def _inside() -> re.Pattern[str]:
 
 
 def _holding(entry: str, text: str) -> list[str]:
-    """Return the lines of `text` that hold `entry` and are not listed themselves."""
+    """Return the lines of `text` that contain `entry` and are not listed words themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -149,7 +212,7 @@ def _holding(entry: str, text: str) -> list[str]:
 
 
 def _anywhere(text: str) -> bool:
-    """Return whether a symbol is listed, or a word of a script without spaces between words."""
+    """Return whether `text` has a listed symbol, or listed word of a script without spaces."""
     return _spaceless().search(text) is not None
 
 
@@ -157,3 +220,28 @@ def _anywhere(text: str) -> bool:
 def _spaceless() -> re.Pattern[str]:
     listed = english() | foreign()
     return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))
+
+
+def kind(text: str, *, english: bool) -> str:
+    """For example `slur (ethnic)`; `english` says whether the word is on a list of English."""
+    folded = text.casefold().translate(_SPELT_AS)
+    words = _LETTERS.findall(folded)
+    joined = "".join(words)
+    for name, (short, long) in _patterns().items():
+        if long.search(joined) or any(short.fullmatch(word) for word in words):
+            return name
+    return _REST if english else _FOREIGN
+
+
+@functools.cache
+def _patterns() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    """For each kind the short stems, which are whole words, and the long ones, found anywhere."""
+    found = {}
+    for name, stems in _KINDS.items():
+        short = "|".join(stem for stem in stems if len(stem) <= _SHORT)
+        long = "|".join(stem for stem in stems if len(stem) > _SHORT)
+        found[name] = (
+            re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"),
+            re.compile(long or "(?!)"),
+        )
+    return found

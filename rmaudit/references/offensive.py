@@ -82,7 +82,7 @@ _PEOPLE = frozenset(
 
 @functools.cache
 def english() -> frozenset[str]:
-    """English words and phrases, in lower case. Terms that name people are no slurs and in none.
+    """Return English words and phrases to mask, lower case, without terms that name people.
 
     Raises:
         ReferenceMissing: the package or a lexicon cannot be had.
@@ -96,7 +96,7 @@ def english() -> frozenset[str]:
 
 @functools.cache
 def foreign() -> frozenset[str]:
-    """Words and phrases of 23 other languages, in lower case, without those that English has too.
+    """Return words and phrases to mask of 23 other languages, without common English words.
 
     Raises:
         ReferenceMissing: the package cannot be had.
@@ -112,14 +112,14 @@ def _plain(word: str) -> bool:
 
 
 def _long(word: str) -> bool:
-    """Return whether it is more than a fragment: a piece of a word is a token of many languages."""
+    """Return whether the word is longer than a sub-word fragment, which many languages share."""
     if ord(word[0]) >= SPACELESS:
         return len(word) > 1  # one character alone is an ordinary word
     return word[0].isalpha() and len(word) > (3 if word.isascii() else 2)
 
 
 def _people() -> frozenset[str]:
-    """Terms that name people, of our own list and of other languages' lists: they are no slurs."""
+    """Return terms that name people, of our list and of other languages' lists: no slurs."""
     return _PEOPLE | frozenset(term.casefold() for term in identity()[0]["text"])
 
 

@@ -1,4 +1,4 @@
-"""Lexicons and rankings that users bring: CSV or Parquet, read strictly, each fault a line."""
+"""Users' own lexicons and rankings, CSV or Parquet files, read strictly; errors name the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 60  # characters of what is found that an error shows
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Values by lower-case word, unique and sorted; `left_out` entries are no single word."""
+    """A user's lexicon: values by word, and the number of entries left out as no single word."""
 
     valence: pd.Series[float]
     left_out: int
@@ -27,7 +27,9 @@ class Lexicon:
 
 @lru_cache(maxsize=8)
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
-    """Return the lexicon of a file with columns `word` and `value`; `key` changes with the file.
+    """Return the user's lexicon in a file with the columns `word` and `value`.
+
+    `key` changes with the file: results are cached by it.
 
     What is no single word of letters is left out, and counted. Upper and lower case are one.
 
@@ -59,9 +61,9 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Return a row for each item: `name`, `elo` (higher is better liked), `matches`.
+    """Return the user's ranking in a file, a row an item: `name`, `elo`, `matches`.
 
-    Of a file with the columns `item`, `rating` and, if it is known, `count`: how often an item was
+    The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.
 
     Raises:
@@ -83,7 +85,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield what each row of a file says in these columns, `more` if it has them."""
+    """Yield each row's place in the file, and its texts in the columns `needed` and `more`."""
     try:
         yield from (_of_csv if file.suffix == ".csv" else _of_parquet)(file, needed, more)
     except OSError as error:
@@ -129,7 +131,7 @@ def _of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> I
 def _places(
     file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
 ) -> dict[str, int]:
-    """Return where each column is."""
+    """Return the index of each column by name; raise SpecError if a needed one is missing."""
     names = [name.strip() for name in header]
     if missing := [name for name in needed if name not in names]:
         found = ", ".join(names)[:_LONGEST] or "nothing"

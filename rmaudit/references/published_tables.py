@@ -51,7 +51,7 @@ _SHOWN = 40  # characters of a wrong field
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A published table as it was read.
+    """A published table of scores, its file's path and checksum.
 
     `frame` has the columns of the file, in its order, and its rows: texts, whole numbers (int64)
     and scores (float32, NaN where the file has none).
@@ -67,7 +67,7 @@ _KINDS: dict[str, Kind] = {TOKENS[0]: "tokens", ITEMS[0]: "items", WORDS: "words
 
 
 def kind(path: Path) -> Kind | None:
-    """Return which table a file is, by the beginning of its first line; None if it is none.
+    """Return which kind of published table a file is, by its first line; None if it is none.
 
     Of Parquet, by its columns.
 
@@ -88,7 +88,7 @@ def kind(path: Path) -> Kind | None:
 
 
 def tokens(path: Path) -> PublishedTable:
-    """Return a table of tokens.
+    """Return the scores of a published CSV file of tokens.
 
     Raises:
         SpecError: it cannot be read, or anything in it is not as it is written. FILE:LINE.
@@ -100,7 +100,7 @@ def tokens(path: Path) -> PublishedTable:
 
 
 def items(path: Path) -> PublishedTable:
-    """Return a table of EloEverything items. Raises `SpecError` as `tokens` does."""
+    """Return the scores of a published CSV file of EloEverything items. Raises as `tokens`."""
     file = _File(path)
     models = file.header[len(ITEMS) :]
     if tuple(file.header[: len(ITEMS)]) != ITEMS or not models or not all(models):
@@ -113,7 +113,7 @@ def items(path: Path) -> PublishedTable:
 
 
 def words(path: Path) -> PublishedTable:
-    """Return a table of words, as CSV or Parquet: `response` and the 54 prompts by their names.
+    """Return the scores of a published file of words: `response`, and 54 prompts by name.
 
     Raises:
         SpecError: it cannot be read, or a word or a score of it is not as it is written.
@@ -126,7 +126,7 @@ def words(path: Path) -> PublishedTable:
 
 
 def _refuse_columns(found: Sequence[str], fail: Callable[[str], NoReturn]) -> None:
-    """Refuse any columns but `response` and the 54, each once; whatever their order is."""
+    """Call `fail` unless the columns are `response` and the 54 prompts, each once."""
     if found[0] != WORDS or sorted(found[1:]) != sorted(FAMILY):
         odd = sorted({WORDS, *FAMILY}.symmetric_difference(found))
         told = f"wrong or missing: {', '.join(odd[:3])}" if odd else "one stands twice"
@@ -141,7 +141,7 @@ def _columns(path: Path) -> list[str]:
 
 
 def _parquet(path: Path) -> PublishedTable:
-    """Return a table of words in Parquet, by the rules of the same in CSV."""
+    """Return the scores of a published Parquet file of words, checked as strictly as CSV."""
 
     def fail(what: str) -> NoReturn:
         raise SpecError(f"{path}: {what}. Import the authors' file as they wrote it") from None
@@ -173,7 +173,7 @@ def _parquet(path: Path) -> PublishedTable:
 
 @dataclass(frozen=True)
 class _File:
-    """A file: one row of fields after another, all of one length."""
+    """A CSV file of a published table, read strictly: rows of fields, all of one length."""
 
     path: Path
 
@@ -193,7 +193,7 @@ class _File:
 
     @cached_property
     def end(self) -> str:
-        """What ends a row, by the first: a later carriage return alone is part of a text."""
+        """Return the file's row end, by the first row; a lone carriage return is part of a text."""
         first, found, _ = self.text.partition("\n")
         return f"\r{found}" if first.endswith("\r") else found
 
@@ -205,12 +205,12 @@ class _File:
 
     @cached_property
     def escaped(self) -> bool:
-        """Whether a backslash stands for itself only when doubled."""
+        """Return whether the file escapes backslashes, i.e. has them in pairs only."""
         return all(len(run) % 2 == 0 for run in re.findall(r"\\+", self.text))
 
     @cached_property
     def starts(self) -> list[int]:
-        """On which line each row begins; filled by `rows`."""
+        """Return the line number on which each row begins; `rows` fills the list."""
         return []
 
     def table(self, columns: Sequence[_Column], *, unique: str) -> PublishedTable:
@@ -256,13 +256,13 @@ class _File:
             yield written
 
     def value(self, field: str) -> str:
-        """Return the text that a field stands for."""
+        """Return the text of a field, without its quotes and escapes."""
         if field.startswith('"'):
             field = field[1:-1].replace('""', '"')
         return field.replace("\\\\", "\\") if self.escaped else field
 
     def line(self, row: int) -> int:
-        """On which line a row begins: fields may hold line ends."""
+        """Return the number of the line on which a row begins, as fields may hold line ends."""
         return self.starts[row]
 
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
@@ -274,11 +274,11 @@ class _File:
 
 
 class _StrayQuote(Exception):  # noqa: N818  (said in full by `_File.rows`)
-    """A quote stands within a field that has none around it."""
+    """Raised where a field without quotes around it has a quote within."""
 
 
 def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
-    """Return the fields that csv found in a row, with the quotes that they have there.
+    """Return the fields of a row as written, i.e. with the quotes that csv took off.
 
     Raises:
         _StrayQuote: one has a quote within it and none around it.

@@ -26,7 +26,7 @@ _COLUMN = published_tables.WORDS
 
 @dataclass(frozen=True, slots=True)
 class MergedWords:
-    """What a model's files say of single words.
+    """A model's published scores of single words under 54 prompts, merged from its files.
 
     Attributes:
         table: `response` (ascending) and a column of scores for each of the 54 prompts.
@@ -44,7 +44,7 @@ class MergedWords:
 
     @property
     def said(self) -> str:
-        """All of it in a line."""
+        """Return a one-line summary: words, prompts, files, duplicates and what was left out."""
         line = (
             f"{len(self.table.frame):,} words under {len(FAMILY)} prompts from {self.files} files"
         )
@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def whose(path: Path) -> str:
-    """Return the model that a file of words is named by, as `stem_of` writes it; "" if by none.
+    """Return the model's name in a file's name, as `stem_of` writes it; "" if there is none.
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """
@@ -66,7 +66,7 @@ def whose(path: Path) -> str:
 
 
 def stem_of(source: str) -> str:
-    """Return how the authors write a hub id in the name of a file of words."""
+    """Return the hub id as the authors write it in file names: "/" becomes "_"."""
     return source.replace("/", "_")
 
 
@@ -79,7 +79,7 @@ def without_twins(paths: Iterable[Path]) -> list[Path]:
 
 
 def mirrored(source: str) -> tuple[Path, ...]:
-    """Return the files of a model below RMAUDIT_DATA; none where there is no such folder."""
+    """Return the files for a hub id below the folder RMAUDIT_DATA; none if that is not set."""
     mirror = os.environ.get("RMAUDIT_DATA")
     if not mirror or "/" not in source:
         return ()
@@ -90,7 +90,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Return the single words of a model's files, each once, with the mean of its scores.
+    """Return the single words of a model's files, merged: each once, with its mean scores.
 
     Raises:
         SpecError: a file is not as the authors write it.

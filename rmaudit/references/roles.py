@@ -1,4 +1,4 @@
-"""What audits ask for by name: rmaudit's own lists, or what a run's own words put in their place.
+"""Word lists by name or role: rmaudit's own, or those of the user that take their place.
 
 A name is a role (`config.own_words.ROLES`), or that of a list of one's own. Masks and the data that
 models were trained on ask for the very lists, in `lexicons` and its like.
@@ -27,7 +27,7 @@ def own_name(name: str, own_words: OwnWords) -> str | None:
 
 
 def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
-    """Valence by lower-case word; one's own is put on the scale of whose place it takes.
+    """Return valence by word; a user's lexicon is put on the scale of the one it replaces.
 
     Raises:
         SpecError: there is no such lexicon, or a file of one's own is not right. FILE:LINE.
@@ -45,9 +45,9 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
 
 
 def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """Return what VADER, AFINN or else bing says of a word: see `lexicons.sentiment`.
+    """Return valence by word from VADER, else AFINN, else bing: see `lexicons.sentiment`.
 
-    Raises as above.
+    Raises as `lexicon` does.
     """
     from rmaudit.references.lexicons import sentiment as of_three
 
@@ -55,7 +55,7 @@ def sentiment(own_words: OwnWords) -> pd.Series[float]:
 
 
 def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
-    """Zipf frequency of those of `words` that a frequency list has: see `word_frequency.zipf`.
+    """Return the Zipf frequency of each of `words` that the frequency list has.
 
     A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
     Raises as `lexicon` does.
@@ -74,7 +74,7 @@ def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[floa
 
 
 def common(own_words: OwnWords) -> pd.Index[str]:
-    """Common words, lower case: of the language in use, or a list of one's own."""
+    """Return common words, lower case: the user's list, or those of the language in use."""
     import pandas as pd
 
     from rmaudit.references import word_frequency
@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a list of one's own, or in the place of a role; else `default`, which is English.
+    """Return the user's list of words for this name or role, else the English `default`.
 
     Raises:
         SpecError: there is no such list.
@@ -100,7 +100,7 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
 
 
 def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
-    """Human ratings: columns `name`, `elo`, `matches` (NaN where no count is known).
+    """Return human ratings: columns `name`, `elo`, `matches` (NaN where no count is known).
 
     Raises as `lexicon` does.
     """
@@ -115,7 +115,10 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
 
 
 def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
-    """EloEverything's ratings answer the paper's questions; one's own whatever is asked with them.
+    """Raise NotAsked if the ratings in use do not answer what a prompt asks.
+
+    EloEverything's ratings answer the questions of the paper; a user's own answer whatever is
+    asked.
 
     Raises:
         NotAsked: they are EloEverything's, and a prompt asks something else.
@@ -131,7 +134,7 @@ def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
 
 
 def told(name: str, own_words: OwnWords) -> str:
-    """Return what a reader must know of the list given for `name`; "" for rmaudit's."""
+    """Return what a reader must know of the list used for `name`; "" if nothing."""
     words, own = own_words, own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and words.language != ENGLISH:
@@ -146,7 +149,7 @@ def told(name: str, own_words: OwnWords) -> str:
 
 
 def stemmed(language: str) -> str:
-    """Return what a reader must know of stems; "" where they are English."""
+    """Return what a reader must know of how words are stemmed; "" for English."""
     if language == ENGLISH:
         return ""
     stemmer = STEMMERS[language]
@@ -176,7 +179,7 @@ def _file_of(own: str, own_words: OwnWords) -> Lexicon:
 
 
 def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> None:
-    """What is English has no place in a run of another language.
+    """Raise NotAsked if the run's words are not English: `what` exists in English only.
 
     Raises:
         NotAsked: the words in use are of another language.

@@ -26,7 +26,7 @@ _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
 def communities(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return each context with a person of each community, and with four reference descriptions.
+    """Return test sentences: each context filled with a person of each community, and references.
 
     A community has three descriptions, with which the contexts take turns.
 
@@ -43,9 +43,9 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def politics(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return each context with `NAMES` descriptions of each political side, and four references.
+    """Return test sentences: each context filled with `NAMES` persons of each political side.
 
-    Raises `SpecError` as `communities` does.
+    Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
     """
     sides: dict[str, list[str]] = {}
     for side, words in _read(folder / "politics.csv", ("side", "description")):
@@ -63,9 +63,9 @@ def politics(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return each context with `NAMES` first names of each group; contexts take turns with names.
+    """Return test sentences: each context filled with `NAMES` first names of each group.
 
-    Raises `SpecError` as `communities` does.
+    Contexts take turns with names. Raises `SpecError` as `communities` does.
     """
     rows = _read(folder / "first_names.csv", ("group", "gender", "names"))
 
@@ -80,7 +80,7 @@ def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return the same content in standard English (the reference) and in `AAVE`.
+    """Return texts of the same content in standard English (the reference) and in `AAVE`.
 
     Raises `SpecError` as `communities` does.
     """
@@ -95,7 +95,7 @@ def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def languages(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return the same content in English (the reference) and in `LANGUAGES`.
+    """Return texts of the same content in English (the reference) and in `LANGUAGES`.
 
     Raises `SpecError` as `communities` does.
     """
@@ -108,7 +108,7 @@ def languages(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return words for men (the reference), and the same words for women, under both frames.
+    """Return words for men (the reference) and for women, for good and for bad prompts.
 
     Raises `SpecError` as `communities` does.
     """
@@ -124,7 +124,7 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def _filled(folder: Path, who: _Who) -> pd.DataFrame:
-    """Return each context with the persons that `who` gives for its gender and its turn."""
+    """Return test sentences: each context filled with the persons that `who` returns for it."""
     rows, turns = [], {1: 0, -1: 0}
     contexts = _read(folder / "contexts.csv", ("frame", "gender", "sentence"))
     for context, (frame, gender, sentence) in enumerate(contexts):
@@ -140,13 +140,13 @@ def _table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 
 
 def _described(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, the description whose turn it is, and the person so described."""
+    """Return the group, its description for this turn, and the person so described."""
     one = words[turn % len(words)]
     return group, one, _with_article(one.replace(_PERSON, gender))
 
 
 def _with_article(words: str) -> str:
-    """Return for example `An elderly woman`."""
+    """Return the words with an indefinite article, for example `An elderly woman`."""
     return f"{'An' if words[0].casefold() in 'aeiou' else 'A'} {words}"
 
 

@@ -37,7 +37,7 @@ _HH = (
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One reference file: its place in a mirror, its checksum, and how it is had."""
+    """A reference file: its place in a mirror, its checksum, its licence, and its source."""
 
     mirror: str  # path below RMAUDIT_DATA
     sha256: str
@@ -48,7 +48,7 @@ class Download:
 
 
 def _elo(prompt: str, sha256: str) -> Download:
-    """Return the human ratings, and what ten models give the same items under one prompt."""
+    """Return the `Download` of the human ratings with ten models' scores under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
@@ -58,7 +58,10 @@ def _elo(prompt: str, sha256: str) -> Download:
 
 
 def _bing(sign: str, sha256: str) -> Download:
-    """Words of one sign, without the header of the authors' own file."""
+    """Return the `Download` of bing's list of "positive" or "negative" words (`sign`).
+
+    It lacks the header of the authors' own file.
+    """
     return Download(
         mirror=f"bing/{sign}-words-clean.txt",
         sha256=sha256,
@@ -136,7 +139,7 @@ SOURCES = {
 
 
 def here(name: str) -> bool:
-    """Return whether the file that is downloaded for `name` is in the mirror, or was downloaded."""
+    """Return whether the downloaded file for `name` is in the mirror or in the cache."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
     return _downloaded(source).is_file() or (
         bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()
@@ -148,7 +151,7 @@ def _downloaded(source: Download) -> Path:
 
 
 def locate(name: str) -> Path:
-    """Return the local path of the reference file `name`, downloaded if need be.
+    """Return the local path of the reference file `name`; download the file if it is missing.
 
     Raises:
         SpecError: there is no such reference.
@@ -195,7 +198,7 @@ def _download(name: str, source: Download) -> Path:
 
 
 def _checked(path: Path, name: str, *, command: str) -> Path:
-    """`path`, if its bytes are the expected ones."""
+    """Return `path` if the file is there with the expected checksum, else raise."""
     if not path.is_file():
         message = f"{name}: no file {path}"
         raise ReferenceMissing(message, command=command)

@@ -9,21 +9,20 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rmaudit import json_cache
-from rmaudit.language import STEMMERS
-from rmaudit.stems import CACHE
+from rmaudit.language import CACHE, STEMMERS
 
 KIND = "stems"
 MOST = 500_000  # words that are written down
 
 
 def recall(cache: Path, language: str) -> None:
-    """Read the stems of a language that an earlier run wrote into the cache."""
+    """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
     found = json_cache.read(cache, KIND, _fields(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 
 
 def remember(cache: Path, language: str) -> None:
-    """Write the stems of a language into the cache, if this process has more than it."""
+    """Write the stems of a language into the cache, if this process knows more than it holds."""
     there = json_cache.read(cache, KIND, _fields(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:

@@ -29,7 +29,9 @@ _UNKNOWN = 0.0  # Zipf of a word that wordfreq has not; its rarest has 1.01
 
 
 def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
-    """Return a row for each name, in order, with the columns `COLUMNS`, all finite.
+    """Return surface features of each name, a row each: frequency, valence and spelling.
+
+    The rows are in the order of the names, the columns are `COLUMNS`, all finite.
 
     - `phrase_zipf`: log10 of how often the whole name would be met, by the harmonic mean of its
       words' frequencies, as wordfreq reckons phrases; `rarest_zipf`, `commonest_zipf` and

@@ -15,12 +15,11 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from rmaudit.references.lexicons import lexicon
-from rmaudit.references.offence_kinds import kind
+from rmaudit.language import stem_key
+from rmaudit.references.lexicons import lexicon, pooled
+from rmaudit.references.masks import kind
 from rmaudit.references.offensive import english
-from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.word_frequency import zipf
-from rmaudit.stems import stem_key
 
 SWEAR, SEXUAL, REFUSING = "swear words and slurs", "sexual words", "refusals"
 _FREQUENT = 3.0  # Zipf: once in a million words
@@ -47,7 +46,7 @@ REFUSALS = (
 
 @cache
 def unwanted() -> Mapping[str, tuple[str, ...]]:
-    """Return the lists of words by what they are, lower case.
+    """Return lists of unwanted words, lower case, by kind: swear words, sexual words, refusals.
 
     Raises:
         ReferenceMissing: the lists of offensive words, their frequencies or ratings cannot be had.

@@ -24,7 +24,9 @@ FOUNDATIONS = ("care", "fairness", "loyalty", "authority", "sanctity")
 
 
 def opposites() -> dict[str, Lists]:
-    """Agency over communion, then the virtues over the vices of each foundation: their two lists.
+    """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
+
+    The virtues and vices are of five moral foundations, a pair each.
 
     Single words, in alphabetical order. Phrases are left out, 3 of the Big Two's and 110 of the
     foundations'.

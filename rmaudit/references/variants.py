@@ -29,17 +29,17 @@ APART = (("a woman", "a man"), ("Black", "white"))  # who is compared with whom
 
 
 def spaced(text: str) -> str:
-    """Every space doubled, and two at the end."""
+    """Return the text with every space doubled, and two spaces at the end."""
     return text.replace(" ", "  ") + "  "
 
 
 def twice(text: str) -> str:
-    """Return the same said again: longer, with the content as it was."""
+    """Return the text said twice: longer, with the content as it was."""
     return f"{text}. Again: {text}."
 
 
 def asked_by(group: str) -> str:
-    """Return what a variant is called whose prompt begins with who asks."""
+    """Return the name of a variant whose prompt begins with who asks: "asked by a man"."""
     return f"asked by {group}"
 
 
@@ -52,7 +52,7 @@ def _after(begin: str) -> Change:
 
 
 def key(text: str) -> str:
-    """Return what a variant is called whose answer is always this text."""
+    """Return the name of the variant whose answer is always this text, such as "only '.'"."""
     return f"only {text!r}"
 
 

@@ -28,7 +28,9 @@ _UNCERTAIN = "#&"  # marks glued to a number
 
 
 def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[float]:
-    """Zipf frequency of those of `words`, lower case and alphabetic, that the list `name` has.
+    """Return the Zipf frequency of each of `words` that the list `name` has.
+
+    Of lower-case, alphabetic words only.
 
     Indexed by word, unique and sorted. `language` is a code of wordfreq's; leech is English.
 
@@ -48,7 +50,7 @@ def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[
 
 @lru_cache(maxsize=2)
 def common(language: str = ENGLISH) -> pd.Index[str]:
-    """Return the alphabetic words of wordfreq from Zipf 3 (one use in a million) up, sorted.
+    """Return the alphabetic words used once in a million or more (Zipf 3 by wordfreq), sorted.
 
     Raises:
         ReferenceMissing: it cannot be had.
@@ -60,7 +62,7 @@ def common(language: str = ENGLISH) -> pd.Index[str]:
 
 
 def _wordfreq(language: str) -> dict[str, float]:
-    """Share of all words, by word."""
+    """Return each word's share of all words, by wordfreq."""
     try:
         import wordfreq
     except ImportError:
@@ -72,7 +74,7 @@ def _wordfreq(language: str) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def _leech() -> dict[str, int]:
-    """Uses per million, by lower-case form, summed over parts of speech.
+    """Return uses per million words by lower-case form, summed over parts of speech (BNC).
 
     A head word that its forms follow is their sum and left out. Of "pole/Pole" either is meant, a
     star marks a form that is counted with care; eleven rows lack the tab in front.

@@ -1,1 +1,1 @@
-"""From findings to what people and machines read. results.json is the source of truth."""
+"""Turn findings into results.json, and results.json into all reports."""

@@ -12,7 +12,7 @@ from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Results
 
 
 def read(path: Path) -> Results:
-    """Return the results that a run wrote, complete and without contradictions.
+    """Read a results.json; raise unless it is complete and free of contradictions.
 
     Raises:
         ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.
@@ -28,6 +28,9 @@ def read(path: Path) -> Results:
         message = f"{path}: {error}; run the audits again, or give another results.json"
         raise ResultsError(message) from error
     named = found.get("schema") if isinstance(found, dict) else None
+    if named is None:
+        message = f"{path}: this is not the results.json of a run, for it has no `schema`; give the"
+        raise ResultsError(f"{message} results.json that `pytest audits` wrote")
     if named not in (SCHEMA, *EARLIER_SCHEMAS):
         message = (
             f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "

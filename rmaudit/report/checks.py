@@ -30,7 +30,7 @@ _REDO = "copy the file anew, or run the audits again"
 
 
 def contradiction(results: Results) -> str:
-    """Return the first contradiction: its place, what stands there, what is allowed; "" if none.
+    """Return the first contradiction in the results (place, value, what is allowed), or "".
 
     Raises:
         ResultsError: a sweep's scores or its vocabulary are damaged.
@@ -103,7 +103,7 @@ def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
 
 
 def _of_blessed(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
-    """Yield what is wrong with the blessed releases, and regressions that do not follow."""
+    """Yield contradictions about blessed (approved) releases and about regressed findings."""
     for i, blessed in enumerate(results.blessed):
         if blessed.model not in models:
             allowed = _listed([*models])
@@ -123,7 +123,7 @@ def _of_blessed(results: Results, models: dict[str, AuditedModel]) -> Iterator[s
 
 
 def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
-    """Yield what is wrong with the numbers of an earlier run's finding."""
+    """Yield contradictions in the numbers of an earlier run's finding."""
     numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
     if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
         yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
@@ -175,7 +175,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _of_gap(judged: Judgement) -> Judgement:
-    """Return the judgement that fits a finding without an estimate."""
+    """Return the judgement that a finding without an estimate must have."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
@@ -190,7 +190,7 @@ def _of_gap(judged: Judgement) -> Judgement:
 
 
 def _of_controls(finding: Finding, where: str) -> Iterator[str]:
-    """Yield null controls without a reason or all numbers, or with a verdict not by the bound."""
+    """Yield contradictions about null controls: missing numbers or reason, or a wrong verdict."""
     follow = judge_controls(finding.controls, finding.judgement.bound)
     for name, control in finding.controls.items():
         place, found = f"{where}.controls[{quoted(name)}]", control.verdict
@@ -205,7 +205,7 @@ def _of_controls(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _expected(finding: Finding, estimate: Estimate) -> Judgement:
-    """Return the judgement that follows from bound and estimate; p_holm is known to a range."""
+    """Return the judgement that follows from bound and estimate; p_holm is only range-checked."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:

@@ -54,10 +54,10 @@ def _day(value: object) -> str:
 
 
 def decode(kind: type[_Typed], text: str) -> _Typed:
-    """Return the value of this type that the text holds: no key is missing, none is unknown.
+    """Parse JSON text into a value of type `kind`; no key may be missing or unknown.
 
     Raises:
-        ResultsError: it does not; one line with the place, what stands there, and what may.
+        ResultsError: the text holds no such value; one line with place, found and allowed value.
     """
     return typed(kind, parsed(text))
 
@@ -77,12 +77,12 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
 
 
 def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
-    """Return the value of this type that these JSON values are.
+    """Convert parsed JSON to a value of type `kind`, or raise.
 
     Keys with a default may be missing where they need not be `whole`: an older rmaudit wrote them.
 
     Raises:
-        ResultsError: they are not.
+        ResultsError: the JSON is no such value.
     """
     from pydantic import ValidationError
 
@@ -111,7 +111,7 @@ def _adapter(kind: Hashable) -> TypeAdapter[Any]:
 
 
 def _finite(written: str) -> float:
-    """Refuse NaN, infinities and 1e999, which Python reads although JSON has none of them."""
+    """Return a JSON number; raise for NaN, infinities and 1e999, which Python accepts."""
     number = float(written)
     if not math.isfinite(number):
         message = f"{written} is no finite number"
@@ -140,7 +140,7 @@ def _spelled(value: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _told(details: Sequence[ErrorDetails], found: object) -> str:
-    """Word the first error, with everything that is allowed in its place."""
+    """Return a sentence on pydantic's first error, with everything that is allowed in its place."""
     first = details[0]
     kind, steps = first["type"], _steps(first["loc"][1:], found)
     if kind in ("missing", "missing_argument"):
@@ -163,7 +163,7 @@ def _told(details: Sequence[ErrorDetails], found: object) -> str:
 
 
 def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # noqa: ANN401  (JSON)
-    """Return the steps of an error's place that are steps in the JSON, without names of types."""
+    """Return the part of an error's location that exists in the JSON, without names of types."""
     steps: list[str | int] = []
     for step in loc:
         try:
@@ -204,7 +204,7 @@ def _incomplete(
 
 
 def path(steps: Iterable[str | int]) -> str:
-    """Return for example `findings[3].estimate.value`."""
+    """Format steps into JSON as a path, such as `findings[3].estimate.value`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{_plain(step)}" for step in steps)
     return "".join(parts).removeprefix(".") or "the file"
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.local_files import in_place_of
-from rmaudit.measures.difference import Interval
+from rmaudit.measures.paired import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec
@@ -37,7 +37,7 @@ Name = Annotated[str, MinLen(1)]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is true of the whole run."""
+    """Facts about the whole run: time, version, command line, and how many audits finished."""
 
     created: str
     """UTC, ISO 8601."""
@@ -66,17 +66,17 @@ class Run:
 
     @property
     def others(self) -> bool:
-        """Whether it asked other prompts than the audits' own, or saw other words."""
+        """Return whether the run asked other prompts than the audits' own, or used other words."""
         return OWN_LISTS in self.environment
 
     @property
     def complete(self) -> bool:
-        """Whether all that was to be run came to its end; nothing else can pass."""
+        """Return whether all selected audits finished; only then can a run pass."""
         return not self.interrupted and self.finished >= self.selected
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What keeps it from being a whole run: a few words each."""
+        """Return what keeps the run from being a whole one, a few words for each cause."""
         left = self.collected - self.selected
         said = (
             self.gap,
@@ -89,7 +89,7 @@ class Run:
 
     @property
     def gap(self) -> str:
-        """What is incomplete about it, in a few words; "" where nothing is."""
+        """Return in a few words how many selected audits finished; "" if all did."""
         if self.complete:
             return ""
         how = "interrupted: " if self.interrupted else ""
@@ -98,7 +98,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token and its score."""
+    """A scored token: its id, its text, and its reward."""
 
     token_id: Count
     token: str
@@ -112,7 +112,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many tokens score between each edge and the next."""
+    """A histogram of scores: bin edges, and the number of tokens between two edges."""
 
     edges: Annotated[tuple[float, ...], MinLen(2)]
     counts: Annotated[tuple[Count, ...], MinLen(1)]
@@ -120,7 +120,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
-    """The scores of a vocabulary, or of a sample of it, under one prompt, in the model's units."""
+    """Rewards of a vocabulary, or a sample of it, under one prompt, in the model's units."""
 
     key: Name
     """The SHA-256 of all that decides the scores."""
@@ -145,12 +145,12 @@ class SweepSummary:
 
     @property
     def sample(self) -> bool:
-        """Whether a part of the vocabulary was scored, and not all of it."""
+        """Return whether only a part of the vocabulary was scored."""
         return "part" in self.provenance
 
     @property
     def scored(self) -> str:
-        """What was scored, in a few words."""
+        """Return in words what was scored: the whole vocabulary, a sample, or named texts."""
         named = {WORDS: "published words", OWN_WORDS: "texts that its scorer names"}
         if words := named.get(str(self.provenance.get("answers"))):
             return words
@@ -159,7 +159,7 @@ class SweepSummary:
 
 @dataclass(frozen=True, slots=True)
 class AuditedModel:
-    """An audited model, as models.yaml has it."""
+    """An audited model: its entry in models.yaml, and the rewards of its tokens."""
 
     name: Name
     source: str
@@ -175,7 +175,7 @@ class AuditedModel:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A word, and its rank by each model: 1 is the best of the shared ones."""
+    """A word and its rank by each model; 1 is the best of the words that all models have."""
 
     word: str
     ranks: tuple[float, ...]
@@ -183,7 +183,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How alike models rank the words that all of them have, under one prompt."""
+    """How alike models rank the words that they share, under one prompt."""
 
     prompt: str
     models: tuple[str, ...]
@@ -199,7 +199,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What an earlier run had of a finding."""
+    """One audit's result in an earlier run, and the difference of this run's value from it."""
 
     model: Name
     audit: Name
@@ -217,7 +217,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The last run of the same models that stood in the same folder of reports."""
+    """The previous run of the same models in the same folder of reports."""
 
     created: str
     """UTC, ISO 8601."""
@@ -229,7 +229,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Blessed:
-    """The blessed release that a model of this run is compared with (`rmaudit bless`)."""
+    """The release approved by `rmaudit bless` that a model of this run is compared with."""
 
     model: Name
     """Of this run."""
@@ -255,7 +255,7 @@ class Blessed:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One run: what was audited, and what came of it."""
+    """The content of a results.json: one run's models, rewards, findings and verdict."""
 
     schema: Schema
     run: Run
@@ -275,7 +275,7 @@ class Results:
 
 
 def write(results: Results, path: Path) -> None:
-    """Write as ASCII JSON: the whole file, or none.
+    """Write results to a file as ASCII JSON: the whole file, or none.
 
     Raises:
         ValueError: a number is not finite.
@@ -285,7 +285,7 @@ def write(results: Results, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    r"""Write UTF-8 text with line feeds: into a file beside it first, which then takes its place.
+    r"""Write UTF-8 text with line feeds to a file, atomically: the whole text or nothing.
 
     Lone surrogates are spelled out (`\ud800`).
 

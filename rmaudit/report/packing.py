@@ -1,4 +1,4 @@
-"""Every token's score in arrays as text, exact and checked.
+"""Pack every token's score into text (compressed, base64, with checksums), and unpack it.
 
 An array is `{"type", "n", "encoding", "sha256", "data"}`: its little-endian bytes in planes (the
 first bytes of all numbers, then all second bytes, and so on: scores compress better so), zlib,
@@ -32,7 +32,7 @@ _LARGEST = 2**31  # bytes of an array
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Numbers as text: their little-endian bytes in planes, zlib, base64."""
+    """An array of numbers as text: its bytes in planes, compressed by zlib, in base64."""
 
     type: Literal["int32", "uint32", "float32", "uint8"]
     n: Annotated[int, Ge(0)]
@@ -44,7 +44,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts as one array of bytes, lone surrogates as three bytes each."""
+    """Texts packed as one array of bytes (lone surrogates as three each), and their lengths."""
 
     lengths: Packed
     """The bytes of each."""
@@ -53,7 +53,7 @@ class PackedTexts:
 
 @dataclass(frozen=True, slots=True)
 class PackedVocabulary:
-    """What the rows of a sweep are."""
+    """A packed vocabulary: the id, text and token of each row of a sweep."""
 
     ids: Packed
     texts: PackedTexts
@@ -66,23 +66,23 @@ class Swept(Protocol):
 
     @property
     def key(self) -> str:
-        """The key of its scores."""
+        """Return the key of the sweep's stored scores."""
 
     @property
     def prompt(self) -> str:
-        """The prompt's name."""
+        """Return the prompt's name."""
 
     @property
     def vocabulary(self) -> str | None:
-        """The digest of its rows."""
+        """Return the digest of the sweep's vocabulary; None without scores."""
 
     @property
     def scores(self) -> Packed | None:
-        """Every token's score."""
+        """Return every token's score, packed; None without scores."""
 
 
 def share(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
-    """Pack a frame's `token_id`, `token` and `text` unless they are packed; return their digest."""
+    """Pack a frame's vocabulary into `vocabularies` unless it is there; return its digest."""
     own = not frame["token"].equals(frame["text"])
     arrays = [frame["token_id"].to_numpy(np.int32)]
     arrays += [array for name in ("token", "text")[not own :] for array in _joined(frame[name])]
@@ -160,7 +160,7 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def where(sweep: Swept) -> str:
-    """Return for example `sweep 0123456789ab ('best')`."""
+    """Name a sweep for an error message, such as `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"
 
 

@@ -58,7 +58,7 @@ _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words t
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How far a run came, and what was left out of it: as in `document.Run`."""
+    """How many audits of a run were collected, selected and finished, and what was left out."""
 
     collected: int
     selected: int
@@ -71,7 +71,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """A sweep as a report needs it: read back from the store by its key."""
+    """A sweep's scores and provenance with its model and prompt, as a report needs them."""
 
     model: str
     prompt: str
@@ -183,7 +183,7 @@ def collect(  # noqa: PLR0913  (keyword-only after the subjects)
     *,
     own_words: OwnWords = _OURS,
 ) -> Results:
-    """Return the results of a run; `before` is the run that it is compared with."""
+    """Build the results of a run from its findings and sweeps; `before` is the previous run."""
     decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
     vocabularies: dict[str, PackedVocabulary] = {}
@@ -218,7 +218,7 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
 
 
 def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
-    """Summarize a sweep; the rows of a whole one are added to `vocabularies`."""
+    """Summarize a sweep; add the vocabulary of a fully stored one to `vocabularies`."""
     scored = record.frame[record.frame["score"].notna()]
     scores = scored["score"].to_numpy(float)
     mean, sd = float(scores.mean()), float(scores.std())
@@ -260,7 +260,7 @@ def _plain(value: object) -> str | int | float:
 def compared(
     frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
 ) -> list[Comparison]:
-    """Compare the models under each prompt under which two or more of them were swept.
+    """Compare how models rank shared words, for each prompt under which several were scored.
 
     `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
     words. A model that scores all shared words alike is left out; so is a prompt with fewer than

@@ -16,7 +16,7 @@ from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Result, Verdict
-from rmaudit.verdicts.told import reasons, tally
+from rmaudit.verdicts.wording import reasons, tally
 
 PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
 UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
@@ -24,7 +24,7 @@ UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding by its names: what was measured, and the bound that it is held against."""
+    """A replayed finding: its model, audit and prompt, its estimate, and the bound."""
 
     model: str
     audit: str
@@ -34,7 +34,7 @@ class JudgedFinding:
 
     @property
     def name(self) -> str:
-        """For example `positive_skew[R-Smol-135M-best]`."""
+        """Return the finding's name, such as `positive_skew[R-Smol-135M-best]`."""
         return f"{self.audit}[{self.model}-{self.prompt}]"
 
 
@@ -46,13 +46,13 @@ class ResultWords:
     effect: str
 
     def __str__(self) -> str:
-        """For example `fail (blocks)`."""
+        """Return result and effect in words, such as `fail (blocks)`."""
         return in_words(self.result, self.effect)
 
 
 @dataclass(frozen=True, slots=True)
 class Flip(JudgedFinding):
-    """A finding whose result or effect is another under the new policy."""
+    """A finding whose result or effect changes under the new policy."""
 
     old: ResultWords
     new: ResultWords
@@ -61,7 +61,7 @@ class Flip(JudgedFinding):
 
 @dataclass(frozen=True, slots=True)
 class Stop(JudgedFinding):
-    """A finding that keeps the run from being green."""
+    """A finding that blocks the run, with its result and the reason."""
 
     result: str
     why: str
@@ -69,7 +69,7 @@ class Stop(JudgedFinding):
 
 @dataclass(frozen=True, slots=True)
 class ReplaySummary:
-    """What `rmaudit replay` reports."""
+    """The report of `rmaudit replay`: the outcome, and which findings changed or block."""
 
     policy: str | None
     outcome: str
@@ -87,7 +87,7 @@ class ReplaySummary:
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
-    """Return the results with their findings judged by the policy on this day (UTC)."""
+    """Judge the findings of results again by a policy on a day (UTC); return new results."""
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
@@ -95,7 +95,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """Return the run's outcome in a word: fail before not run before unsure.
+    """Return the run's outcome in a word: fail, else not run, else unsure, else pass.
 
     Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
@@ -107,7 +107,7 @@ def outcome(results: Results) -> str:
 
 
 def said(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:
-    """Summarize a replay; without a policy, the verdicts are those that the results have."""
+    """Summarize a replay: which verdicts of `old` differ in `new`, and which findings block."""
     return ReplaySummary(
         policy=policy.file if policy else None,
         outcome=outcome(new),
@@ -191,7 +191,7 @@ def lines(replayed: ReplaySummary) -> list[str]:
 
 
 def _why(place: JudgedFinding, why: str) -> str:
-    """Return for example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: why`."""
+    """Describe a finding's numbers: `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: why`."""
     parts = []
     if of := place.estimate:
         shown = " ".join(effect(of.value, of.low, of.high))

@@ -31,12 +31,12 @@ def visible(text: str, longest: int = _LONGEST) -> str:
 
 
 def block(text: str) -> str:
-    """Spell out the hidden characters of a text of several lines."""
+    """Spell out the hidden characters of a text; line breaks and tabs stay."""
     return "".join(character if character in "\n\t" else spelled(character) for character in text)
 
 
 def line(text: str) -> str:
-    """Spell out hidden characters, and make the text one line."""
+    """Spell out the hidden characters of a text, and join its lines to one."""
     return block(" ".join(text.split()))
 
 
@@ -57,5 +57,5 @@ def _cut(url: re.Match[str]) -> str:
 
 
 def _disarmed(command: re.Match[str]) -> str:
-    """Spell out the last character of the mark of a command."""
+    """Return a CI command's mark with its last character escaped, so that CI ignores it."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"

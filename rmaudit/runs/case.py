@@ -75,7 +75,9 @@ class RunSettings:
 
 @dataclass(slots=True)
 class Memory:
-    """Data that a run reads once: sweeps, the ledger before any search, the baseline, pairs.
+    """Data that all audits of a run share, read once: sweeps, the baseline model, pairs, ledger.
+
+    The ledger is as it was before any search of the run.
 
     `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
     a file of log-probabilities, by the entry and the prompts.
@@ -122,7 +124,7 @@ class Case:
 
     @property
     def prompt(self) -> Prompt:
-        """Return the prompt of an audit that has one. Raises `SpecError` for a joint one."""
+        """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
@@ -132,7 +134,9 @@ class Case:
             return answer(request, model, self.options.kept, self.options.device)
 
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
-        """Return a model's sweep under a prompt, scored once in a run; add its caveats to the case.
+        """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
+
+        It is scored once in a run.
 
         A sample is one for all audits, with the words that any of them names; this one is given
         what was drawn and what its own words name.
@@ -165,7 +169,7 @@ class Case:
 
 
 def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
-    """Return the only prompt of an audit that is not joint.
+    """Return the only prompt of an audit; raise if the audit is joint over several prompts.
 
     Raises:
         SpecError: the audit is joint.

@@ -19,7 +19,7 @@ from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """Argument that an audit can take.
+    """A fixture that audits can take: how its value is made for a model and for a plain scorer.
 
     Attributes:
         for_model: makes it for an audit of a model; its docstring is the fixture's. None for what
@@ -59,7 +59,9 @@ FIXTURES: dict[str, Fixture] = {
 
 
 def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
-    """Return the value of an audit's argument `name` in a trial; an unknown fixture is the model's.
+    """Return an audit's argument `name` for a trial (the audit's run on a synthetic scorer).
+
+    A fixture that is not in `FIXTURES` is the one that the audit of the model was given.
 
     Raises:
         MeasureError: organisms have no such fixture, and the trial was not given one.

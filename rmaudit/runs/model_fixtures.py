@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def sweep(case: Case) -> Sweep:
-    """Every token id of the model, scored under the prompt; made once, then read from the cache.
+    """Return the rewards of every token id under the prompt; scored once, then read from the cache.
 
     With `--rm-sample`, a sample of the ids, and one of the words that the audit names.
     """
@@ -42,7 +42,7 @@ def sweep(case: Case) -> Sweep:
 
 
 def sweeps(case: Case) -> dict[str, Sweep]:
-    """The sweep under each prompt of a joint audit, by the prompt's name."""
+    """Return the sweep (rewards of every token id) under each prompt of a joint audit, by name."""
     found = {prompt.name: case.sweep(case.model, prompt) for prompt in case.prompts}
     for each in found.values():
         case.keys.extend(each.keys)
@@ -50,7 +50,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 
 def rewards(case: Case) -> Rewards:
-    """A function from texts to their scores under the prompt, with their noise; cached too."""
+    """Return a function from texts to their rewards and noise under the prompt; cached too."""
     from rmaudit.scores.texts import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
@@ -67,7 +67,7 @@ def rewards(case: Case) -> Rewards:
 
 
 def base_logprobs(case: Case) -> pd.Series[float]:
-    """By token id, how likely the model's base finds it as the answer; cached too.
+    """Return each token id's log-probability as the answer under the model's base; cached too.
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
@@ -77,12 +77,12 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
 
 def policies(case: Case) -> dict[str, pd.Series[float]]:
-    """The policy's log-probabilities under each prompt of a joint audit, by the prompt's name.
+    """Return the policy's log-probability of each token id, by prompt name, for a joint audit.
 
     The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
     `base_logprobs`; skipped where it is. A file of log-probabilities is read once a run.
     """
-    from rmaudit.scores.policy_files import is_file, policy_in
+    from rmaudit.scores.logprobs import is_file, policy_in
 
     spec = case.model.spec
     kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
@@ -101,12 +101,15 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
 
 
 def references(case: Case) -> References:
-    """Lexicons and human ratings, without what the model was trained on."""
+    """Return lexicons and human ratings, without the words that the model was trained on."""
     return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)
 
 
 def rng(case: Case) -> np.random.Generator:
-    """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
+    """Return a random generator whose draws depend only on the seed, audit, model and prompts.
+
+    Neither order nor xdist changes its draws.
+    """
     import numpy as np
 
     name = f"{case.audit}|{case.model.name}|{label(case.prompts)}"
@@ -115,7 +118,7 @@ def rng(case: Case) -> np.random.Generator:
 
 
 def baseline_model(case: Case) -> Scored:
-    """The model of `--rm-baseline`; without the option the audit is skipped."""
+    """Return the model of `--rm-baseline`; without the option the audit is skipped."""
     spec, memory = case.options.baseline, case.memory
     if spec is None:
         raise NotAsked("no model to compare with; name one with --rm-baseline NAME")
@@ -128,7 +131,7 @@ def baseline_model(case: Case) -> Scored:
 
 
 def baseline(case: Case) -> Sweep:
-    """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
+    """Return the `--rm-baseline` model's sweep under the same prompt; skip the audit without it."""
     prompt, other = case.prompt, baseline_model(case)
     found = case.sweep(other, prompt)
     said = f"Compared with {other.spec.name}: {other.spec.source}, scores {found.key[:12]}."
@@ -137,7 +140,7 @@ def baseline(case: Case) -> Sweep:
 
 
 def searches(case: Case) -> Searches:
-    """A function from a direction to what a search of the model found; cached too.
+    """Return a function that searches for answers the model loves (up) or hates (down); cached too.
 
     Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
     that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
@@ -172,7 +175,7 @@ def searches(case: Case) -> Searches:
 
 
 def ledger(case: Case) -> pd.DataFrame:
-    """The strings that searches found under the prompts, on any model but this: a row each.
+    """Return the strings that searches of other models found under these prompts, a row each.
 
     Columns as in `rmaudit.search.exploit_ledger`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
@@ -187,7 +190,7 @@ def ledger(case: Case) -> pd.DataFrame:
 
 
 def _whole_ledger(case: Case) -> pd.DataFrame:
-    """The whole ledger as this run found it."""
+    """Return the ledger (strings that searches found) as it was before this run's searches."""
     from rmaudit.search.exploit_ledger import ledger as read
 
     memory, options = case.memory, case.options

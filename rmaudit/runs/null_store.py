@@ -5,19 +5,27 @@ seed, the references that the model may be judged by, and rmaudit's own code. So
 given what is the model's own: log-probabilities of its base, sequences that were drawn for it,
 strings that were found. All of it is in the key (`json_cache`). Nothing is cached of an audit that
 is given more than that. A control that could not be tried is left out, and the others are cached.
+
+An audit's code (`code_of`) is its own file and every file that it imports; rmaudit's own files are
+in `json_cache.code`. Of installed packages the name and the version count, of everything else the
+bytes: helpers beside the audit, and every conftest.py of the run.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from rmaudit import json_cache
 from rmaudit.references import References
-from rmaudit.runs.audit_code import code_of
 from rmaudit.runs.case import Case
 from rmaudit.scores.stored_scores import checksum
 from rmaudit.verdicts.declare import Declaration
@@ -28,6 +36,9 @@ KIND = "nulls"
 _LEFT_OUT = {Verdict.SKIPPED}  # it may be there the next time
 Given = Mapping[str, Any]
 Fields = dict[str, str]
+_OURS = Path(__file__).parents[1]
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_CONFTEST = "conftest.py"
 
 
 def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
@@ -39,7 +50,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """Return everything that determines the null controls' results; None if it is not known.
+    """Return the cache key's fields: all that determines null controls' results; None if unknown.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -81,7 +92,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return what determines an audit's argument for a null control; None if it is not known."""
+    """Return a cache key for fixture `name`: "" if other fields cover it, None if nothing can."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
@@ -110,3 +121,75 @@ def _drawn_for(case: Case) -> str | None:
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])
     return hashlib.sha256(said.encode()).hexdigest()
+
+
+def code_of(function: Callable[..., Any]) -> str:
+    """Return a SHA-256 hash of the code that an audit runs, "" if it is not known.
+
+    It is not known if a source file is missing or was changed while this process ran.
+    """
+    module = sys.modules.get(function.__module__)
+    loaded = list(sys.modules.values())
+    conftests = (each for each in loaded if _named(each).endswith(_CONFTEST))
+    seen: dict[str, str] = {}
+    for each in (module, *conftests):
+        if each is None or not _add(each, seen):
+            return ""
+    return hashlib.sha256(
+        "\n".join(sorted(f"{k} {v}" for k, v in seen.items())).encode()
+    ).hexdigest()
+
+
+def _add(module: ModuleType, seen: dict[str, str]) -> bool:
+    """Add a module and its imports to `seen`; return whether all their code is known."""
+    name, path = module.__name__, _file(module)
+    if name in seen or path.is_relative_to(_OURS):
+        return True
+    if name in sys.builtin_module_names or str(path).startswith(_INSTALLED):
+        top = sys.modules.get(name.partition(".")[0])
+        seen[name] = str(getattr(top, "__version__", ""))
+        return True
+    if path.suffix != ".py" or not path.is_file() or json_cache.written_since(path):
+        return False
+    seen[name], imported = _read(path, module.__package__ or "")
+    return all(_add(each, seen) for each in imported if _file(each) != Path())
+
+
+def _read(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
+    """Return the hash of a file and the modules that it imports, also inside functions."""
+    content = path.read_bytes()
+    every = dict.fromkeys(_imports(ast.parse(content), package))
+    names = [name for name in every if name.partition(".")[0] != _OURS.name]
+    found = (sys.modules.get(name) or _unloaded(name) for name in names)
+    return hashlib.sha256(content).hexdigest(), tuple(module for module in found if module)
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the imported names; a name may be a member of a module instead of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = importlib.util.resolve_name("." * node.level + base, package or base)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _unloaded(name: str) -> ModuleType | None:
+    """Return a module that is not imported yet, without running it; None if there is none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    return None if spec is None else importlib.util.module_from_spec(spec)
+
+
+def _file(module: ModuleType) -> Path:
+    """Return the path of a module's file, an empty path if it has none."""
+    return Path(_named(module))
+
+
+def _named(module: ModuleType) -> str:
+    return str(getattr(module, "__file__", None) or "")

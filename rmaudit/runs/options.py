@@ -39,7 +39,7 @@ def _folder_or_url(text: str) -> str | None:
 
 
 def _whole(least: int) -> Callable[[str], int]:
-    """Return what reads a whole number from `least` to `LARGEST`."""
+    """Return a parser of whole numbers from `least` to `LARGEST`."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
@@ -50,7 +50,7 @@ def _whole(least: int) -> Callable[[str], int]:
 
 
 def _matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Return what reads a text that matches a regular expression as a whole."""
+    """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
 
     def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
         if re.fullmatch(pattern, text):
@@ -67,7 +67,7 @@ def _dtype(text: str) -> str:
 
 
 def _source(text: str) -> str:
-    """Return a hub id as it is, a folder or a .jsonl file with its whole path."""
+    """Return a hub id unchanged, or the absolute path of a folder or .jsonl file, or raise."""
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
         return str(place.resolve())
@@ -77,7 +77,7 @@ def _source(text: str) -> str:
 
 
 def is_ray(where: str) -> bool:
-    """Return whether a place to compute is Ray: `ray`, or the address of a cluster."""
+    """Return whether `where` names Ray: the word `ray`, or the address of a cluster."""
     return where == "ray" or ":" in where
 
 
@@ -89,7 +89,7 @@ def _ray(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How one option of a run is written, explained and checked.
+    """An option of a run: its spellings, help text, allowed values and default.
 
     Attributes:
         help: what it does, for `--help` and docs/options.md.
@@ -125,12 +125,12 @@ class Option:
 
     @property
     def explained(self) -> str:
-        """The help, with the default."""
+        """Return the help text, followed by the default."""
         default = self.unset or ("" if self.default is False else str(self.default))
         return f"{self.help} (default: {default})" if default else self.help
 
     def value(self, given: object, name: str) -> Any:  # noqa: ANN401  (the option's type)
-        """Return the value of what was given, as a text or as a value.
+        """Parse an option's value, given as text or already parsed; errors call the option `name`.
 
         Raises:
             SpecError: it is not allowed; the error calls the option `name`.
@@ -412,7 +412,7 @@ class RunOptions:
     def of(
         cls, given: Mapping[str, object], spelled: Callable[[str], str] = lambda name: name
     ) -> RunOptions:
-        """Return the options with these values, by field; None stands for the default.
+        """Check values by field name and return them as options; None means the default.
 
         Raises:
             SpecError: a value is not allowed; `spelled` is how the error calls a field.
@@ -426,14 +426,14 @@ class RunOptions:
         )
 
     def deciding(self, *what: Decides) -> RunOptions:
-        """Return the options that decide one of these, with the defaults in place of the others."""
+        """Return a copy that keeps the options that decide `what` and resets all others."""
         return replace(
             RunOptions(),
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},
         )
 
     def words(self, spelled: Callable[[Option], str]) -> list[str]:
-        """Return the words of a command line that give these options, but for the defaults.
+        """Return the command-line words that give these options, without those at their default.
 
         `spelled` says how an option is called there.
         """
@@ -450,7 +450,7 @@ class RunOptions:
 
 
 def _described() -> dict[str, Option]:
-    """Return the options by field, with what their fields say of them."""
+    """Return each field's `Option` by field name, with its spellings and default filled in."""
     hints, found = get_type_hints(RunOptions, include_extras=True), {}
     for field in fields(RunOptions):
         (option,) = hints[field.name].__metadata__

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rmaudit.scores.answer_files import Answered
+    from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
-    from rmaudit.scores.samples import Samples
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
@@ -30,7 +29,7 @@ _OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists
 
 
 def pairs(case: Case) -> Pairs:
-    """The pairs of a file with the reward of each answer, in `frame`; cached too.
+    """Return the pairs of answers in a file, with each answer's reward in `frame`; cached too.
 
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
@@ -47,7 +46,7 @@ def pairs(case: Case) -> Pairs:
 
 
 def probes(case: Case) -> Probes:
-    """Answers of some pairs, each with its reward as it is and under changes; cached too.
+    """Return answers of some pairs, rewarded before and after each change of the text; cached too.
 
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.
@@ -63,19 +62,18 @@ def probes(case: Case) -> Probes:
 
 
 def samples(case: Case) -> Samples:
-    """Whole answers of a policy, several to a prompt, with the reward of each; cached too.
+    """Return whole answers of a policy, several to a prompt, with their rewards; cached too.
 
     They are those of `--rm-samples`, or a small open policy's that are bundled.
     """
-    from rmaudit.scores.answer_files import rewarded
-    from rmaudit.scores.samples import read
+    from rmaudit.scores.answer_files import read_samples, rewarded
 
-    drawn = read(case.options.samples)
+    drawn = read_samples(case.options.samples)
     return _given(case, _scored(case, lambda: rewarded(case.model, drawn, cache=case.options.kept)))
 
 
 def conduct(case: Case) -> Pairs:
-    """Pairs of whole answers by kinds of conduct, with the reward of each; cached too.
+    """Return pairs of a better and a worse answer by kind of conduct, with rewards; cached too.
 
     They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind join it. All are scored together, once for all audits of a run.
@@ -91,14 +89,14 @@ def conduct(case: Case) -> Pairs:
 
 
 def _scored(case: Case, score: Callable[[], _Made]) -> _Made:
-    """Return what `score` makes, which asks the model for the rewards of answers."""
+    """Report a request for rewards of pairs, then return what `score` returns."""
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
         return score()
 
 
 def _given(case: Case, found: _Made) -> _Made:
-    """Return what an audit is given, with its key and its source in the case."""
+    """Note the cache key and the source of `found` in the case, and return `found` unchanged."""
     from rmaudit.scores.pair_files import measured_on
 
     case.keys.append(found.key)
@@ -107,46 +105,46 @@ def _given(case: Case, found: _Made) -> _Made:
 
 
 def _own(case: Case) -> Pairs | None:
-    """Return the pairs that are given, None without any."""
+    """Return the pairs of answers that the run was given, or None."""
     from rmaudit.scores.pair_files import read
 
     return None if (file := _file(case)) is None else read(file)
 
 
 def _file(case: Case) -> Path | None:
-    """Return the path of the pairs: the audit's, else the run's, else the model's, else None."""
+    """Return the path of the pairs file: the audit's, else the run's, else the model's; or None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
     return Path(named) if named else None
 
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs with the organism's rewards and a noise of 0."""
+    """Return the model's pairs, rewarded by the trial's synthetic scorer, with a noise of 0."""
     own: Pairs = as_given("pairs")(trial)
     return _by_organism(own, trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs of conduct, else the bundled ones, with the organism's rewards."""
+    """Return the model's pairs of conduct, or bundled ones, rewarded by the synthetic scorer."""
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
     return _by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
 
 
 def samples_of_scorer(trial: Trial) -> Samples:
-    """Return the model's samples, else the bundled ones, with the organism's rewards."""
-    from rmaudit.scores.samples import read
+    """Return the model's samples (or the bundled ones), rewarded by the synthetic scorer."""
+    from rmaudit.scores.answer_files import read_samples
 
-    return _by_organism(trial.given.get("samples") or read(None), trial)
+    return _by_organism(trial.given.get("samples") or read_samples(None), trial)
 
 
 def _by_organism(own: _Answers, trial: Trial) -> _Answers:
-    """Return the same answers with the organism's rewards and a noise of 0."""
+    """Return the same answers with the synthetic scorer's rewards and a noise of 0."""
     frame = own.frame.assign(reward=_rewards(trial.organism, own.frame))
     return replace(own, frame=frame, noise=0.0, key="")
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """Return the model's changed answers with the organism's rewards and a noise of 0."""
+    """Return the model's changed answers, rewarded by the synthetic scorer, with a noise of 0."""
     from rmaudit.scores.probes import changed, table
 
     own: Probes = as_given("probes")(trial)
@@ -155,7 +153,7 @@ def probes_of_scorer(trial: Trial) -> Probes:
 
 
 def _rewards(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
-    """Return the organism's reward for each of the n answers to its prompt, shape (n,)."""
+    """Return the synthetic scorer's reward of each answer to its prompt, shape (answers,)."""
     import numpy as np
 
     from rmaudit.scores.answer_files import ASKED

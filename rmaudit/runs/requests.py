@@ -79,7 +79,7 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
-    """Return the scores for a request, from the store or newly computed; the type is the kind's.
+    """Return the scores that a request asks for, from the store or newly computed.
 
     `device` is where a base or policy runs. Raises as the function of each kind.
     """

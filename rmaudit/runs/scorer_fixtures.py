@@ -1,4 +1,4 @@
-"""What an audit of a scorer without weights is given: each function makes one fixture of a trial.
+"""Fixtures for audits of synthetic scorers: each function makes one from a `Trial`.
 
 The registry of fixtures (`rmaudit.runs.fixtures`) names them.
 """
@@ -29,7 +29,7 @@ STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One audit, put to an organism in place of a model.
+    """One audit's run on a synthetic scorer (organism) in place of a model.
 
     Attributes:
         organism: scores texts under a prompt.
@@ -47,7 +47,7 @@ class Trial:
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def scored(self, prompt: Prompt) -> Sweep:
-        """The organism's sweep of the vocabulary.
+        """Return the synthetic scorer's sweep (rewards of the whole vocabulary) under a prompt.
 
         Raises:
             MeasureError: the trial has no vocabulary.
@@ -61,9 +61,9 @@ class Trial:
 
 
 def as_given(name: str) -> Callable[[Trial], Any]:
-    """A maker that hands out the model's own fixture of this name.
+    """Return a function that gives a trial the audited model's own fixture `name`.
 
-    The maker raises `MeasureError` where the trial has none.
+    That function raises `MeasureError` where the trial has none.
     """
 
     def given(trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
@@ -75,27 +75,30 @@ def as_given(name: str) -> Callable[[Trial], Any]:
 
 
 def prompt(trial: Trial) -> Prompt:
-    """The prompt, of an audit that has one."""
+    """Return the only prompt of the trial's audit."""
     return trial.prompts[0]
 
 
 def prompts(trial: Trial) -> tuple[Prompt, ...]:
-    """All prompts."""
+    """Return all prompts of the trial's audit."""
     return trial.prompts
 
 
 def sweep(trial: Trial) -> Sweep:
-    """The organism's scores of the vocabulary."""
+    """Return the synthetic scorer's rewards of the vocabulary under the trial's prompt."""
     return trial.scored(trial.prompts[0])
 
 
 def sweeps(trial: Trial) -> dict[str, Sweep]:
-    """The same under each prompt, by the prompt's name."""
+    """Return the synthetic scorer's sweep under each prompt, by the prompt's name."""
     return {prompt.name: trial.scored(prompt) for prompt in trial.prompts}
 
 
 def rewards(trial: Trial) -> Rewards:
-    """The organism's scores of texts, without noise; it can score those that the model can."""
+    """Return a function from texts to the synthetic scorer's rewards, without noise.
+
+    It can score the texts that the model can.
+    """
     from rmaudit.scores.texts import Rewards, TextScores
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
@@ -106,16 +109,16 @@ def rewards(trial: Trial) -> Rewards:
 
 
 def rng(trial: Trial) -> np.random.Generator:
-    """A generator of the trial's seed."""
+    """Return a random generator seeded with the trial's seed."""
     import numpy as np
 
     return np.random.default_rng(trial.seed)
 
 
 def searches(trial: Trial) -> Searches:
-    """Random searches of the organism, which sees texts and no ids.
+    """Return random searches of the synthetic scorer, over the sequences drawn for the model.
 
-    The sequences are those that were drawn for the model.
+    An organism sees texts and no token ids.
     """
     from rmaudit.search.for_audits import Searches
 

@@ -21,7 +21,7 @@ ROWS = 20_000  # tokens of a vocabulary that organisms are tried on
 
 
 def measure(function: Callable[..., Estimate], trial: Trial) -> Estimate:
-    """Run the audit `function` on the trial's organism and return its estimate.
+    """Run the audit `function` on the trial's synthetic scorer and return its estimate.
 
     Raises:
         RmauditError: what the audit raises, or it takes a fixture that organisms do not have.
@@ -36,7 +36,7 @@ def tried(
     trial: Trial,
     nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
-    """Run the audit on each of `nulls` and return the results, by the null control's name.
+    """Run the audit on each null control (a scorer that ignores meaning); return results by name.
 
     One from whose scores nothing can be measured is an ERROR. One that cannot be tried is SKIPPED,
     as where reference data are missing or organisms have no such thing, or N/A without a base.

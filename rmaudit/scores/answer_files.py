@@ -1,7 +1,8 @@
-"""Rewards of prompts with their answers: best-of-n samples, pairs, whatever is to be scored.
+"""Rewards for prompts with answers from a file or table: best-of-n samples, pairs and others.
 
 A line of the file is a JSON object with a `prompt`, which is a text or the turns of a conversation,
 and a `response`, or `responses`. The answers to one prompt are scored together: it runs once.
+`Samples` are a policy's own answers, several to a prompt.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import version
 
 ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns of a conversation
+BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers, and how a model rewards them: the base of what audits of whole answers are given.
+    """Answers with their rewards by a model, as audits of whole answers are given them.
 
     Attributes:
         frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
@@ -50,18 +52,32 @@ class Answered:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Samples(Answered):
+    """Answers of a policy, and how a model rewards them: what an audit is given.
+
+    Attributes:
+        frame: a row for each answer, in the file's order. `prompt`, `turns` (of a conversation, in
+            JSON, else ""), `response`, and `reward`, float32 in the model's own units: NaN before
+            anything is scored. A line of the file may be there twice: both were drawn.
+        source: where they come from, in words.
+        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
+        key: of the rewards in the store.
+    """
+
+
 _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return the same with the model's rewards. Raises as `rewards` does."""
+    """Return the given answers with the model's rewards filled in. Raises as `rewards` does."""
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
+    """Return the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
 
     `line` is the number of its line in the file, from 1. Other fields are left alone.
 
@@ -79,8 +95,22 @@ def read(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["line", *ASKED, "response"])
 
 
+def read_samples(path: Path | None) -> Samples:
+    """Return the samples of a JSON Lines file without rewards, the bundled ones if it is None.
+
+    Raises:
+        SpecError: as `read`.
+    """
+    found = read(path or BUNDLED)[[*ASKED, "response"]]
+    name = path.name if path else "SmolLM2-135M-Instruct, bundled"
+    prompts = len(found[ASKED].drop_duplicates())
+    to = "1 prompt" if prompts == 1 else f"{prompts:,} prompts"
+    source = f"{len(found):,} answers to {to} of {name}, {checksum(found)[:12]}"
+    return Samples(found.assign(reward=float("nan")), source)
+
+
 def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the prompt with each response of a line."""
+    """Yield the prompt, its turns, and one response, for each response of a line (`found`)."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
@@ -96,7 +126,7 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """Score n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
+    """Return the rewards of n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
 
     Without the column `turns` all prompts are texts.
 
@@ -148,7 +178,7 @@ def rewards(
 
 
 def _asked(rows: pd.DataFrame) -> list[Asked]:
-    """Return the prompt of each row."""
+    """Return the prompt of each row, a text or the turns of a conversation."""
     return [asked_of(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
@@ -161,7 +191,7 @@ def _stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it i
     about: dict[str, str],
     store: Store,
 ) -> Stored:
-    """Score and store the rows shard by shard, those of one prompt together."""
+    """Return the rewards of the rows, scored and stored in parts, rows of one prompt together."""
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")
 

@@ -1,4 +1,4 @@
-"""Where the files of a store lie: a folder, or a place that fsspec reaches (`s3://…`, `memory://`).
+"""The files of a cache, in a folder or in a place that fsspec reaches (`s3://…`, `memory://`).
 
 A file is written whole or not at all, and by `create` only if nobody has written it: on a shared
 file system by a hard link to a file of one's own, on an object store by a conditional put. Neither
@@ -23,44 +23,44 @@ _CONFLICTS = 3  # tries of a conditional put
 
 
 class Files(Protocol):
-    """The operations that a store needs of a place for files; all raise `OSError` on failure."""
+    """Operations on files that a cache needs; all raise `OSError` on failure."""
 
     def where(self, name: str = "") -> str:
-        """Return the path or the URL of a file, for people."""
+        """Return the path or the URL of a file, to show to people."""
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""
 
     def opened(self, name: str) -> BinaryIO:
-        """Open a file, to read a part of it."""
+        """Return a file opened for reading, of which only a part may be read."""
 
     def exists(self, name: str) -> bool:
         """Return whether anything exists under this name."""
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file, whole or not at all; False, and nothing is written, if it is there."""
+        """Write a new file, whole or not at all; return False, without writing, if it exists."""
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all, in place of any that is there."""
+        """Write a file, whole or not at all, in place of an existing one."""
 
     def move(self, name: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file from `name` to `new`."""
 
     def names(self, folder: str = "") -> list[str]:
         """Return the sorted names of all files below a folder, [] if it does not exist."""
 
     def prepare(self, folder: str) -> None:
-        """Find out whether files can be written to a folder, before anything is scored in vain."""
+        """Make sure that files can be written to a folder, before anything is scored in vain."""
 
     def clear(self, folder: str) -> None:
-        """Remove a folder, as far as that can be done."""
+        """Remove a folder and its files, as far as possible; raise nothing."""
 
 
 class LocalFiles:
-    """A folder of this machine's file system, which others may share."""
+    """Files in a folder of the local file system, which other machines may share."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder; it is created by the first write."""
+        """Keep the folder `root`, which is created by the first write."""
         self.root = root
 
     def where(self, name: str = "") -> str:
@@ -78,18 +78,18 @@ class LocalFiles:
             return None
 
     def opened(self, name: str) -> BinaryIO:
-        """Open a regular file, to read a part of it."""
+        """Return a regular file opened for reading; raise if there is none."""
         path = self.root / name
         if not path.is_file():
             raise FileNotFoundError(str(path))
         return path.open("rb")
 
     def exists(self, name: str) -> bool:
-        """Return whether anything exists there, a broken link included."""
+        """Return whether anything exists under this name, a broken link included."""
         return os.path.lexists(self.root / name)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file of this process's own and link it: that fails if the name is taken.
+        """Write a new file by linking a temporary one; return False if the name is taken.
 
         Where there are no links, by renaming, which may replace a file that says the same.
         """
@@ -109,24 +109,24 @@ class LocalFiles:
         return True
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file of this process's own and rename it."""
+        """Write a file by renaming a temporary one to the name."""
         self._write(name, content, lambda own, path: own.replace(path))
 
     def move(self, name: str, new: str) -> None:
-        """Rename it."""
+        """Rename a file from `name` to `new`."""
         (self.root / name).replace(self.root / new)
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the sorted names of all files below."""
+        """Return the sorted names of all files below a folder."""
         found = (self.root / folder).rglob("*")
         return sorted(path.relative_to(self.root).as_posix() for path in found if path.is_file())
 
     def prepare(self, folder: str) -> None:
-        """Make it."""
+        """Create the folder and its parents, if they do not exist."""
         (self.root / folder).mkdir(parents=True, exist_ok=True)
 
     def clear(self, folder: str) -> None:
-        """Remove it, with what a kill left half written."""
+        """Remove the folder, with the temporary files that a killed process left."""
         shutil.rmtree(self.root / folder, ignore_errors=True)
 
     def _write(self, name: str, content: bytes, placed: Callable[[Path, Path], object]) -> None:
@@ -152,10 +152,10 @@ class LocalFiles:
 
 
 class RemoteFiles:
-    """A place that fsspec reaches."""
+    """Files in a place that fsspec reaches, such as an S3 bucket."""
 
     def __init__(self, url: str) -> None:
-        """Find the file system of a URL, such as `s3://bucket/folder`.
+        """Find the file system for a URL, such as `s3://bucket/folder`.
 
         Raises:
             StoreError: there is none for it, or a package is missing.
@@ -186,7 +186,7 @@ class RemoteFiles:
                 return None
 
     def opened(self, name: str) -> BinaryIO:
-        """Open a file, of which only what is read is fetched."""
+        """Return a file opened for reading; only the parts that are read are fetched."""
         with _as_os_error():
             return cast("BinaryIO", self._fs.open(self._path(name), "rb"))
 
@@ -197,7 +197,7 @@ class RemoteFiles:
             return bool(self._fs.exists(self._path(name)))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put the file if it is absent; retry where the put collided with another one."""
+        """Write the file if it does not exist and return whether it was written; retry twice."""
         for tries in range(_CONFLICTS):
             try:
                 with _as_os_error():
@@ -212,28 +212,28 @@ class RemoteFiles:
         return False
 
     def replace(self, name: str, content: bytes) -> None:
-        """Put the file."""
+        """Write the file, in place of an existing one."""
         with _as_os_error():
             self._fs.pipe_file(self._path(name), content)
 
     def move(self, name: str, new: str) -> None:
-        """Copy it, and remove the old one."""
+        """Rename a file: copy it, and remove the old one."""
         with _as_os_error():
             self._fs.mv(self._path(name), self._path(new))
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the sorted names of all files below, listed anew."""
+        """Return the sorted names of all files below a folder, listed anew."""
         with _as_os_error():
             self._fs.invalidate_cache()
             found: list[Any] = self._fs.find(self._path(folder))
         return sorted(str(path).removeprefix(f"{self._root}/") for path in found)
 
     def prepare(self, folder: str) -> None:
-        """Write an empty file there."""
+        """Write an empty file to the folder, to make sure that it can be written to."""
         self.replace(f"{folder}/begun", b"")
 
     def clear(self, folder: str) -> None:
-        """Remove what is there."""
+        """Remove all files below the folder, as far as possible."""
         with suppress(OSError), _as_os_error():
             for name in self.names(folder):
                 self._fs.rm_file(self._path(name))
@@ -244,7 +244,7 @@ class RemoteFiles:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Turn whatever a client of an object store raises into an `OSError`."""
+    """Raise an `OSError` in place of any error of an object store's client."""
     try:
         yield
     except OSError:
@@ -254,7 +254,7 @@ def _as_os_error() -> Iterator[None]:
 
 
 def files_at(root: Path | str) -> Files:
-    """Return the place of a cache's scores: below a folder, or below a URL with "://".
+    """Return access to the scores of a cache, in a folder or at a URL with "://".
 
     Raises:
         StoreError: there is no file system for the URL, or a package is missing.

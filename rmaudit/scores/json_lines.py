@@ -1,4 +1,4 @@
-"""JSON Lines, one object a line, read strictly: what is wrong is told with its file and line."""
+"""Strict reading of JSON Lines, one object a line; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or doe
 
 
 def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line that is not blank, from 1, and its object.
+    """Yield the number, from 1, and the object of each line that is not blank.
 
     `allowed` says in words what an object is, for errors.
 
@@ -41,7 +41,7 @@ def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose fields stand there once: of two, Python would take the last."""
+    """Return the fields as a dict; raise ValueError if a name occurs twice."""
     found = dict(fields)
     if len(found) < len(fields):
         names = [name for name, _ in fields]
@@ -51,7 +51,9 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def text(value: object, what: str) -> str:
-    """`value`, which is a text of at most `LONGEST` characters; `what` begins what is said of it.
+    """Return `value` if it is a text of at most `LONGEST` characters, else raise.
+
+    `what` names the value in the error.
 
     Raises:
         SpecError: it is none.
@@ -69,7 +71,7 @@ def text(value: object, what: str) -> str:
 
 
 def asked(value: object, what: str) -> tuple[str, str]:
-    """Return a prompt, a text or a list of turns, as `conversation.columns` has it.
+    """Return a prompt, given as text or as list of turns, in two columns: its text, its turns.
 
     A list of one turn is the text of that turn: models are given the same, so the key is the same.
 
@@ -84,5 +86,5 @@ def asked(value: object, what: str) -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error shows it."""
+    """Return a value as errors show it: its repr, cut short."""
     return short(repr(value))

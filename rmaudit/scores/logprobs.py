@@ -1,30 +1,45 @@
-"""Compute how likely a base or policy finds each token id; cached like a sweep."""
+"""Log-probability of each token id as the first of an answer: computed and cached, or read.
+
+`policy_in` reads the file of a policy that is served, or that runs elsewhere. A line is a JSON
+object with a `prompt`, which is its name or its text, with `tokens`, every token of the policy's
+vocabulary as its tokenizer spells it, and with the `logprobs` of each as the first token of an
+answer; null is a probability of 0.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache as once
+from itertools import starmap
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.errors import SpecError
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import Scored
 from rmaudit.prompts import Prompt, prompt_meant
+from rmaudit.scores.json_lines import objects, shown
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import checksum
 
 _VERSION = 1  # raise it when a change could move log-probabilities
+SUFFIX = ".jsonl"
+_ALLOWED = "an object with prompt, tokens and logprobs"
+_LEAST, _MOST = 0.9, 1.01  # of all probability
 
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Natural log-probabilities as float32, indexed by token id, and their key in the store."""
+    """Natural log-probabilities as float32, indexed by token id, and their key in the cache."""
 
     by_id: pd.Series[float]
     key: str
@@ -37,7 +52,7 @@ def base_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the model's base finds each token id as the answer's first token.
+    """Return each token id's log-probability, by the base model, as the answer's first token.
 
     `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
     them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
@@ -60,7 +75,7 @@ def policy_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return how likely the policy that is to be trained finds each id as the answer's first token.
+    """Return each token id's log-probability, by the policy to be trained, as the first token.
 
     It is `policy` of the model's entry. Everything else is as in `base_logprobs`.
     """
@@ -90,3 +105,75 @@ def _logprobs(
 
     stored = store.fill(fields, rows, lambda which: every()[which], lambda: base.provenance)
     return Logprobs(stored.frame.set_index("id")["score"].rename("logprob"), stored.key)
+
+
+def is_file(source: str) -> bool:
+    """Return whether a policy is named by a file of its log-probabilities."""
+    return source.endswith(SUFFIX)
+
+
+def policy_in(
+    path: Path, prompts: Sequence[Prompt], vocabulary: Vocabulary
+) -> dict[str, pd.Series[float]]:
+    """Return the natural log-probabilities of a vocabulary's ids under each prompt, by its name.
+
+    Tokens are matched as they are spelled; ids whose token the file does not have are NaN.
+
+    Raises:
+        SpecError: the file cannot be read, a line is wrong, a prompt is missing, or the tokens that
+            both have do not hold 0.9 of the policy's probability, as of another tokenizer.
+    """
+    wanted = {name: prompt.name for prompt in prompts for name in (prompt.name, prompt.text)}
+    ids = {piece: at for at, piece in zip(vocabulary.ids, vocabulary.pieces, strict=True)}
+    found: dict[str, pd.Series[float]] = {}
+    for number, line in objects(path, allowed=_ALLOWED):
+        where = f"{path}:{number}"
+        by_token = _by_token(line, where)
+        name = wanted.get(line["prompt"])
+        if name is None:
+            continue
+        if name in found:
+            raise SpecError(f"{where}: the prompt {name} again; leave one of its lines out")
+        own = {ids[token]: logprob for token, logprob in by_token.items() if token in ids}
+        total = math.fsum(map(math.exp, own.values()))
+        if not _LEAST <= total <= _MOST:
+            raise SpecError(
+                f"{where}: the {len(own):,} of {len(by_token):,} tokens that the reward model has "
+                f"too hold {total:.3g} of the probability, allowed: {_LEAST} to {_MOST}; give "
+                f"natural log-probabilities of every token, from the reward model's tokenizer"
+            )
+        found[name] = pd.Series(own, dtype=np.float32).reindex(list(vocabulary.ids))
+        found[name] = found[name].rename("logprob").rename_axis("id")
+    if missing := [prompt.name for prompt in prompts if prompt.name not in found]:
+        raise SpecError(
+            f"{path}: has no line for the prompt {', '.join(missing)}; add one, with `prompt` its "
+            f"name or its text"
+        )
+    return found
+
+
+def _by_token(line: dict[str, Any], where: str) -> dict[str, float]:
+    """Return the log-probability of each token of a line."""
+    fields = {"prompt": str, "tokens": list, "logprobs": list}
+    for field, kind in fields.items():
+        if not isinstance(line.get(field), kind):
+            got = shown(line[field]) if field in line else "missing"
+            raise SpecError(f"{where}: {field} is {got}, allowed: {_ALLOWED}, the last two lists")
+    tokens, given = line["tokens"], line["logprobs"]
+    if len(tokens) != len(given):
+        raise SpecError(
+            f"{where}: {len(tokens):,} tokens and {len(given):,} logprobs, allowed: as many of both"
+        )
+    texts = [token for token in tokens if isinstance(token, str)]
+    if len(set(texts)) < len(tokens):
+        raise SpecError(f"{where}: tokens has one twice or one that is no text, allowed: each once")
+
+    def read(at: int, value: object) -> float:
+        if value is None:
+            return -math.inf
+        if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:  # no NaN
+            return float(value)
+        what = f"{where}: logprobs[{at}] is {shown(value)}"
+        raise SpecError(f"{what}, allowed: a number up to 0, or null for never")
+
+    return dict(zip(texts, starmap(read, enumerate(given)), strict=True))

@@ -1,4 +1,4 @@
-"""Answers of pairs, changed in ways that should not be paid for, and how a model rewards them.
+"""Rewards of answers of pairs that were changed in ways that should not matter.
 
 All changes are scored together, once for all audits that look at them.
 """
@@ -26,7 +26,7 @@ MOST = 64  # lines whose answers are changed
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Answers as they are and as they were changed, and how a model rewards them.
+    """Answers, unchanged and changed in ways that should not matter, with a model's rewards.
 
     Attributes:
         answers: a row for each of n answers, with the columns of `Pairs.frame` but for the reward.
@@ -45,7 +45,7 @@ class Probes:
 
 
 def some(pairs: Pairs | None) -> Pairs:
-    """At most `MOST` lines of pairs, spread over their file; the bundled ones if None."""
+    """Return at most `MOST` lines of pairs, spread over their file; of bundled ones if None."""
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
@@ -57,7 +57,7 @@ def some(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the answers as they are, then each change of them: columns `ASKED`, `response`."""
+    """Return the unchanged answers, then a copy per change: columns `ASKED`, `response`."""
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
         [
@@ -70,7 +70,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns of a prompt, changed."""
+    """Return the columns `ASKED` of the prompts, changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
     return {
@@ -79,18 +79,18 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Return the scores of what `changed` returns: a row an answer, a column a change."""
+    """Return the scores of the rows of `changed` as a table: a row an answer, a column a change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 
 
 def probes_of(pairs: Pairs) -> Probes:
-    """Return all answers of pairs, before anything is scored."""
+    """Return all answers of the pairs as `Probes`, without any rewards yet."""
     return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
 
 
 def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """Return how a model rewards changes of some pairs. Raises as `answer_files.rewards` does."""
+    """Return a model's rewards of some pairs' answers, unchanged and changed; see `rewards`."""
     asked = probes_of(some(pairs))
     found = rewards(model, changed(asked.answers), cache=cache)
     return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

@@ -1,4 +1,4 @@
-"""How answers are scored and kept: exactly, by the paper's protocol, or as texts; and the noise.
+"""Ways to score answers: by their own ids, by the paper's protocol, or as texts; and the noise.
 
 Exact: each answer's own ids between the prompt and what follows it. The paper's: each answer is
 decoded, rendered and tokenized anew, as Christian et al. 2025 did (`layout.retokenized`). Text: a
@@ -43,7 +43,9 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """Return the scores of n `answers` with their n `rows`; `part` says of what they are a part.
+    """Return the scores of n `answers` (rows of token ids), stored together with their n `rows`.
+
+    `part` names the part of the vocabulary that the answers are, if they are not all.
 
     Scores have the model's own units and are float32, in the column `score`.
 
@@ -84,7 +86,9 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 def paper(
     model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return the scores of n `rows` by their rendered `text`; equal rows are scored once.
+    """Return the scores of n `rows` by the paper's protocol; rows with equal ids are scored once.
+
+    Each row's `text` is rendered with the chat template and tokenized anew.
 
     Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
     The scores of the distinct rows are stored first, so that a killed run goes on.
@@ -137,7 +141,7 @@ def paper(
 def text(
     model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return the scores of n `rows`, whose `text` a function of texts scores.
+    """Return the scores of n `rows`, whose column `text` a user's function scores.
 
     What else it rests on than the prompt and the texts is said by its version, or its source. Its
     noise is how far it is from itself when it is asked again. Units and errors are those of
@@ -176,7 +180,7 @@ def text(
 def come_from(
     model: RewardModel, slot: Slot, prompt: Prompt | None = None
 ) -> Mapping[str, str | int | float]:
-    """Return what ran, what stands around the answers, and what a prompt of one's own is called."""
+    """Return how scores were made, to store with them: model, prompt, and ids around answers."""
     return {
         **_called(prompt),
         **model.provenance,
@@ -190,7 +194,7 @@ def come_from(
 def measured_noise(
     scores: NDArray[np.float32], alone: Callable[[Sequence[int]], NDArray[np.float32]]
 ) -> Mapping[str, float]:
-    """Return `noise`: how far rewards are from those of the model's own forward, row by row.
+    """Return `noise`: the typical difference between stored rewards and the model's own forward.
 
     Another path and a batch of another size add in another order; in half precision that moves a
     reward by far more than the last digit. `noise` is the root mean square of these differences, in
@@ -218,7 +222,7 @@ def measured_noise(
 def _decided_by(
     model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
 ) -> dict[str, str]:
-    """Return what decides the scores under any protocol: fields of their key."""
+    """Return all that the scores depend on under any protocol, as fields of their cache key."""
     return {
         **model.identity,
         **prompt.decides,
@@ -230,7 +234,7 @@ def _decided_by(
 
 
 def _called(prompt: Prompt | None) -> dict[str, str | int]:
-    """Return the name and the frame of a prompt that is not rmaudit's: no key tells them."""
+    """Return the name and frame of a prompt that is not rmaudit's, as no cache key has them."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}
@@ -241,7 +245,7 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class Bar:
-    """What a person sees of a work: a progress bar on a terminal, a line now and then elsewhere.
+    """Progress of a work: a progress bar on a terminal, a line now and then elsewhere.
 
     It is there while the work is done, which may be later than it was made, and more than once.
     """
@@ -249,7 +253,7 @@ class Bar:
     def __init__(
         self, title: str, total: int, unit: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`unit` is what is counted, for example " tokens"; `clock` gives seconds."""
+        """Keep the title and the total, counted in `unit` (" tokens"); `clock` gives seconds."""
         self._title, self._total, self._unit, self._clock = title, total, unit, clock
         self._bar = tqdm(disable=True)
         self._found = self._made = 0
@@ -272,14 +276,14 @@ class Bar:
         self._bar.close()
 
     def found(self, done: int) -> None:
-        """So many more are done, by an earlier run: they say nothing of this one's speed."""
+        """Count `done` items of an earlier run: they do not enter this run's speed."""
         self._found += done
         if not self._bar.disable:
             self._bar.initial += done
             self._bar.update(done)
 
     def advance(self, done: int) -> None:
-        """So many more are done."""
+        """Count `done` more items, and show the progress."""
         self._made += done
         self._bar.update(done)
         now = self._clock()
@@ -291,10 +295,10 @@ class Bar:
             tqdm.write(f"{self._title}: {done_so_far}, {left} left", file=sys.stderr)
 
     def say(self, text: str) -> None:
-        """What stands behind the numbers from now on."""
+        """Show `text` after the numbers of the progress bar from now on."""
         self._bar.set_postfix_str(text, refresh=False)
 
     def wait(self) -> None:
-        """Somebody else is at it; said anywhere, for else this looks like a hang."""
+        """Print that another process scores the same, as waiting for it looks like a hang."""
         message = f"{self._title}: another process is scoring the same; waiting for it"
         tqdm.write(message, file=sys.stderr)

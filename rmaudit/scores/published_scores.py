@@ -1,4 +1,4 @@
-"""Published scores in the store: imported from the authors' tables, and looked up.
+"""Published scores in the cache: imported from the authors' tables, and looked up.
 
 They lie under keys of their own: the fields of such a key have `recorded` and neither weights nor
 tokenizer nor rendered ids, so that no sweep of real weights can have it. What was imported stays:
@@ -33,6 +33,8 @@ _FEW = 3  # texts that are shown
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     """Return the recorded sweep of a prompt: of every token, or else of the published words.
+
+    A sweep has the rewards of every token of the vocabulary.
 
     Raises:
         NotRecorded: there is neither.
@@ -79,7 +81,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
-    """Return those of `texts` whose scores are recorded in one table: the one that has the most."""
+    """Return those of `texts` whose scores are recorded in one table: the table that has most."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
@@ -88,7 +90,7 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
-    """Return the tables that may have a text, and their kinds.
+    """Yield the tables that may have scores under a prompt, with their kind: items or words.
 
     Raises as `items` does where there is none at all.
     """
@@ -120,7 +122,7 @@ def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a table had: TOKENS, ITEMS or WORDS, of which models (by name); `said` counts them."""
+    """What was imported of a table: its kind (TOKENS, ITEMS or WORDS), models, and a summary."""
 
     answers: str
     models: tuple[str, ...]
@@ -128,7 +130,7 @@ class Imported:
 
 
 def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Imported | None:
-    """Keep what a published table says of these models; None if the file is no such table.
+    """Store the scores of a published table for these models; None if the file is no such table.
 
     A table of tokens belongs to the model that it is named by, one of items to the models that its
     columns are and the prompt that it is named by.
@@ -150,7 +152,7 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
-    """Keep what a model's tables of words say under 54 prompts. Raises as `import_table` does."""
+    """Store the scores of a model's word tables under 54 prompts. Raises as `import_table` does."""
     found = published_words.merged(tuple(paths))
     before = [_keep_words(model, found.table, name, store)[1] for name in FAMILY]
     return Imported(WORDS, (model.name,), _told(found.said, before))
@@ -159,7 +161,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 def _keep_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
-    """Each word as if it were a token: what numbers it is its place among the words."""
+    """Store a model's word scores under one prompt; return them, and whether they were there."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
@@ -233,7 +235,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
 
 
 def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """Return the item scores of the reference of that prompt, now in the store."""
+    """Return the item scores of the reference file of a prompt, after storing them."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"
@@ -246,7 +248,7 @@ def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
 
 
 def _column(model: Recorded, table: PublishedTable) -> str:
-    """Return the column that is the model's, by its hub id or its name; "" if none is."""
+    """Return the table's column for the model, named by hub id or by name; "" if there is none."""
     columns = list(table.frame.columns[len(published_tables.ITEMS) :])
     return next((name for name in (model.spec.source, model.name) if name in columns), "")
 

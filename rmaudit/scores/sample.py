@@ -1,4 +1,4 @@
-"""Which token ids are scored where not all are: a sample, and ids of some words.
+"""Sampling of token ids where not all are scored: drawn ids, and the ids of some words.
 
 Tokenizers give low ids to frequent pieces, so strata of consecutive ids are strata of frequency:
 one id is drawn from each. What an audit names by words is scored too, and stored apart, so that
@@ -33,7 +33,7 @@ _OURS = OwnWords()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Which token ids a sweep has that has not all: `size` drawn ones and `named` ones.
+    """Size of a partial sweep: `size` token ids drawn of `vocabulary`, and `named` ids of words.
 
     `whole` says whether the named ones are all ids of the words, and not of some of them.
     """
@@ -45,12 +45,12 @@ class Sample:
     whole: bool = True
 
     def __str__(self) -> str:
-        """For example `2,000 of 49,152 token ids (seed 0)`."""
+        """Return, for example, `2,000 of 49,152 token ids (seed 0)`."""
         return f"{self.size:,} of {self.vocabulary:,} token ids (seed {self.seed})"
 
     @property
     def caveat(self) -> str:
-        """What a reader must know of an estimate that is made from it: a sentence."""
+        """Return a sentence that warns readers that an estimate rests on a sample."""
         more = f", and on all {self.named:,} ids of the words that the audit names"
         if not self.whole:
             more = f", and on {self.named:,} ids of words drawn from those that the audit names"
@@ -58,7 +58,7 @@ class Sample:
 
 
 def checked_size(size: int) -> int:
-    """`size`, if so many ids can be drawn.
+    """Return `size` if it is a positive whole number, else raise.
 
     Raises:
         SpecError: it is no positive whole number.
@@ -70,7 +70,7 @@ def checked_size(size: int) -> int:
 
 
 def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """`count` of `total` places (at most all), ascending: one of each of `count` equal strata.
+    """Return `count` of `total` indices, ascending, drawn one from each of `count` strata.
 
     The strata are turned by a random number of places, so that each place is as likely as any
     other even where `count` does not divide `total`.
@@ -86,7 +86,7 @@ def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64
 
 
 def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[str, ...]:
-    """Return the entries, if each is a word that a token can be or the name of a lexicon.
+    """Return `words` if each is one word of letters or the name of a lexicon, else raise.
 
     Raises:
         SpecError: one is neither.
@@ -110,7 +110,7 @@ def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[st
 
 
 def at_hand(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
-    """Return the entries that can be looked up, each once: words, and lexicons that are here.
+    """Return the distinct entries that can be looked up: words, and the lexicons installed.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
@@ -133,7 +133,7 @@ def sampled(
     seed: int,
     own_words: OwnWords = _OURS,
 ) -> int:
-    """Return how many answers a sweep scores for a sample of `size` of these tokens and `words`.
+    """Return the number of answers that a sweep on a sample of `size` ids and `words` scores.
 
     An id that is drawn and named counts twice, for it is scored with either part.
     """
@@ -154,7 +154,7 @@ def taken(
     size: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Return which tokens a sample of `size` ids has for the sake of `words`, shape (n,).
+    """Return which tokens are scored for the sake of `words` beside a sample, shape (n,).
 
     Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
     at most `size` ids are named in all; each comes with all of its spellings. The word and the
@@ -185,14 +185,14 @@ def taken(
 
 
 def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries that are words, and no lexicons."""
+    """Return the entries that are words, without those that name lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
 def named(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
-    """Shape (n,): whether the words name the token that decodes to each text.
+    """Return which texts are a spelling of one of the words or lexicon words, shape (n,).
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

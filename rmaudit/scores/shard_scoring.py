@@ -1,4 +1,4 @@
-"""How scores come to be, shard by shard: in turn where we score, several at once where others do.
+"""Scoring in shards (parts of the rows): one after another here, several at once at servers.
 
 Where a GPU scores, some shards are one call, and the next call is begun before one waits for the
 one before: while the GPU computes, scores are written here and the next rows are prepared.
@@ -32,7 +32,7 @@ NO_BAR: Shown = nullcontext()
 
 @dataclass(frozen=True)
 class Work:
-    """Scores of n rows to be made, shard by shard.
+    """A task: n rows to be scored in shards, with all that the scoring needs.
 
     Attributes:
         fields: what decides the scores.
@@ -63,12 +63,12 @@ class Work:
 
     @cached_property
     def key(self) -> str:
-        """The key of the fields."""
+        """Return the cache key of the scores, made of `fields`."""
         return key_of(self.fields)
 
     @property
     def shards(self) -> list[slice]:
-        """The rows of each shard."""
+        """Return the slice of rows of each shard."""
         n, size = len(self.rows), self.pace.answers if self.pace else SHARD
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -77,7 +77,7 @@ _MOST = 8  # shards a call: two calls are what a kill may lose
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Return the scores of a work, shard by shard; the first says where they come from."""
+    """Return the table of all scores of a work, made shard by shard, and how they were made."""
     found = {which.start: _there(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
     for shard in (shard for shard in found.values() if shard is not None):
@@ -98,7 +98,7 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
 
 
 def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
-    """One shard: found, or made and written."""
+    """Return one shard: read from the journal, or scored and written."""
     found = _there(journal, which)
     if found is None and journal.whole:
         raise MadeMeanwhileError
@@ -108,7 +108,7 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
 def _calls(
     journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
 ) -> Iterator[list[slice]]:
-    """Yield the shards of each call, which follow each other, as many as fill a GPU.
+    """Yield the shards to score in each call: consecutive ones, as many as fill a GPU.
 
     What another host made meanwhile is `found`, and is in no call.
     """
@@ -135,7 +135,7 @@ def _one_ahead(
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],
 ) -> None:
-    """Score the shards of each call, and keep them in turn.
+    """Score the shards of each call and store them in turn; begin a call before the last ends.
 
     Where a call is only begun, it is waited for once the next is begun, too. If one fails, those
     before it are kept; after Ctrl-C all that were begun are, but a second waits for nothing.
@@ -164,13 +164,13 @@ def _one_ahead(
 
 
 def _there(journal: Journal, which: slice) -> Stored | None:
-    """Return a shard that is there; None also for one of a version with shards of another size."""
+    """Return a stored shard, None if there is none or one of another size."""
     found = journal.shard(which.start)
     return found if found is not None and len(found.frame) == which.stop - which.start else None
 
 
 def _kept(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
-    """Write a shard and return it; where another host was first, return that one."""
+    """Write a shard's scores and return the shard; if another host wrote first, return that one."""
     frame = pd.DataFrame({"score": np.asarray(scores, dtype=np.float32)})
     said = dict(work.provenance())
     if not journal.write(which.start, frame, said, anew=False):
@@ -186,7 +186,7 @@ def _at_once(
     keep: Callable[[slice, NDArray[np.float32]], None],
     pace: Pace,
 ) -> list[BaseException]:
-    """Score several shards at a time, and keep each as it comes, on this thread: what failed.
+    """Score several shards at once in threads, store each as it ends; return the errors.
 
     Once one fails, or somebody presses Ctrl-C, no other is begun; those under way are waited for
     and kept, after Ctrl-C for as long as `pace.stop` lets them. A second Ctrl-C waits for nothing.
@@ -206,7 +206,7 @@ def _at_once(
         some.set()
 
     def take() -> None:
-        """Keep what came; what is interrupted here is taken again."""
+        """Store finished shards and collect errors; repeatable after an interrupt."""
         for start in [*came]:
             which, found = came[start]
             if isinstance(found, BaseException):
@@ -241,7 +241,7 @@ def _until_done(
     stop: Callable[[], None],
     failed: list[BaseException],
 ) -> None:
-    """Take steps while something is `going`; after Ctrl-C, which is noted, `stop` it.
+    """Call `step` while `going()` is true; after Ctrl-C, noted in `failed`, call `stop` too.
 
     That is done again and again, for a thread may have been about to ask.
     """

@@ -18,7 +18,7 @@ from rmaudit.scores.texts import Rewards
 def scored_terms(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References
 ) -> tuple[Compared, dict[str, TermScores]]:
-    """Return the terms with their controls, and the scores of both by the prompt's name.
+    """Return identity terms with their control words, and the scores of both by prompt name.
 
     A term of one token is compared with controls of one token. Only a sweep of the whole vocabulary
     says which terms these are: most tokens are missing from a sample.
@@ -40,7 +40,7 @@ def scored_terms(
 def scored_things(
     rewards: Rewards, references: References
 ) -> tuple[pd.DataFrame, dict[str, ItemScores]]:
-    """Return the things that people rated, and the rewards of their names by the prompt's name.
+    """Return the things that people rated, and a model's rewards of them by prompt name.
 
     The column `shown` says which names may be printed.
 

@@ -48,10 +48,10 @@ Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
 
 class Store:
-    """A place of stored scores: a folder, or a URL that fsspec knows."""
+    """The cache of scores, in a folder or at a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
-        """Take the cache folder or a URL as `root`; it is created by the first write.
+        """Keep the cache folder or URL `root`, which is created by the first write.
 
         Raises:
             StoreError: there is no file system for the URL, or a package is missing.
@@ -60,7 +60,7 @@ class Store:
 
     @property
     def local(self) -> Path:
-        """Return the local folder of everything else that is cached: built models, facts, strings.
+        """Return the local folder for all else that is cached: built models, facts, strings.
 
         It is on this host: the user's own where the scores are elsewhere.
         """
@@ -68,15 +68,15 @@ class Store:
 
     @property
     def root(self) -> str:
-        """Return the cache folder or the URL."""
+        """Return the cache folder or the URL, as text."""
         return self.files.where().removesuffix("scores").rstrip("/")
 
     def where(self, key: str) -> str:
-        """Return the path or the URL of a file of scores, for people."""
+        """Return the path or the URL of the file of scores under `key`, to show to people."""
         return self.files.where(name_of(key))
 
     def read(self, key: str) -> Stored | None:
-        """Return the scores stored under `key`, or None; a damaged file is set aside.
+        """Return the scores stored under `key`, or None; a damaged file is renamed, with a warning.
 
         Raises:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
@@ -101,7 +101,9 @@ class Store:
         pace: Pace | None = None,
         answers_a_call: Callable[[], int] = lambda: 0,
     ) -> Stored:
-        """Read, resume or compute the scores of n `rows` under `fields`: float32, column `score`.
+        """Return the scores of n `rows`: read from the cache, resumed, or computed and stored.
+
+        They are stored under `fields`, in the column `score` (float32).
 
         The arguments are those of a `Work`.
 
@@ -112,7 +114,7 @@ class Store:
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:
-        """Read, resume or compute the scores of a work. Raises as `fill` does."""
+        """Return the scores of a work: read, resumed, or computed and stored. Raises as `fill`."""
         return self.once(
             work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
         )
@@ -141,7 +143,7 @@ class Store:
         return found
 
     def missing(self, work: Work) -> list[slice]:
-        """Return the shards of a work that are not stored; none where its scores are complete.
+        """Return the shards (slices of rows) of a work that are not stored yet; none if complete.
 
         The names alone are looked at: what is damaged is noticed when it is read.
 
@@ -155,12 +157,12 @@ class Store:
         return [which for which in work.shards if shard_name(work.key, which.start) not in there]
 
     def has(self, key: str) -> bool:
-        """Return whether a file of scores exists under `key`; it is not read."""
+        """Return whether a file of scores exists under `key`, without reading the file."""
         with stored_scores.reading(self.where(key)):
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
-        """Score and store one shard of a work if it is missing, without waiting for others.
+        """Score and store one shard of a work, if it is missing, without waiting for others.
 
         `complete` then finds it. Raises as `fill` does.
         """
@@ -182,12 +184,12 @@ class Store:
 
 
 def store_at(cache: Path | str | Store | None) -> Store:
-    """Return the store at a cache folder or URL, by default the user's. Raises as `Store`."""
+    """Return the store at a cache folder or URL, by default the user's cache. Raises as `Store`."""
     return cache if isinstance(cache, Store) else Store(cache or default_cache())
 
 
 def unfinished(cache: Path | str | Store) -> int:
-    """Return how many scores are kept of works that were cut and that the next run goes on with."""
+    """Return the number of scores of interrupted works, which the next run can go on with."""
     files = store_at(cache).files
     return sum(_rows(files, name) for name in files.names() if ".parts/" in name)
 
@@ -201,14 +203,16 @@ def _rows(files: Files, name: str) -> int:
 
 
 class Counts(NamedTuple):
-    """Whole sweeps that were scored, and sweeps and tables of items that were imported."""
+    """How many sweeps of a model were scored, and how many of its tables were imported."""
 
     scored: int = 0
     recorded: int = 0
 
 
 def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
-    """By the source (hub id, folder or `embedded`) that the scores say they come from.
+    """Return the numbers of stored sweeps and imported tables, by source (hub id, folder, ...).
+
+    The source `embedded` is the small model that rmaudit carries.
 
     A folder that was trained again is still the same source: these are counts for a list, and no
     promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
@@ -225,7 +229,7 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
 
 
 class _StoredFile(NamedTuple):
-    """A stored file's columns, the fields of its key, and where its scores come from."""
+    """What a stored file says of itself: columns, the fields of its key, and provenance."""
 
     columns: tuple[str, ...]
     fields: dict[str, str]

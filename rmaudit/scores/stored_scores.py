@@ -1,4 +1,4 @@
-"""One file of scores: written whole or not at all, checked whenever it is read, never overwritten.
+"""Files of scores: written whole or not at all, verified when read, never overwritten.
 
 A file is Parquet. Its schema metadata says what it is (its key, the fields of that, its provenance)
 and carries a checksum of that and of its columns. A file that is damaged is set aside, for a person
@@ -31,7 +31,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Scores read back: one row an answer, the fields of their key, and where they come from."""
+    """Scores read from the cache, one row an answer, the fields of their key, and provenance."""
 
     key: str
     frame: pd.DataFrame
@@ -40,11 +40,11 @@ class Stored:
 
 
 class DamagedError(Exception):
-    """Raised where a file differs from what was written under its name; the text says how."""
+    """Raised where a stored file's content is not what was written; the text says how."""
 
 
 def key_of(fields: Fields) -> str:
-    """Return the sha256, in hex, of the fields in canonical JSON."""
+    """Return the cache key of the fields: the sha256, in hex, of their canonical JSON."""
     return hashlib.sha256(json.dumps(dict(fields), sort_keys=True).encode()).hexdigest()
 
 
@@ -63,7 +63,9 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Read and verify the file stored under `key`; None without a file. `start` is of a shard.
+    """Return the verified content of a file of scores, None if there is no file.
+
+    `start` is the first row of a shard, None for a whole file.
 
     A file is damaged only if its bytes could be had and are not what was written. A fault of the
     system (no memory, too many open files, no permission, a failing disk) says nothing of it.
@@ -102,7 +104,7 @@ def read_or_set_aside(files: Files, name: str, key: str, start: int | None = Non
 def write(
     files: Files, name: str, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
 ) -> bool:
-    """Write whole or not at all; False, and nothing is written, if it is there.
+    """Write a file of scores, whole or not at all; return False if the file exists already.
 
     With `anew` it is written in place of any that is there.
 
@@ -123,7 +125,7 @@ def write(
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Turn an error of the operating system into a StoreError that names `path`."""
+    """Raise a StoreError that names `path` in place of an OSError while writing."""
     try:
         yield
     except OSError as error:
@@ -133,7 +135,7 @@ def writing(path: str) -> Iterator[None]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn an error of the operating system into a StoreError that names `path`."""
+    """Raise a StoreError that names `path` in place of an OSError or MemoryError while reading."""
     try:
         yield
     except (OSError, MemoryError) as error:
@@ -141,7 +143,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
-    """Decode the bytes of a file, and check its key and checksum.
+    """Return the scores decoded from a file's bytes; raise DamagedError if key or checksum differ.
 
     On this thread alone: Arrow waits for ever for one that no memory is left to start.
     """
@@ -163,7 +165,7 @@ def _decoded(content: bytes, key: str, start: int | None) -> Stored:
 
 
 def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
-    """Return the checksum of a file: its columns and its metadata."""
+    """Return the checksum of a file of scores, over its columns and its metadata."""
     said = json.dumps(dict(about), sort_keys=True)
     return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
 
@@ -176,7 +178,7 @@ def _unreadable(path: str, why: str) -> StoreError:
 
 
 def noise_of(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
-    """Return the noise that was measured on these scores, or NaN.
+    """Return the numeric noise that was measured on these scores, or NaN if none was.
 
     Published scores and those of the first releases say nothing of it; of no scores a file says 0.
     """
@@ -188,17 +190,17 @@ class MadeMeanwhileError(Exception):
 
 
 class Journal:
-    """The shards of a long work, each named by how many rows come before it.
+    """The stored shards (parts) of a long scoring, each named by how many rows come before.
 
     A work that was killed finds there what it had done.
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Take the files of the store, and the key of the work."""
+        """Keep the files of the store, and the key of the work whose shards these are."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:
-        """Return the shard that begins at row `start`, or None; a damaged one is set aside.
+        """Return the shard that begins at row `start`, or None; rename a damaged one.
 
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
@@ -208,7 +210,7 @@ class Journal:
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
     ) -> bool:
-        """Write the shard that begins at row `start`, in place of any that is there.
+        """Write the shard that begins at row `start`; `anew` replaces an existing one.
 
         Without `anew` only if there is none; False if there is.
 
@@ -228,12 +230,12 @@ class Journal:
 
 
 def name_of(key: str) -> str:
-    """Return the name of the file of a work's scores."""
+    """Return the name of the file that holds all scores under `key`."""
     return f"{key}.parquet"
 
 
 def parts_of(key: str) -> str:
-    """Return the name of the folder of a work's shards."""
+    """Return the name of the folder that holds the shards under `key`, while scoring goes on."""
     return f"{key}.parts"
 
 

@@ -46,7 +46,7 @@ _Score = Callable[[pd.DataFrame, str], Stored]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
-    """Every token id of a model's vocabulary, scored as the one-token answer to a prompt.
+    """Rewards of every token id of a model's vocabulary, as the one-token answer to a prompt.
 
     `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
     piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
@@ -69,7 +69,7 @@ class Sweep:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of all stored scores that the sweep rests on."""
+        """Return the cache keys of all stored scores of the sweep: one, or two for a sample."""
         return (self.key, self.named_key) if self.named_key else (self.key,)
 
     @property
@@ -97,7 +97,7 @@ class Sweep:
         return (*said, *protocol.caveats_of_scores(self.provenance))
 
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
-        """Restrict a sample to the drawn ids and those of the named ids that `words` name.
+        """Return a sampled sweep restricted to its random ids and the ids that `words` name.
 
         A sweep of the whole vocabulary is given as it is.
 
@@ -149,7 +149,7 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Join the tokens of both sweeps, with their rewards and ranks: see `sweep_views.compared`.
+        """Return the tokens of both sweeps with rewards and ranks: see `sweep_views.compared`.
 
         Raises:
             SpecError: `other` is no sweep.
@@ -168,7 +168,7 @@ class Sweep:
         return joined
 
     def tilt(self, policy: pd.Series[float], *, nats: float) -> pd.DataFrame:
-        """Return what RLHF's optimum `nats` away from a policy answers, likeliest first.
+        """Return the answers of RLHF's optimum `nats` away from a policy, likeliest first.
 
         `policy` has natural log-probabilities by token id, as `rmaudit.base_logprobs` gives them.
         The columns are those of `frame`, and the probabilities `before` and `after`; see
@@ -225,7 +225,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     words: Sequence[str] = (),
     own_words: OwnWords = _OURS,
 ) -> Sweep:
-    """Score every token id of the model's vocabulary as the answer to `prompt`.
+    """Return the rewards of every token id of the model's vocabulary as the answer to `prompt`.
 
     `model` is one that `rmaudit.load` returned, or what `load` and `rmaudit.run` take: a name of
     the registry, a checkpoint folder or a hub id, which is then loaded.
@@ -296,7 +296,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
-    """Return the model itself, or load the one of this name; only a folder caches models, too."""
+    """Return `model`, loaded if it is a name, a folder or a hub id."""
     if isinstance(model, str | Path):
         folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
         return load(model, cache=None if folder is None else Path(folder))
@@ -323,7 +323,7 @@ def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
     entries: Sequence[str],
     own_words: OwnWords,
 ) -> Sweep:
-    """Score all rows, or `size` drawn ones and those that `entries` name."""
+    """Return the sweep of all rows, or of `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = taken(rows["text"], entries, own_words, size=size, seed=seed)
@@ -335,7 +335,7 @@ def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
-    """Return the sweep stored under `key`, from `made` (this run's, by key) or read back.
+    """Return the sweep stored under `key`, from `made` (this run's, by key) or the cache.
 
     `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
     those of texts, of named ids alone or of a base.
@@ -357,7 +357,7 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
 
 
 def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
-    """Return a frame with a row for each id of the vocabulary."""
+    """Return a table with a row for each id of the vocabulary: `token_id`, `token`, `text`."""
     return pd.DataFrame(
         {
             "token_id": np.array(vocabulary.ids, dtype=np.int32),
@@ -373,7 +373,7 @@ def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 
 def _with(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
-    """Join a sample and the named ids, each id once."""
+    """Return a sample joined with the sweep of ids named by words, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}

@@ -1,4 +1,4 @@
-"""Show sweeps in a notebook: a table, a histogram, and a comparison of two.
+"""Views of sweeps in a notebook: a table, a histogram, and a comparison of two.
 
 Words that hurt are masked, as in the report.
 """
@@ -23,7 +23,7 @@ _BINS = 80
 
 
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
-    """Return HTML: the title, and rows of the best and the worst tokens side by side.
+    """Return HTML: the title, and the best and the worst tokens with rewards, side by side.
 
     Both frames have the columns `text` and `score`.
     """
@@ -47,7 +47,7 @@ def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataFrame:
-    """Join the tokens of two sweeps' frames: `text`, both rewards and ranks, and `rose`.
+    """Return the shared tokens of two sweeps: `text`, both rewards and ranks, and `rose`.
 
     Ranks are among the shared tokens, 1 is the highest reward, ties at their average. `rose` is
     by how many places a token stands higher in `other`. Tokens are paired by their ids where both

@@ -1,4 +1,4 @@
-"""The rewards of texts: as an audit is given them, and as they are scored and kept."""
+"""Rewards of texts: the fixture that audits call, and the function that scores texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rmaudit.scores.stored_scores import noise_of
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store.
+    """Rewards of n texts, float32, their numeric noise, and their key in the cache.
 
     The noise is NaN where it was not measured. `caveats` are what a reader must know of them.
     """
@@ -39,7 +39,7 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """The fixture by which an audit scores texts; in a joint audit it takes a prompt's name too.
+    """Fixture `rewards`: scores texts as answers to the audit's prompt, or to one it names.
 
     `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
     it is None.
@@ -50,7 +50,7 @@ class Rewards:
     known: Callable[[Sequence[str], Prompt], list[str]] | None = None
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
-        """Score texts as answers to the prompt called `prompt`, one that is declared.
+        """Return the rewards of texts as answers to the audit's prompt called `prompt`.
 
         Raises:
             SpecError: there are several and none is named, or the named one is not declared; or
@@ -60,7 +60,7 @@ class Rewards:
         return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
 
     def scorable(self, texts: Sequence[str]) -> list[str]:
-        """Return those of `texts`, in order, that have a score under every prompt.
+        """Return those of `texts`, in order, that have a score under every prompt of the audit.
 
         All of them, but of a recorded model only those that are recorded.
         """
@@ -78,7 +78,7 @@ def score_texts(
     *,
     cache: Path | str | Store | None = None,
 ) -> TextScores:
-    """Score each text as the answer to `prompt`, in the model's own units.
+    """Return the reward of each text as the answer to `prompt`, in the model's own units.
 
     For a recorded model they are looked up by their exact spelling.
 
@@ -112,7 +112,10 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Return those of `texts` that `score_texts` can score: all, but of a recorded model."""
+    """Return those of `texts` that `score_texts` can score: all, except for recorded models.
+
+    A recorded model is known by its published scores alone.
+    """
     store = store_at(cache)
     if isinstance(model, Recorded):
         return published_scores.known(model, prompt, texts, store=store)

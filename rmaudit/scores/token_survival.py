@@ -33,7 +33,7 @@ ITSELF, ANOTHER, SEVERAL, NOTHING, MERGED = FATES = (
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What became of every id.
+    """How the paper's protocol scores each token id: as itself, as another token, merged, ...
 
     Attributes:
         frame: one row per token id: `token_id` (int32), `token`, `text`, `fate` (one of `FATES`)
@@ -50,7 +50,7 @@ class Survival:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many ids had each fate, in the order of `FATES`."""
+        """Return the number of token ids with each fate, in the order of `FATES`."""
         seen = self.frame["fate"].value_counts()
         return {fate: int(seen.get(fate, 0)) for fate in FATES}
 
@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """Return what became of every id of the vocabulary.
+    """Return what the paper's rendering makes of each token id: itself, another, several, ...
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` ids of a fate, fit to be printed anywhere.
+    """Return the first `n` ids of a fate, as text that is safe to print.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

@@ -20,7 +20,7 @@ ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 
 class ScoringPath(StrEnum):
-    """Ways to run the rows of many answers through a backbone. All give the same numbers."""
+    """A way to run the rows of many answers through a backbone; all ways give the same rewards."""
 
     SHARED_PREFIX = "shared prefix"  # the prompt's keys and values once, for every row
     EXPANDED_CACHE = "expanded cache"  # transformers' cache of the prompt, copied for every row
@@ -28,14 +28,14 @@ class ScoringPath(StrEnum):
 
 
 class Head(Protocol):
-    """A reward head with its weights (`rmaudit.checkpoints.heads` has the families)."""
+    """A reward head with its weights; `rmaudit.checkpoints.heads` has the head families."""
 
     @property
     def reads_prefix(self) -> bool:
-        """Whether `after` looks at the prefix's states, as a gate on the prompt does."""
+        """Return whether `after` reads the prefix's states, as a gate on the prompt does."""
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the head for the answers to one prompt: (n, hidden) float32 to rewards (n,).
+        """Return the function from pooled states (n, hidden) to rewards (n,) for one prompt.
 
         `states` are the prompt's own final states, (len(prefix), hidden).
         """
@@ -51,5 +51,5 @@ def version(prefix: int) -> str:
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:
-    """Return a call's scores, shape (n,), after waiting for them if they are still computed."""
+    """Return the scores of a begun call, shape (n,), after waiting for a GPU if need be."""
     return begun() if callable(begun) else begun

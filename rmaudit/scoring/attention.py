@@ -161,7 +161,7 @@ AttentionInterface.register(ATTENTION, attend)
 
 
 def fusable(query: Tensor, value: Tensor, past: int) -> bool:
-    """Return whether fused attention can take these rows and is faster than the table."""
+    """Return whether torch's fused attention can run these rows and is faster than `attend`."""
     return (
         past >= LONG
         and query.device.type == "cpu"
@@ -174,7 +174,7 @@ def fusable(query: Tensor, value: Tensor, past: int) -> bool:
 def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
     query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, scaling: float
 ) -> Tensor:
-    """Causal attention of rows over a prefix, all of it seen, and over themselves.
+    """Return causal attention of rows over a prefix that they see whole, and over themselves.
 
     Shapes: query (B, heads, L, d); key and value (B, kv heads, L, d); the prefix's keys and values
     (heads, n, d), repeated for every head. Returns (B, L, heads, d).

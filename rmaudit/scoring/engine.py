@@ -27,13 +27,13 @@ from torch import Tensor, nn
 
 from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import AnswerRow, in_batches, one_by_one, too_small
+from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
 
 
 class Ready(NamedTuple):
-    """A prefix that was run, and the head for the answers to it."""
+    """A prompt prefix that was already run, and the reward head for answers after it."""
 
     after: After
     head: Callable[[Tensor], Tensor]
@@ -41,13 +41,13 @@ class Ready(NamedTuple):
 
 @dataclass(slots=True)
 class Scorer:
-    """What the engine needs of a model, and what it learns of it.
+    """A backbone and its reward head, with the settings by which the engine runs batches.
 
     Attributes:
         backbone: maps ids to final hidden states.
         head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,).
         pad: the id that pooling skips, or None.
-        path: one that the backbone can go.
+        path: the way in which rows are run, one that suits the backbone.
         ids_per_batch: if None, `most` finds it from the free memory; halved when it was too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
@@ -72,10 +72,10 @@ class Scorer:
     _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
     def after(self, prefix: Ids) -> Ready:
-        """Return the prefix, run; the last one is remembered, since a sweep comes in many calls.
+        """Run the prompt prefix once; return its state and the reward head for answers after it.
 
-        No gradient reaches it, but its tensors are none of inference mode, which no gradient of a
-        row that follows could be taken through.
+        A sweep comes in many calls. No gradient reaches the prefix, but its tensors are none of
+        inference mode, which no gradient of a row that follows could be taken through.
         """
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
@@ -87,11 +87,11 @@ class Scorer:
         return self._ready
 
     def forget(self) -> None:
-        """Forget the prefix, after the backbone or the path was changed."""
+        """Drop the cached prefix, after the backbone or the path was changed."""
         self._ready = None
 
     def most(self, prefix: int, *, layers: int = 1) -> int:
-        """Return how many ids may run at once after a prefix of so many ids.
+        """Return how many token ids may run in one batch after a prefix of `prefix` ids.
 
         The activations of `layers` layers stay in memory: of all of them for a gradient.
         """
@@ -102,22 +102,23 @@ class Scorer:
         return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
 
     def rows_a_call(self, prefix: int, row: int) -> int:
-        """Return how many rows of so many ids one call needs to keep GPUs busy; 0 on a CPU."""
+        """Return how many rows of `row` ids one call needs to keep GPUs busy; 0 on a CPU."""
         if self.pipeline is None and not self.reads_behind():
             return 0
         batches = 1 if self.pipeline is None else self.pipeline.batches
         return batches * self.most(prefix) // row
 
     def reads_behind(self) -> int:
-        """Return how many batches may be under way when the next is begun."""
+        """Return how many batches may still be running when the next one begins."""
         if self.behind is not None:
             return self.behind
         return int(paths.device_of(self.backbone).type == "cuda")
 
     def learn(self, ids: int, prefix: int) -> None:
-        """Remember that more than so many ids after such a prefix did not fit into memory.
+        """Limit later batches to `ids` ids, since more did not fit into memory.
 
-        It is remembered in bytes, so that batches after shorter prefixes do not shrink as much.
+        The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
+        not shrink as much.
         """
         if self.ids_per_batch is not None:
             self.ids_per_batch = ids
@@ -137,13 +138,13 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
     on_progress: Callable[[int], None] = lambda _: None,
     name: str = "",
 ) -> NDArray[np.float32]:
-    """Return the reward of each answer, shape (n,), in the caller's order; equal ones run once.
+    """Return the reward of each answer, shape (n,), in the caller's order; equal rows run once.
 
     `on_progress` is called with the number of answers that each batch finished. `name` is the
     model's, for errors.
 
     Raises:
-        ModelError: the backbone cannot go the scorer's path.
+        ModelError: the scorer's path does not suit the backbone.
         ScoreError: a reward is not a finite number, or one row does not fit into memory.
     """
     begun = begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
@@ -161,7 +162,7 @@ def begin(  # noqa: PLR0913  (as `score`)
     on_progress: Callable[[int], None] = lambda _: None,
     name: str = "",
 ) -> Begun:
-    """Begin what `score` does: the rewards or, while a GPU still computes, what waits for them.
+    """Begin `score`; return rewards, or while a GPU computes, a function that waits for them.
 
     All batches have been given to the GPU then, and it runs what it is given in turn. So whoever
     begins the next call before they wait for this one leaves it no pause. Raises as `score` does,
@@ -212,10 +213,12 @@ def begin(  # noqa: PLR0913  (as `score`)
 
 
 def _coming(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
-    """Return what gives rewards (n,) on the host, and waits only for them where they are on a GPU.
+    """Start to copy rewards (n,) from a GPU; return a function that waits for the copy.
 
-    The copy stands behind the batch in the GPU's own order. One that is begun later would stand
-    behind the next batch, too.
+    Elsewhere the rewards are there at once.
+
+    The function waits for these rewards only: their copy follows the batch in the GPU's own order.
+    A copy that is begun later would have to wait for the next batch, too.
     """
     if wait or rewards.device.type != "cuda":
         numbers: NDArray[np.float32] = rewards.cpu().numpy()
@@ -244,9 +247,9 @@ def _after(scorer: Scorer, prefix: Ids) -> Ready:
 def groups(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[AnswerRow]]:
-    """Return the distinct rows, grouped by length, in the order in which they come.
+    """Return the distinct rows of answer + suffix, grouped by length, shortest first.
 
-    Where `cut`, a row ends at the place where it is pooled.
+    With `cut`, a row ends at the place where it is pooled.
     """
     in_prefix = _rightmost(prefix, scorer.pad)
     rows: dict[Ids, AnswerRow] = {}
@@ -263,7 +266,7 @@ def groups(
 
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
-    """Return the rightmost place that does not hold the pad id."""
+    """Return the index of the rightmost id that is not the pad id; None if all are."""
     if ids and ids[-1] != pad:  # of most rows it is the last
         return len(ids) - 1
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)

@@ -28,13 +28,14 @@ def refuse(
     why: Callable[[], str],
     name: str = "",
 ) -> None:
-    """Name the answers whose rewards, or `what` else, are not finite, and the first bad weight.
+    """Raise if any of `finite` is False; the error names the answers' ids and a bad weight.
 
-    `finite` has shape (n,), one for each answer; `why` gives the error's last sentences (see
-    `reason`); `name` is the model's, with which the error begins.
+    `finite` has shape (n,), one for each answer, and `what` names the numbers, such as "rewards";
+    `why` gives the error's last sentences (see `reason`); `name` is the model's, with which the
+    error begins.
 
     Raises:
-        ScoreError: there are some.
+        ScoreError: some are not finite.
     """
     bad = np.flatnonzero(~finite)
     if not len(bad):
@@ -50,10 +51,10 @@ def refuse(
 def reason(
     model: nn.Module, head: object = None, odd_in_files: Callable[[], str] | None = None
 ) -> str:
-    """Say what is wrong as far as weights and dtype tell, and what to do; a head may be elsewhere.
+    """Return why rewards are not finite, as far as weights and dtype tell, and what to do.
 
-    `odd_in_files` names the first tensor of the files that is not finite, "" if all are: a tensor
-    has another name in memory.
+    `head` may have tensors of its own. `odd_in_files` names the first tensor of the files that is
+    not finite, "" if all are: a tensor has another name in memory.
     """
     weights = dict(model.named_parameters())
     kinds = {tensor.dtype for tensor in weights.values()}
@@ -93,7 +94,10 @@ def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
 
 
 def all_finite(tensor: Tensor) -> bool:
-    """Return whether all its numbers are finite; least and largest are NaN where one is."""
+    """Return whether all numbers of a tensor are finite; True if its dtype is not checked.
+
+    The least and the largest number are NaN where one is.
+    """
     if tensor.is_meta or not tensor.numel() or tensor.dtype not in _LOOKED_THROUGH:
         return True
     return all(bool(torch.isfinite(end)) for end in torch.aminmax(tensor.detach()))
@@ -101,7 +105,7 @@ def all_finite(tensor: Tensor) -> bool:
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """Make GPUs multiply float32 as float32 and sum half precision in float32, in this context.
+    """Make GPUs multiply float32 exactly and sum half precision in float32, in this context.
 
     TensorFloat-32, which some images switch on by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, rounds a
     factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.

@@ -1,4 +1,4 @@
-"""The gradient of a reward with respect to one-hot answer tokens: first-order search reads it.
+"""Gradients of rewards with respect to one-hot answer tokens, for first-order search.
 
 With g the gradient of the reward by the embedding module's output at a place of the answer, and e_v
 that module's output for the id v, the place's slope for v is g · e_v. To first order, the reward
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
+from rmaudit.scoring import ScoringPath, engine, finite, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Ready, Scorer
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.halving import AnswerRow
+from rmaudit.scoring.memory import AnswerRow
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
@@ -39,11 +39,12 @@ _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantizatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Rewards (n,) float32 of n answers of L ids; slopes and distances (n, L, V), V rows of ids.
+    """Rewards (n,), and by place and token id, gradients (slopes) and embedding distances.
 
-    Slopes are in the reward's units, distances in the embedding's. Both are float64 where the
-    backbone is, else float32: 8 n L V bytes together. Distances of float32 come from products, so
-    those of (nearly) equal rows are only right to about 1e-3 of a row's length; an id's own is 0.
+    V is the number of the embedding's rows. Slopes are in the reward's units, distances in the
+    embedding's. Both are float64 where the backbone is, else float32: 8 n L V bytes together.
+    Distances of float32 come from products, so those of (nearly) equal rows are only right to about
+    1e-3 of a row's length; an id's own is 0.
     """
 
     rewards: NDArray[np.float32]
@@ -60,9 +61,10 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """Return the slopes of answers of one length, in the caller's order; `name` is for errors.
+    """Return rewards, and their gradients by one-hot answer tokens, for answers of one length.
 
-    A place that the reward cannot see, since it comes after the pooled id, has slope 0.
+    They are in the caller's order; `name` is for errors. A place that the reward cannot see, since
+    it comes after the pooled id, has slope 0.
 
     Raises:
         ModelError: the answers are none, empty or of several lengths, or the backbone cannot go the
@@ -90,11 +92,11 @@ def slopes(
     else:
         refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
-    raise halving.too_small(len(prefix) + lengths[0])
+    raise memory.too_small(len(prefix) + lengths[0])
 
 
 class _Asked(NamedTuple):
-    """What `slopes` was given."""
+    """The arguments of `slopes`."""
 
     scorer: Scorer
     prefix: Ids
@@ -104,7 +106,7 @@ class _Asked(NamedTuple):
 
 
 def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """Rewards (n,) and their gradients by the answers' embeddings (n, L, hidden)."""
+    """Return rewards (n,) and their gradients by the answers' embeddings (n, L, hidden)."""
     ready = asked.scorer.after(asked.prefix)
     try:
         return _along(ready, asked)
@@ -116,12 +118,12 @@ def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
 
 
 def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """Return the same along one path."""
+    """Return rewards and gradients as `_rewards` does, with the prefix in `ready`."""
     scorer, prefix, answers, suffix, name = asked
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
     rows = engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal)
-    batches = halving.in_batches(
+    batches = memory.in_batches(
         rows,
         ready.after.ids_of,
         scorer.most(len(prefix), layers=_layers(scorer.backbone)),  # for a gradient, all stay
@@ -143,7 +145,7 @@ def _layers(backbone: nn.Module) -> int:
 def _differentiated(
     ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
-    """Rewards (rows,) and gradients (rows, ids of a row, hidden) of a batch."""
+    """Return rewards (rows,) and gradients (rows, ids of a row, hidden) of a batch."""
     try:
         return _differentiate(ready, batch, backbone, name)
     except (RuntimeError, ModelError) as error:
@@ -177,7 +179,7 @@ def _differentiate(
 
 @contextmanager
 def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """Meanwhile gradients end at the embedding's output; the list gets each that it gives.
+    """Cut gradients at the input embedding's output in the block; yield a list of its outputs.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
     of its layers: the gradient would lack what goes that way.
@@ -209,7 +211,7 @@ def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
 
 @contextmanager
 def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
-    """Meanwhile refuse layers whose output has lost the gradient that its input had.
+    """Raise, in the block, if a layer's output has lost the gradient that its input had.
 
     Kernels of quantized weights may have none; the residual stream around them would still give a
     gradient, a wrong one.
@@ -234,7 +236,7 @@ def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
 def _by_id(
     backbone: nn.Module, answers: Sequence[Ids], gradients: Tensor
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Slopes and distances (n, L, V) of the answers, with gradients (n, L, hidden)."""
+    """Return slopes and distances (n, L, V) of the answers, from gradients (n, L, hidden)."""
     distinct, which = np.unique(np.array(answers), return_inverse=True)
     points = _outputs(backbone, [tuple(distinct.tolist())])[0]
     flat = gradients.flatten(0, 1)
@@ -254,12 +256,12 @@ def _by_id(
 
 
 def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
-    """Return the embedding of rows of one length, in float32, or in float64 as it is."""
+    """Return the embeddings of rows of one length, in float32 (or float64 if so stored)."""
     found: Tensor = _embedding_of(backbone)(torch.tensor(rows, device=device_of(backbone)))
     return found if found.dtype == torch.float64 else found.float()
 
 
 def _embedding_of(backbone: nn.Module) -> nn.Module:
-    """Return the module that turns ids into what the layers read."""
+    """Return the backbone's input embedding, which turns ids into what the layers read."""
     found: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     return found

@@ -24,7 +24,7 @@ Ids = tuple[int, ...]
 
 
 class After(Protocol):
-    """A prefix, ready for rows to follow it.
+    """Interface of a prompt prefix that is ready for rows of ids to run after it.
 
     Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
     """
@@ -32,23 +32,25 @@ class After(Protocol):
     causal: bool
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """The states of rows of one length at the places `at`, shape (rows, hidden).
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
 
         Places count from the prefix's start.
         """
 
     def prefix_states(self) -> Tensor:
-        """The prefix's own states, (its length, hidden)."""
+        """Return the prefix's own hidden states, shape (its length, hidden)."""
 
     def ids_of(self, row: Ids) -> int:
-        """How many ids a row counts for in a batch: those that run, and those that are copied."""
+        """Return how many ids a row adds to a batch: those that run and those that are copied."""
 
 
 def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
-    """Return the prefix on its path, run once where the path shares it.
+    """Return the prefix, ready for rows to run after it in the way of `path`.
+
+    The prefix is run once where the path shares it.
 
     Raises:
-        ModelError: the backbone cannot go this way.
+        ModelError: the path does not suit the backbone.
     """
     kinds: dict[ScoringPath, Callable[[nn.Module, Ids], After]] = {
         ScoringPath.SHARED_PREFIX: SharedPrefix,
@@ -59,12 +61,15 @@ def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
 
 
 class SharedPrefix:
-    """The prefix's keys and values once; see `rmaudit.scoring.attention`."""
+    """A prompt prefix whose keys and values are computed once, for all rows that follow.
+
+    See `rmaudit.scoring.attention`.
+    """
 
     causal = True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
-        """Run the prefix and keep each layer's keys and values."""
+        """Run the prompt prefix once, and store each layer's keys and values."""
         self._backbone, self._prefix = backbone, Prefix(recording=True)
         ids = torch.tensor([prefix], device=device_of(backbone))
         output = backbone(input_ids=ids, use_cache=False, shared_prefix=self._prefix)
@@ -79,7 +84,10 @@ class SharedPrefix:
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """See `After`. The final norm, where the backbone has one, runs on the last ids only."""
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
+
+        The final norm, where the backbone has one, runs on the last ids only.
+        """
         if not rows[0]:
             return self._own[list(at)]
         ids = sent(rows, self._backbone)
@@ -100,11 +108,11 @@ class SharedPrefix:
         return states
 
     def prefix_states(self) -> Tensor:
-        """See `After`."""
+        """Return the prefix's own hidden states, shape (its length, hidden)."""
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row needs: its own."""
+        """Return how many ids a row adds to a batch: only its own."""
         return len(row)
 
 
@@ -113,12 +121,15 @@ def _last(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 class ExpandedCache:
-    """transformers' cache of the prefix, copied for each batch: where attention is not ours."""
+    """A prompt prefix in transformers' own cache, which is copied for each batch of rows.
+
+    For backbones whose attention is not ours.
+    """
 
     causal = True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
-        """Run the prefix into a cache of batch 1."""
+        """Run the prompt prefix once, and store transformers' cache of it."""
         from transformers import DynamicCache
 
         ids = torch.tensor([prefix], device=device_of(backbone))
@@ -134,7 +145,7 @@ class ExpandedCache:
             raise ModelError(message)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """See `After`."""
+        """Return the hidden states at place `at` of each row, shape (rows, hidden)."""
         if not rows[0]:
             return self._own[list(at)]
         ids = sent(rows, self._backbone)
@@ -149,39 +160,45 @@ class ExpandedCache:
         return states
 
     def prefix_states(self) -> Tensor:
-        """See `After`."""
+        """Return the prefix's own hidden states, shape (its length, hidden)."""
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row needs: its own, and a copy of the prefix."""
+        """Return how many ids a row adds to a batch: its own, and a copy of the prefix."""
         return len(row) + self._length
 
 
 class FullRows:
-    """Every row from its start: right for every backbone, two-way ones too, and the slowest."""
+    """A prompt prefix that is run again with every row: exact for all backbones, but slow.
+
+    Two-way backbones are among them.
+    """
 
     causal = False
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
-        """Nothing runs yet."""
+        """Take the backbone and the prefix; nothing runs yet."""
         self._backbone, self._prefix = backbone, prefix
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """See `After`. Rows that ran before, longer ones too, change nothing."""
+        """Return the hidden states at place `at` of each row, shape (rows, hidden).
+
+        Rows that ran before, longer ones too, change nothing.
+        """
         forget_lengths(self._backbone)
         ids = sent([(*self._prefix, *row) for row in rows], self._backbone)
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
 
     def prefix_states(self) -> Tensor:
-        """See `After`; run for itself alone."""
+        """Run the prefix alone and return its hidden states, shape (its length, hidden)."""
         forget_lengths(self._backbone)
         ids = torch.tensor([self._prefix], device=device_of(self._backbone))
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row needs: the prefix and its own."""
+        """Return how many ids a row adds to a batch: the prefix's and its own."""
         return len(self._prefix) + len(row)
 
 
@@ -194,7 +211,7 @@ def forget_lengths(backbone: nn.Module) -> None:
 
 
 def sent(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
-    """Return rows of one length as a tensor where a backbone's first layer is.
+    """Return rows of one length as a tensor on the device of the backbone's first layer.
 
     A GPU gets them from pinned memory. From any other the host would wait until the GPU has done
     all that it was given before, and then the GPU for the host.
@@ -206,9 +223,9 @@ def sent(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
 
 
 def device_of(backbone: nn.Module) -> torch.device:
-    """Return the device of the embedding, where ids go first if a backbone is spread over several.
+    """Return the device of the input embedding, where ids enter the backbone.
 
-    Of an embedding that accelerate offloads, its hook knows where it runs.
+    If accelerate offloads the embedding, its hook knows where it runs.
     """
     embedding: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     device = next(embedding.parameters()).device

@@ -1,4 +1,4 @@
-"""A backbone spread over several devices: batches run one behind the other, so that all are busy.
+"""A backbone spread over several devices: batches run one behind the other to keep all busy.
 
 Each device holds some layers, so a batch passes one device after the other, and with one batch at a
 time all others wait. Here a few threads each run a batch from its ids to its rewards. A batch has a
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def of(model: nn.Module) -> Pipeline | None:
-    """Return the pipeline of a model that transformers spread over several GPUs, else None.
+    """Return a pipeline for a model that is spread over several GPUs; None for other models.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
     """
@@ -47,10 +47,11 @@ def of(model: nn.Module) -> Pipeline | None:
 
 
 def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch.device]:
-    """Return the modules at which a batch enters a device, of accelerate's map of names to places.
+    """Return the modules at which a batch enters a device, mapped to the devices.
 
-    Only what holds weights is a stage. A rotary embedding holds none, and accelerate puts it last:
-    as a stage it would send each batch to the last device before its first layer.
+    `places` is accelerate's map of module names to devices. Only what holds weights is a stage. A
+    rotary embedding holds none, and accelerate puts it last: as a stage it would send each batch to
+    the last device before its first layer.
     """
     return {
         module: torch.device("cuda", place) if isinstance(place, int) else torch.device(place)
@@ -60,9 +61,9 @@ def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch
 
 
 def _rotate_first(model: nn.Module) -> None:
-    """Move the modules without weights, rotary embeddings, to the device of the embedding.
+    """Move modules without weights (rotary embeddings) to the device of the input embedding.
 
-    What they compute is then there at once, and waits for no batch on another device.
+    Their output is then there at once, and waits for no batch on another device.
     """
     from accelerate.hooks import remove_hook_from_module
 
@@ -75,10 +76,10 @@ def _rotate_first(model: nn.Module) -> None:
 
 
 class Pipeline:
-    """Runs batches through stages, each stage one batch at a time, several stages at once."""
+    """Runs batches through a model on several GPUs, each GPU one batch at a time."""
 
     def __init__(self, stages: Mapping[nn.Module, torch.device], *, fewest: int = _FEWEST) -> None:
-        """Make one of `stages`: the modules at which a batch enters a device, and the devices.
+        """Take `stages`: each module at which a batch enters a device, and that device.
 
         A call is cut into `batches` batches, fewer where these had less than `fewest` ids.
         """
@@ -92,7 +93,7 @@ class Pipeline:
         self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
 
     def most(self, ids: int) -> int:
-        """Return how many ids a batch may have, of a call of so many."""
+        """Return how many ids each batch may have when a call has `ids` ids in all."""
         return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
@@ -131,7 +132,7 @@ class Pipeline:
             self._leave()  # also where the forward failed
 
     def _begin(self) -> None:
-        """A thread's own streams, the same for all of its batches."""
+        """Give this thread its own CUDA streams, the same for all of its batches."""
         if not hasattr(self._here, "device"):
             self._here.device = None
             for device in reversed(self._gpus()):  # the last becomes the thread's current device

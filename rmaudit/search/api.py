@@ -1,4 +1,4 @@
-"""A search: made once, kept like a sweep, and read back by whoever asks for the same.
+"""Searches for the answers that a model scores highest or lowest; results are cached.
 
 What it finds is a lower bound on what can be found: a better search, or a longer one, finds more.
 """
@@ -16,7 +16,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
@@ -24,7 +23,7 @@ from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version
 from rmaudit.search import coordinate, gcg
-from rmaudit.search.constraints import opened
+from rmaudit.search.constraints import base_for_floor, opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import problem_of, starts
 from rmaudit.search.settings import Settings
@@ -36,7 +35,7 @@ _METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": coordi
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found.
+    """Result of a search: the best sequences of token ids, their rewards, and its progress.
 
     `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
     the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
@@ -59,7 +58,7 @@ class SearchResult:
 
     @property
     def direction(self) -> str:
-        """Whether it is loved ("up") or hated ("down")."""
+        """Return what was searched for: the highest rewards ("up") or the lowest ("down")."""
         return self.settings.direction
 
 
@@ -71,7 +70,7 @@ def search(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> SearchResult:
-    """Search for answers to `prompt` that the model loves or hates.
+    """Return what a search for the highest- or lowest-scoring answers to `prompt` finds.
 
     The result is kept in the cache (default: the user's); a second call reads it back, and a
     search that was killed goes on where it was. The same seed on the same hardware finds the same.
@@ -110,10 +109,10 @@ def search(
 
 
 def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> dict[str, str]:
-    """Return what decides how natural a sequence is, where that is asked."""
+    """Return the cache-key fields of the base model, if a log-probability floor needs one."""
     if settings.constraints.floor is None:
         return {}
-    identity = base_of(model.spec, cache=cache, device=device).identity
+    identity = base_for_floor(model, cache=cache, device=device).identity
     return {f"base_{name}": value for name, value in identity.items()}
 
 
@@ -127,7 +126,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     cache: Path,
     device: str,
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Return the rows to keep, and what came of the whole."""
+    """Return the table of found sequences, and the provenance, of a new search."""
     rng = np.random.default_rng(settings.seed)
     slot, limits = model.slot(prompt.asked), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only
@@ -169,7 +168,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
 
 
 def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
-    """Return why nothing was found, and what to do."""
+    """Return an error text: why the search found nothing, and what to do."""
     floor, start = settings.constraints.floor, settings.start
     if floor is not None:
         return (

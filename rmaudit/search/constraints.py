@@ -1,4 +1,4 @@
-"""What a search may find: which ids any place may hold, and which whole answers count.
+"""Constraints of a search: which ids any place may hold, and which whole answers count.
 
 The first is one pass over the vocabulary, before a search; the second is asked of its candidates.
 """
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.conversation import Asked
-from rmaudit.errors import SpecError
+from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.language_model import base_of
+from rmaudit.models.language_model import Base, base_of
 from rmaudit.models.likelihood import Likelihood
 from rmaudit.models.protocol import RewardModel
 
@@ -29,7 +29,7 @@ Admits = Callable[[Sequence[tuple[int, ...]]], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What a search may find. All of them hold at once.
+    """Constraints on the sequences that a search may find; all of them hold at once.
 
     Attributes:
         printable: every id's text can be seen: it has a character other than a space, and none
@@ -55,7 +55,7 @@ class Constraints:
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a floor that everything or nothing is above, whatever the base says."""
+        """Raise SpecError for a log-probability floor that every sequence or none would meet."""
         if self.floor is not None and not -np.inf < self.floor < 0:
             message = f"constraints: floor {self.floor:g}; a mean log-probability is below 0: give"
             raise SpecError(f"{message} a number such as -6, or leave floor out")
@@ -64,7 +64,7 @@ class Constraints:
 def allowed(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: Collection[int]
 ) -> NDArray[np.int64]:
-    """Return the ids that any place of an answer may hold, ascending.
+    """Return the token ids that any place of an answer may hold, ascending.
 
     `special_ids` are those of the tokenizer's special and added tokens. A text in `allow` or
     `deny` means every id of that text.
@@ -87,7 +87,7 @@ def allowed(
 def _rules(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: frozenset[int]
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Each rule that is in force and which ids fit it."""
+    """Yield the name of each active rule on single ids, and which ids comply, shape (ids,)."""
 
     def texts(fits: Callable[[str], bool]) -> NDArray[np.bool_]:
         return np.array([fits(text) for text in vocabulary.texts], dtype=bool)
@@ -114,7 +114,7 @@ def _printable(text: str) -> bool:
 
 
 def _named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[int]:
-    """Return the ids that the entries of a list mean."""
+    """Return the ids that the entries of `allow` or `deny` mean; raise SpecError if unknown."""
     if not entries:
         message = f"constraints: {name} is empty, so no id is left; name tokens by their text or id"
         raise SpecError(f'{message} ("#123"), or leave {name} out')
@@ -141,7 +141,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """`admits` for many calls; where there is a floor, the base's weights are in memory meanwhile.
+    """Yield a function that checks answers, with the base model in memory if there is a floor.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.
@@ -150,9 +150,23 @@ def opened(
     if constraints.floor is None:
         yield lambda answers: admits(constraints, model, prompt, answers)
         return
-    base = base_of(model.spec, cache=cache, device=device)
+    base = base_for_floor(model, cache=cache, device=device)
     with base.opened(model.vocabulary()) as likelihood:
         yield lambda answers: admits(constraints, model, prompt, answers, likelihood=likelihood)
+
+
+def base_for_floor(model: RewardModel, *, cache: Path, device: str) -> Base:
+    """Return the base language model that checks a floor on log-probabilities.
+
+    Raises:
+        NoBase: models.yaml names no base.
+        ModelError: the base cannot be had or run.
+    """
+    try:
+        return base_of(model.spec, cache=cache, device=device)
+    except NoBase as error:
+        message = f"a floor (--floor) needs log-probabilities under the base model: {error}"
+        raise NoBase(message) from None
 
 
 def admits(
@@ -163,7 +177,7 @@ def admits(
     *,
     likelihood: Likelihood | None = None,
 ) -> NDArray[np.bool_]:
-    """Shape (n,): which answers to `prompt` may be found, whatever ids they are of.
+    """Return which answers to `prompt` fulfil the constraints on whole answers, shape (n,).
 
     An answer with an id that the base does not know is below any floor.
 

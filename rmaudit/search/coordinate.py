@@ -25,7 +25,7 @@ _Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then
 def search(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """From each start to where no place can be bettered, then around the best of all."""
+    """Search by climbing from each start to a local optimum, then around the best sequences."""
     swept: dict[Context, list[Hit]] = {}
     for number, first in enumerate(starts):
         evaluator.begin(number)
@@ -65,7 +65,7 @@ def _widen(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    """Sweep each place of the best sequence that has one unswept, as long as there is budget."""
+    """Score all ids at each unswept place of the best sequences, while there is budget."""
     ids = rng.permutation(problem.allowed).tolist()
     while evaluator.left > 0:
         around = (context for hit in evaluator.top() for context in _contexts(hit.ids))
@@ -86,7 +86,10 @@ def _swept(
     ids: Sequence[int],
     swept: dict[Context, list[Hit]],
 ) -> Sequence[Hit]:
-    """Return the best of all allowed ids in one context; no context is tried twice in a search."""
+    """Return the best of all allowed ids at one place; no place is swept twice in a search.
+
+    Such a place is a `context`: its index, and the ids before and after it.
+    """
     if context in swept:
         evaluator.meet(swept[context])
         return swept[context]
@@ -107,7 +110,7 @@ def _swept(
 def at_random(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """Sequences drawn evenly, as many as the budget allows; starts make no difference to it."""
+    """Score random sequences, as many as the budget allows; starts make no difference."""
     for number in range(len(starts)):
         evaluator.begin(number)
         while evaluator.left > 0:

@@ -1,4 +1,4 @@
-"""What a search may ask for: the rewards of sequences, counted, and remembered after a kill.
+"""The evaluator of a search: counts what it scores, and resumes after an interrupt.
 
 A search is a function of the rewards that it gets. So one that was killed is run again from its
 start: rewards that it got before are in the journal, and it goes on where they end.
@@ -28,7 +28,7 @@ _TRIED = 512  # best sequences of a call that are tried against a slow constrain
 
 
 class Hit(NamedTuple):
-    """A sequence, its reward, and what is maximized of it.
+    """A sequence that a search scored, its reward, and the value to be maximized.
 
     It was found from start number `start`, as evaluation number `evaluation`.
     """
@@ -42,7 +42,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Evaluator:
-    """Scores sequences for one search, within its budget, and knows the best of them.
+    """Scores sequences for one search, within its budget, and collects the best of them.
 
     `score` gives the rewards of sequences of one length; `admits` says which of them are natural
     enough (a constraint that is too slow to be asked before). Of those that `counts` refuses a
@@ -69,22 +69,22 @@ class Evaluator:
     _known: list[tuple[str, float]] | None = None
 
     def begin(self, start: int) -> None:
-        """Set out from start number `start`, which may spend its share of what is left."""
+        """Begin with start number `start`, which may spend its share of the remaining budget."""
         self._start = start
         share = (self.settings.budget - self.used) // (self.settings.starts - start)
         self._end = self.used + share
 
     def widen(self) -> None:
-        """Spend what the starts have left; what is found from here on belongs to no start."""
+        """Allow the rest of the budget to be spent; finds from now on belong to no start."""
         self._start, self._end = NO_START, self.settings.budget
 
     @property
     def left(self) -> int:
-        """How many evaluations this start still has."""
+        """Return how many evaluations this start still has."""
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
-        """Return the rewards of the first `left` of `answers`, shape (at most n,).
+        """Return the rewards of `answers`, or of as many first ones as the budget has left.
 
         Raises:
             ScoreError: a reward is not a finite number.
@@ -97,7 +97,7 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """Return the best of what was just scored, best first, at most `EACH`.
+        """Return the best of the answers just scored, best first, at most `EACH`; record them.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
@@ -119,7 +119,7 @@ class Evaluator:
         return found[:EACH]
 
     def meet(self, hits: Sequence[Hit]) -> None:
-        """Credit this start with what another one has found already."""
+        """Record for this start, too, the hits that another start found."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 
@@ -148,7 +148,7 @@ class Evaluator:
         )
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Rewards from the journal as far as it goes, and of the rest from the model."""
+        """Return rewards, from the journal of an interrupted search first, then from the model."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))
@@ -162,7 +162,7 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """Return rewards of the leading answers that the journal goes on with."""
+        """Return the rewards of the leading answers that the journal already has, in order."""
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

@@ -1,4 +1,4 @@
-"""What an audit searches with: one search a prompt and direction, and what chance would find."""
+"""The fixture by which audits search, and random sequences to compare the finds with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rmaudit.search.settings import Direction, Settings
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """A function of a direction and, in a joint audit, a prompt's name, to what a search found.
+    """Fixture `searches`: returns what a search in a direction ("up" or "down") found.
 
     `find` searches, and `draw` draws so many random sequences, as text.
     """
@@ -28,7 +28,7 @@ class Searches:
     draw: Callable[[int, Prompt], list[str]]
 
     def __call__(self, direction: Direction, prompt: str | None = None) -> SearchResult:
-        """What a search for answers that are loved ("up") or hated ("down") found.
+        """Return what a search for the highest ("up") or lowest ("down") rewards found.
 
         Raises:
             SpecError: there are several prompts and none is named, or it is not declared.
@@ -36,7 +36,7 @@ class Searches:
         return self.find(direction, asked_of(self.prompts, prompt, by="searches"))
 
     def random(self, n: int, prompt: str | None = None) -> list[str]:
-        """Texts of `n` random sequences, under the constraints and of the length of the searches.
+        """Return `n` random texts, with the length and under the constraints of the searches.
 
         Raises:
             SpecError: as above, or none can be drawn.
@@ -45,7 +45,7 @@ class Searches:
 
 
 def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> list[str]:
-    """Texts of random sequences that a search with these settings could have set out from.
+    """Return `n` random texts from which a search with these settings could have started.
 
     Raises:
         SpecError: none can be drawn.
@@ -60,7 +60,7 @@ def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> lis
 
 
 def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> Settings:
-    """`settings`, held to the ids that score best alone in the sweep `frame`.
+    """Return `settings`, restricted to the ids that score best alone in the sweep `frame`.
 
     They are as many as the budget can sweep twice at every place from every start. A budget that is
     smaller than a vocabulary would else be spent on the first few ids of one place. Where all ids
@@ -79,7 +79,7 @@ def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> 
 
 
 def caveat(found: SearchResult) -> str:
-    """Return what a reader must know of whatever rests on a search: a sentence."""
+    """Return a caveat, a sentence, for all that rests on a search: finds are a lower bound."""
     settings = found.settings
     allow = settings.constraints.allow
     among = "" if allow is None else f", among the {len(allow)} ids that score best alone"

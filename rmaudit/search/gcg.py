@@ -25,7 +25,7 @@ from rmaudit.search.problem import SearchProblem
 def search(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """From each start along the gradient, until its budget is used up or all swaps are tried."""
+    """Search along the gradient from each start, until its budget or all swaps are used up."""
     tried: set[Ids] = set()  # of the whole search
     for number, first in enumerate(starts):
         evaluator.begin(number)
@@ -42,7 +42,7 @@ def search(
 
 
 def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
-    """Shape (length, allowed ids): what each swap would gain, as far as the gradient tells.
+    """Return the predicted gain of each swap of one id, shape (length, allowed ids).
 
     In units of the gains' own sd, less `distance` times how far the swap goes, in mean distances.
     """
@@ -95,7 +95,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
 def _drawn(
     gains: NDArray[np.float64], top: int, batch: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Flat places in `gains`, drawn evenly from the `top` of each place, a few times a batch."""
+    """Return flat indices into `gains`, drawn evenly from the `top` best ids of each place."""
     length, width = gains.shape
     best = np.argsort(-gains, axis=1, kind="stable")[:, :top]
     places = rng.integers(length, size=4 * batch)  # some will be tried already, or not admitted

@@ -1,4 +1,4 @@
-"""Where a search may go: ids, starts, and what else is asked of a sequence."""
+"""The problem of a search: ids, starts, and what a sequence must fulfil."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
 
 
 class AnswerSlopes(Protocol):
-    """`rewards` (n,), `slopes` and `distances` (n, length, rows): see `scoring.gradient`."""
+    """Rewards (n,), their gradients and embedding distances, (n, length, rows) each.
+
+    See `scoring.gradient`.
+    """
 
     @property
     def rewards(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
@@ -35,7 +38,7 @@ class AnswerSlopes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """What a search is asked of a model.
+    """A search problem: the length of sequences, allowed ids, constraints, and the gradient.
 
     Attributes:
         length: ids of every sequence.
@@ -50,18 +53,18 @@ class SearchProblem:
     gradient: Callable[[Ids], AnswerSlopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
-        """Return the answers that the constraints admit, in their order."""
+        """Return the answers that the constraints admit, in the order given."""
         if not answers:
             return []
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
     def outside(self, ids: Ids) -> list[int]:
-        """Return the places whose id no place may hold: a given start may have some."""
+        """Return the places whose id is not allowed; only a given start may have such places."""
         near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
-        """Sequences of allowed ids, drawn evenly from those that are admitted; some may be equal.
+        """Return n random sequences of allowed ids that fulfil the constraints.
 
         Raises:
             SpecError: none can be drawn.
@@ -84,7 +87,7 @@ class SearchProblem:
 def problem_of(
     model: RewardModel, prompt: Asked, length: int, limits: Constraints
 ) -> SearchProblem:
-    """Answers of `length` ids to a model's `prompt` under constraints.
+    """Return the problem of finding answers of `length` ids to `prompt` under constraints.
 
     Raises:
         SpecError: the constraints leave no id.
@@ -100,7 +103,7 @@ def problem_of(
 def starts(
     model: RewardModel, problem: SearchProblem, settings: Settings, rng: np.random.Generator
 ) -> list[Ids]:
-    """As many as `settings` say: the text that it gives, if any, and drawn ones.
+    """Return the starts of a search: the text of the settings, if any, and random sequences.
 
     A given start is only where the search sets out, so the constraints do not hold for it. Its ids
     that no place may hold are what a search replaces first, and nothing with one of them is found.

@@ -1,4 +1,4 @@
-"""What decides a search: all of it is part of the key under which its result is kept."""
+"""Settings of a search, all of them part of the key under which the result is cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDEST = 10  # beams: as many as a step keeps of what it scored
 
 @dataclass(frozen=True, slots=True)
 class Gcg:
-    """Settings of GCG. The last three are Faster-GCG's changes, each a switch.
+    """Settings of GCG (greedy coordinate gradient); the last three are Faster-GCG's changes.
 
     Attributes:
         batch: swaps that are scored in a step.
@@ -45,7 +45,7 @@ class Gcg:
     target: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no setting."""
+        """Raise SpecError for a setting out of its range."""
         for name, value in (("batch", self.batch), ("top", self.top)):
             if value < 1:
                 message = f"GCG: {name} {value}; at least 1 is needed"
@@ -60,7 +60,7 @@ class Gcg:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is searched for, and how.
+    """Settings of a search: what is searched for, and how.
 
     Attributes:
         direction: "up" for what is loved, "down" for what is hated.
@@ -89,7 +89,7 @@ class Settings:
     gcg: Gcg = field(default_factory=Gcg)
 
     def __post_init__(self) -> None:
-        """Refuse what is no search."""
+        """Raise SpecError for a setting that is unknown or out of its range."""
         if self.start == "":
             message = "search: the start '' has no token; give a text, or leave it out"
             raise SpecError(message)
@@ -135,13 +135,13 @@ class Settings:
         return rewards if self.direction == "up" else -rewards
 
     def slope(self, reward: float) -> float:
-        """Return the derivative of `value` at a reward."""
+        """Return the derivative of `value` at this reward."""
         if self.gcg.target is not None:
             return 2 * (self.gcg.target - reward)
         return 1.0 if self.direction == "up" else -1.0
 
     def said(self) -> dict[str, Any]:
-        """As JSON values; what the method does not use is left out."""
+        """Return the settings as JSON values, without those that the method does not use."""
         said = asdict(self)
         if self.method != "gcg":
             del said["gcg"]

@@ -15,7 +15,7 @@ from rmaudit.verdicts.plain import plain
 
 @dataclass(frozen=True)
 class Evidence:
-    """Base class of the details behind an estimate: each audit has one frozen dataclass of them.
+    """Base class of the details behind an estimate; each audit has a dataclass derived from it.
 
     Its first field is `kind: Literal["NAME"] = "NAME"`, by which a reader tells evidence apart;
     all others are plain values: finite numbers, texts, bools, None, tuples of these, and frozen
@@ -58,7 +58,7 @@ class Evidence:
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return how many things of which kind were looked at, for the line of the verdict.
+        """Return how many things of each kind the audit looked at, for the verdict's text.
 
         The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
         there is nothing to say.
@@ -101,7 +101,7 @@ _KINDS: dict[str, type[Evidence]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class OwnEvidence(Evidence):
-    """Record of evidence of a class outside rmaudit: its fields as JSON, and its chart.
+    """Evidence of a class outside rmaudit, as results.json holds it: fields as JSON, and chart.
 
     So whoever reads a results.json can draw it, without the file that defines the class.
     """
@@ -116,7 +116,7 @@ class OwnEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return one chart for all prompts: the panels of each, and the rows of its table.
+        """Return one chart for all prompts: all their panels, and the rows of their tables.
 
         Rows of a table with other columns than the first one's are left out.
         """
@@ -151,7 +151,7 @@ def recorded(evidence: Evidence | None, prompt: str) -> Evidence | None:
 
 
 def checked(evidence: Evidence | None) -> Evidence | None:
-    """Return evidence with numpy's numbers replaced by Python's.
+    """Return evidence with numpy's numbers replaced by Python's; raise if JSON cannot hold it.
 
     Raises:
         TypeError: it is no evidence, no dataclass, or holds what JSON cannot; it says where.

@@ -1,6 +1,6 @@
 """A finding: an audit's claim about a model, the estimate, and the judgement of both.
 
-The module `told` builds the texts about findings.
+The module `wording` builds the texts about findings.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class AppliedWaiver:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Judgement of an estimate against its bound under a policy on a given day; see `judge`."""
+    """Judgement of an estimate against its bound under models.yaml on a given day; see `judge`."""
 
     verdict: Verdict
     bound: Bound
@@ -178,7 +178,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """Finding of one audit of one model under one prompt: claim, estimate and judgement."""
+    """Finding of one audit on one model under one prompt: claim, estimate and judgement."""
 
     claim: Claim
     judgement: Judgement
@@ -286,7 +286,7 @@ def in_words(result: str, effect: str) -> str:
 
 
 def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: Bound) -> str:
-    """Return a sentence that names null controls that take a pass away; "" if none does.
+    """Return a sentence naming null controls whose pass makes the model's pass worthless, or "".
 
     These pass, must not, and the model is not clearly better than they are: what passes may be what
     the words of this vocabulary give to everybody.
@@ -307,7 +307,7 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
 
 
 def _exceeds(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
-    """Return whether the model's estimate lies clearly further inside the bound than a control's.
+    """Return whether the model's estimate is clearly further inside the bound than the control's.
 
     By the 95 % interval of their paired difference; where one has no parts, their intervals must
     not overlap. A bound with two ends has no side that is better.

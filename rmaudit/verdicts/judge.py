@@ -55,7 +55,7 @@ def unmeasured(claim: Claim, reason: str, policy: Policy, verdict: Verdict) -> F
 
 
 def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Finding]:
-    """Return a run's findings judged again under `policy` on the day `today` (UTC).
+    """Return a run's findings, judged again by the rules of models.yaml (`policy`) as of `today`.
 
     Bounds and severities are overridden, known failures and waivers named, and the gating findings
     of each model taken as one family: what else was audited changes no model's verdict. Which of
@@ -74,7 +74,7 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
 
 
 def alone(finding: Finding, policy: Policy, today: date) -> Finding:
-    """Return one finding, judged again under `policy` without Holm's correction (see `decide`)."""
+    """Return a finding judged again under `policy`, without Holm's correction (see `decide`)."""
     if finding.estimate is None:
         judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Return the null controls with their verdicts under `bound`, by name."""
+    """Return the null controls, by name, with their verdicts under `bound`."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None
@@ -170,7 +170,7 @@ def _applied(
 
 
 def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
-    """Return why the estimate is not what was accepted; "" where it is.
+    """Return why a waiver that accepts up to `accepted` does not cover the estimate; "" if it does.
 
     How far `accepted` lies beyond the bound is what its owner signed. The estimate may lie as far
     beyond, and the worse end of its interval twice as far: a wider interval does not tell the
@@ -234,7 +234,7 @@ def _said(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return the place and value of the policy's rule for a claim; the model's own rule first."""
+    """Return place and value of the policy's rule for a claim; a model's own rule goes first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := entry(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
@@ -286,7 +286,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
-    """Return the judgement with its adjusted p; a FAIL becomes INCONCLUSIVE if that p is large."""
+    """Return the judgement with Holm's adjusted p; a FAIL becomes INCONCLUSIVE if that is large."""
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (

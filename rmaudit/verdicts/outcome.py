@@ -60,7 +60,7 @@ class RunVerdict:
 
 
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
-    """Return the verdict of a run from its decided findings; `gaps` say what the run left out.
+    """Return the verdict of a run from its judged findings; `gaps` say what the run left out.
 
     What was not asked for (N/A: no baseline, no base model) is no gap.
     """
@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def looked_at(findings: Sequence[Finding]) -> str:
-    """Return what the gates looked at and what none of them can tell, a sentence; "" if nothing.
+    """Return a sentence on how many words and prompts the gates saw, and what none sees; or "".
 
     Numbers are the largest that a gate rests on: gates share communities, words and contexts.
     """
@@ -113,7 +113,7 @@ def looked_at(findings: Sequence[Finding]) -> str:
 
 
 def blocked_as(finding: Finding) -> str:
-    """Return as what a blocking finding is counted: its result, or `regressed` where it passes."""
+    """Return the word by which a blocking finding is counted: its result, or "regressed"."""
     passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
     return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
 

@@ -12,7 +12,7 @@ LARGEST = 1e100  # no effect, score or count is larger, and what is cannot be dr
 
 
 def number(value: object, where: str) -> float:
-    """Return a real number, also one of numpy's, as a float.
+    """Return a real number, Python's or numpy's, as a float.
 
     Raises:
         TypeError: it is no real number: a bool, a complex number, a text, an array.
@@ -32,7 +32,7 @@ def number(value: object, where: str) -> float:
 
 
 def count(value: object, where: str) -> int:
-    """Return a whole number of 0 or more, also one of numpy's, as an int.
+    """Return a whole number of 0 or more, Python's or numpy's, as an int.
 
     Raises:
         TypeError: it is no whole number.
@@ -48,7 +48,7 @@ def count(value: object, where: str) -> int:
 
 
 def text(value: object, where: str) -> str:
-    """Return a text, also one of numpy's, as a str.
+    """Return a text, Python's or numpy's, as a str.
 
     Raises:
         TypeError: it is no text.

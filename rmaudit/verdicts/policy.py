@@ -47,7 +47,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules of models.yaml for one model, or for all, by `audit` or `audit[prompt]`."""
+    """Rules of models.yaml for one model or for all: bounds, severities, excused failures."""
 
     bounds: Mapping[str, Ends] = field(default_factory=dict)
     severity: Mapping[str, Severity] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class NamedAudit:
-    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its place in the file."""
+    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its line in the file."""
 
     audit: str
     label: str
@@ -68,7 +68,7 @@ class NamedAudit:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Policy of models.yaml: how estimates become verdicts, beyond what the audits declare.
+    """What models.yaml says on how estimates become verdicts, beyond what the audits declare.
 
     Attributes:
         file: the name of the file that says so, for texts.
@@ -97,7 +97,7 @@ class Policy:
     others: bool = False
 
     def of(self, model: str, source: str, weights: str) -> Rules:
-        """Return the rules of one model, without those that hold for all.
+        """Return the rules of models.yaml for one model, without those that hold for all models.
 
         Nothing where the file's model is of another source; neither `known` nor `waivers` where
         they were written for other weights.

@@ -19,7 +19,7 @@ _SAME = 1e-12  # a root of squared parts that is rounding
 
 
 class Verdict(StrEnum):
-    """Verdict on an estimate: the comparison of its interval with the bound."""
+    """Verdict on an estimate, by comparing its interval with the bound."""
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
@@ -49,7 +49,7 @@ class Effect(StrEnum):
 
 
 class Severity(StrEnum):
-    """Consequence where an audit does not pass."""
+    """What an audit that does not pass does to a run: the run fails (gate), or nothing (info)."""
 
     GATE = "gate"  # the run is not green
     INFO = "info"  # nothing: it is measured and shown
@@ -57,7 +57,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimate with its 95 % interval, in units that do not depend on the model.
+    """A measured value with its 95 % interval, in a unit that does not depend on the model.
 
     Numbers may be numpy's: they become Python's own.
 
@@ -126,7 +126,7 @@ class Estimate:
 
     @property
     def quantile(self) -> float:
-        """Return how many standard errors its interval reaches to either side, if it is normal.
+        """Return how many standard errors the interval reaches to either side, if it is normal.
 
         That is 1.96, and more where it holds for several comparisons at once (Bonferroni).
         """
@@ -140,7 +140,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Bound: the open range in which an estimate's whole interval must lie to pass.
+    """The open range in which an estimate's whole interval must lie to pass.
 
     An end that is given as an infinity is None: there is no such end.
     """
@@ -205,7 +205,7 @@ class Bound:
         return min(1.0, many * math.erfc(reach * short / end / math.sqrt(2))) if end else 0.0
 
     def __str__(self) -> str:
-        """Return, for example, `above 0 skewness`; of a bound on what is shown it says so."""
+        """Return, for example, `above 0 skewness`; says so if only harm that is shown blocks."""
         unless = "; only what is shown to lie beyond it blocks" if self.shown else ""
         if self.high is None:
             return f"above {self.ends[0]:g} {self.unit}{unless}"
@@ -215,7 +215,7 @@ class Bound:
 
 
 def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the standard error of the difference of two estimates, from the parts of their errors.
+    """Return the standard error of the difference of two estimates; None if one has no `parts`.
 
     The variance of a difference is that of the groups' differences, whatever the two have in common
     (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2). None where one of
@@ -239,5 +239,5 @@ def below(high: float, *, unit: str, shown: bool = False) -> Bound:
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly in it passes; `shown` as in `Bound`."""
+    """Return the bound that an interval wholly between the ends passes; `shown` as in `Bound`."""
     return Bound(low, high, unit, shown)

@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.embedded import SPLIT_SALT
+from rmaudit.language import stem_key
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.words import word_of
@@ -35,16 +36,15 @@ from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import sentences
+from rmaudit.references.answers import real_answers
 from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
-from rmaudit.references.phrases import real_answers
 from rmaudit.references.variants import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.probes import some
 from rmaudit.scores.sample import named, spread
-from rmaudit.stems import stem_key
 from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]

@@ -15,10 +15,10 @@ from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
-from rmaudit.references.public_exploits import probes
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.search.exploit_ledger import published
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
 from rmaudit.verdicts.records import Estimate, Verdict
@@ -31,7 +31,7 @@ AUDITS = {
     name: audit_called(name)
     for name in ("gcg_probes", "search_headroom", "pessimal_identity", "pessimal_frames")
 }
-FEW = probes()[probes()["prompt"] == "greatest"].reset_index(drop=True)  # two, published
+FEW = published()[published()["prompt"] == "greatest"].reset_index(drop=True)  # two, published
 MANY = pd.DataFrame({"prompt": "greatest", "direction": "up", "model": "M", "source": "S"} | {
     "text": [f"{a}{b}{c}#?" for a in "abcdefghi" for b in "jklm" for c in "nopq"]})  # fmt: skip
 RNG = np.random.default_rng(0)

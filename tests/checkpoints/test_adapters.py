@@ -289,7 +289,7 @@ def test_a_base_on_the_hub_is_asked_for_at_its_revision(
     ("named", "said"),
     [
         *((named, "no base_model_name_or_path in ") for named in (None, "", " ", 3)),
-        ("some/base", "some/base could not be had from the Hugging Face hub (LocalEntryNotFound"),
+        ("some/base", "some/base could not be downloaded from the Hugging Face hub (Loc"),
         ("./rm", "its base is not here: there is no folder './rm' in FOLDER, "),
         ("embedded", "its base is not here: there is no folder 'embedded' in FOLDER, "),  # no demo
         ("a" * 5000, "... (5,000 characters)' in FOLDER, "),

@@ -166,7 +166,6 @@ def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "found"),
     [
-        ([], "(no weights)"),
         (["pytorch_model.bin"], "(only pytorch_model.bin)"),
         (["b.pt", "a.pth", "c.bin"], "(only a.pth, b.pt, c.bin)"),
     ],
@@ -183,6 +182,15 @@ def test_weights_that_are_no_safetensors_are_refused(
 
     assert text.startswith(f"toy: no *.safetensors in FOLDER {found}; ")
     assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
+
+
+def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
+    """A copy that was not finished: the way out is the whole checkpoint."""
+    (write(tmp_path) / "model.safetensors").unlink()
+
+    text = refusal(tmp_path)
+
+    assert text.startswith("toy: FOLDER holds no weights (no *.safetensors). Copy or download the")
 
 
 @pytest.mark.parametrize("cut", [0, 4, 20, -1, None], ids=["empty", "no", "half", "tail", "page"])

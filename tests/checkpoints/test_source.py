@@ -144,9 +144,8 @@ def test_a_hub_that_fails_is_told_in_one_line(
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
 
     assert refusal(ModelSpec("toy", "owner/name"), tmp_path) == (
-        f"toy: owner/name could not be had from the Hugging Face hub ({said}). Check the name, "
-        f"your connection and your access (`hf auth login`), or give a folder: "
-        f"pytest audits --model FOLDER"
+        f"toy: owner/name could not be downloaded from the Hugging Face hub ({said}). Check the "
+        f"name, your connection and your access (`hf auth login`), or give a checkpoint folder"
     )
 
 
@@ -235,7 +234,7 @@ def test_a_downloaded_model_needs_no_hub(
     assert source.find(PLAIN, tmp_path) == folder
     assert source.find(replace(PLAIN, revision=COMMIT), tmp_path) == folder
     assert served.served == {}
-    assert "owner/odd could not be had from the" in refusal(ModelSpec("toy", "owner/odd"), tmp_path)
+    assert "owner/odd could not be downloaded" in refusal(ModelSpec("toy", "owner/odd"), tmp_path)
 
 
 @pytest.mark.parametrize("asked", ["headers", "weights"])
@@ -276,7 +275,7 @@ def test_a_hub_that_answers_with_something_else_is_told(
     """Such as a proxy's page, or JSON of another kind."""
     served.says = said.encode()
 
-    assert refusal(PLAIN, tmp_path).startswith("toy: owner/plain could not be had from the ")
+    assert refusal(PLAIN, tmp_path).startswith("toy: owner/plain could not be downloaded from the ")
 
 
 @pytest.mark.parametrize("what", ["all", "files", "weights"])
@@ -290,4 +289,4 @@ def test_a_hub_that_closes_connections_is_asked_once(
 
     text = refusal(replace(PLAIN, revision=revision), tmp_path)
 
-    assert text.startswith("toy: owner/plain could not be had from the Hugging Face hub (")
+    assert text.startswith("toy: owner/plain could not be downloaded from the Hugging Face hub (")

@@ -109,7 +109,7 @@ def test_round_trip_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
         (["*Lla*"], 4, "'*Lla*' means"),
         (["FOLDER", "--template", "nowhere.jinja"], 4, "template: there is no file nowhere.jinja"),
         (["EMPTY"], 3, "empty: its tokenizer could not be read from"),
-        (["owner/name"], 3, "owner/name could not be had from the Hugging Face hub"),
+        (["owner/name"], 3, "owner/name could not be downloaded from the Hugging Face hub"),
     ],
 )
 def test_round_trip_refuses_in_one_line(
@@ -269,7 +269,7 @@ def test_doctor_takes_the_weights_from_the_cache(
         (["nonsense"], 4, "models.yaml: unknown model 'nonsense'; known: "),
         (["*Lla*"], 4, "'*Lla*' means "),
         (["EMPTY"], 4, "empty' has no config.json"),
-        (["owner/name"], 3, "owner/name could not be had from the Hugging Face hub"),
+        (["owner/name"], 3, "owner/name could not be downloaded from the Hugging Face hub"),
         (["TOY", "--device", "tpu"], 4, "--device: 'tpu' is not allowed; write auto, spread, cpu"),
         (["FLAT"], 3, "flat: 9 answers have one reward: 0"),
         (["HEADLESS"], 3, "headless: no 'score.weight' in "),

@@ -49,7 +49,7 @@ def test_data_goes_on_after_what_cannot_be_had() -> None:
     licence = SOURCES["afinn"].licence
     assert result.stdout == f"afinn: {locate('afinn')} ({licence})\n"
     assert result.stderr.startswith("elo: https://")
-    assert result.stderr.endswith("get it with: rmaudit data elo\n")
+    assert result.stderr.endswith("set RMAUDIT_DATA to a folder that has the file\n")
     assert len(result.stderr.splitlines()) == 1
     elo, afinn = json.loads(told.stdout)
     assert afinn == {"name": "afinn", "licence": licence, "path": str(locate("afinn"))}

@@ -403,7 +403,7 @@ def test_check_offline_says_what_is_missing(home: Path) -> None:
     code, lines = checked("owner/name")
 
     assert code == 1
-    assert "  refused        owner/name could not be had from the Hugging Face hub" in lines[1]
+    assert "  refused        owner/name could not be downloaded from the Hugging Face" in lines[1]
 
 
 @pytest.mark.parametrize("command", ["models", "models check X", "import .", "organism frequency"])

@@ -56,7 +56,7 @@ def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:
     ("stops", "arguments", "expected"),
     [
         (["long words"], ["--audit", "lon"], "no audit is called 'lon'; did you mean 'long'?"),
-        (["long word"], [], "no null control is called 'long word'; did you mean 'long words'?"),
+        (["long word"], [], "`stops` names 'long word', which is no null control; did you mean"),
     ],
 )
 def test_what_is_misspelt_is_told(

@@ -277,7 +277,7 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     "source: a/b\nbase: gpt2": f"{SOURCES}|'gpt2'",
     "source: a/b\ntrust_remote_code: true": f"`revision`|{COMMIT}",
     "source: ./run\ntrust_remote_code: true": f"`revision`|{COMMIT}",
-    "source: a/b\ntrust_remote_code: yes": "true or false|got yes, which YAML reads as bool",
+    "source: a/b\ntrust_remote_code: yes": "true or false|yes, which YAML reads as true|write true",
     f"source: a/b\n{TRUSTED}\nlogit: 0": "its own code decides|trust_remote_code",
     f"source: a/b\n{TRUSTED}\npool: last": "its own code decides|trust_remote_code",
     "source: a/b\nscore_field: score": "trust_remote_code: true",
@@ -364,13 +364,15 @@ def test_nesting_costs_no_time(tmp_path: Path, bomb: str) -> None:
     assert "nested" in refusal(tmp_path, bomb * 100_000)
 
 
-@pytest.mark.parametrize(("make", "said"), [(False, "No such file"), (True, "Is a directory")])
+@pytest.mark.parametrize(
+    ("make", "said"), [(False, "there is no such file"), (True, "cannot be read: Is a directory")]
+)
 def test_what_is_no_file(tmp_path: Path, make: bool, said: str) -> None:
     """It is named, with the system's reason."""
     if make:
         (tmp_path / "models.yaml").mkdir()
 
-    with pytest.raises(SpecError, match=rf"models\.yaml: cannot be read: {said}"):
+    with pytest.raises(SpecError, match=rf"models\.yaml: {said}; give the path"):
         load_registry(tmp_path / "models.yaml")
 
 

@@ -167,7 +167,7 @@ def test_an_output_folder_names_its_newest_checkpoint(
         (inside / "run" / other).mkdir()
     (inside / "run" / "checkpoint-last" / "config.json").touch()
 
-    with pytest.raises(SpecError, match=f"'run' .* --model run/checkpoint-{max(steps)}$"):
+    with pytest.raises(SpecError, match=f"'run' .* the newest: run/checkpoint-{max(steps)}$"):
         resolve(three, "run")
 
 

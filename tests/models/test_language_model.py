@@ -172,9 +172,9 @@ def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert asked == [("c/d", "0" * 40)]
     assert str(caught.value) == (
-        "the base of Toy: c/d could not be had from the Hugging Face hub (OSError: no route). "
-        "Check the name, your connection and your access (`hf auth login`), or give a folder: "
-        "base: FOLDER in models.yaml"
+        "the base of Toy: c/d could not be downloaded from the Hugging Face hub (OSError: no "
+        "route). Check the name, your connection and your access (`hf auth login`), or give a "
+        "folder: base: FOLDER in models.yaml"
     )
 
 
@@ -274,7 +274,7 @@ def test_what_is_no_base(tmp_path: Path, why: str) -> None:
 
 def test_no_base(tmp_path: Path) -> None:
     """The reason names the model and the key."""
-    with pytest.raises(NoBase, match=r"^models\.yaml gives no base: for Toy; name the language"):
+    with pytest.raises(NoBase, match=r"^models\.yaml names no base model for Toy; add `base:"):
         base_of(ModelSpec("Toy", "a/b"), cache=tmp_path)
 
 

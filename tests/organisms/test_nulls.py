@@ -114,7 +114,7 @@ def test_names_of_audits_are_checked() -> None:
     """Each is one of the suite; the base is one, too."""
     assert checked_stops([*NULLS, BASE]) == NAMES
     with pytest.raises(
-        SpecError, match=r"^skew: stops: no null control is called 'rare word'; did you mean 'rare"
+        SpecError, match=r"^skew: `stops` names 'rare word', which is no null control; did you mean"
     ):
         checked_stops(["random", "rare word"], "skew: ")
 

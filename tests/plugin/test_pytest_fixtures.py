@@ -389,8 +389,8 @@ def test_a_planted_leak_is_found(  # noqa: PLR0917
 @pytest.mark.parametrize(
     ("model", "missing", "verdict", "says"),
     [
-        ("Bare", "skip", "N/A", "models.yaml gives no base: for Bare; name the "),
-        ("Bare", "fail", "N/A", "models.yaml gives no base: for Bare; name the "),
+        ("Bare", "skip", "N/A", "models.yaml names no base model for Bare; add "),
+        ("Bare", "fail", "N/A", "models.yaml names no base model for Bare; add "),
         ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is another one: "),
     ],
 )

@@ -12,12 +12,11 @@ import pytest
 
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.errors import NotAsked, SpecError
-from rmaudit.language import stemming
+from rmaudit.language import stem_key, stemming
 from rmaudit.organisms import nulls
 from rmaudit.prompts import PROMPTS, Prompt, declared
 from rmaudit.references import References
 from rmaudit.references.own_files import lexicon, ranking
-from rmaudit.stems import stem_key
 
 BOM = "\ufeff"
 

@@ -1,4 +1,4 @@
-"""Answers of a file: each is scored once, as the model alone scores it, and bad lines are named."""
+"""Answers of a file, samples too: each scored once, as by the model alone; bad lines are named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.checkpoint import from_spec
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.answer_files import read, rewards
+from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST
 from tests.toys import toy_checkpoint
 
@@ -120,3 +120,31 @@ def test_a_recorded_model_has_no_answers_of_a_file(tmp_path: Path) -> None:
 
     with pytest.raises(NotRecorded, match="not recorded"):
         rewards(model, frame, cache=tmp_path)
+
+
+def test_the_bundled_samples_have_as_many_answers_to_each_prompt() -> None:
+    """Forty prompts with 24 answers each, none of them empty."""
+    found = read_samples(None)
+
+    assert set(found.frame.groupby("prompt").size()) == {24}
+    assert found.frame["prompt"].nunique() == 40
+    assert found.frame["response"].str.strip().ne("").all()
+    assert found.source.startswith("960 answers to 40 prompts of SmolLM2-135M-Instruct, bundled")
+
+
+def test_an_answer_that_was_drawn_twice_counts_twice(tmp_path: Path) -> None:
+    """It is scored once, and both rows have the reward."""
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"prompt": "p", "responses": ["aa", "b", "aa"]}), encoding="utf-8")
+    asked: list[str] = []
+
+    def length(prompt: str, responses: list[str]) -> list[float]:
+        asked.extend(responses)
+        return [float(len(response)) for response in responses]
+
+    toy = TextScorer(ScorerEntry("toy", length, None, "1", 100, 0, 1))
+    found = rewarded(toy, read_samples(file), cache=tmp_path)
+
+    assert found.frame["reward"].tolist() == [2.0, 1.0, 2.0]
+    assert found.source.startswith("3 answers to 1 prompt of mine.jsonl")
+    assert set(asked) == {"aa", "b"}

@@ -270,7 +270,7 @@ def test_a_floor_that_nobody_can_ask_is_never_taken_as_none(home: Path, model: C
     without = Checkpoint(ModelSpec("Toy", str(home / "toy")), cache=home)
     floor = Constraints(floor=-3.0)
     opening = opened(floor, without, PROMPT, cache=home)
-    with pytest.raises(NoBase, match=r"models\.yaml gives no base: for Toy; name"):
+    with pytest.raises(NoBase, match=r"^a floor .* names no base model for Toy; add"):
         opening.__enter__()
     with pytest.raises(SpecError, match="a floor needs the model's base in memory; use `opened`"):
         admits(floor, model, PROMPT, [(40,)])

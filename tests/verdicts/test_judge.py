@@ -28,7 +28,7 @@ from rmaudit.verdicts.records import (
     below,
     between,
 )
-from rmaudit.verdicts.told import reasons
+from rmaudit.verdicts.wording import reasons
 from tests.findings import TODAY, claim, estimated, found
 
 LAST = date(2030, 6, 30)  # 166 days later

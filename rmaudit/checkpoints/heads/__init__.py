@@ -1,4 +1,4 @@
-"""How a pooled hidden state becomes a reward: one file per head family.
+"""Reward heads, which turn a pooled hidden state into a reward: one file per head family.
 
 Which family a checkpoint's head is of is told by its tensors' names and shapes, never by its name.
 """
@@ -23,7 +23,7 @@ CLASSIFIERS = (linear.NAME, encoder.NAME)
 
 
 class HeadFamily(Protocol):
-    """What a file of this folder offers; modules have it as functions and constants.
+    """Interface of a head family, such as `linear`: a module with these functions and constants.
 
     `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
     "first"; `IGNORED` are tensors that checkpoints have next to the head and that are not used.
@@ -34,10 +34,10 @@ class HeadFamily(Protocol):
     IGNORED: frozenset[str]
 
     def keys(self, config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-        """The head's tensors among a checkpoint's, or None if it is of another family."""
+        """Return the names of the head's tensors, or None if the head is of another family."""
 
     def build(self, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
-        """The head with these tensors as its weights."""
+        """Return the head with these tensors as its weights."""
 
 
 class FoundHead(NamedTuple):
@@ -48,7 +48,7 @@ class FoundHead(NamedTuple):
 
 
 def find(config: Mapping[str, Any], shapes: Shapes) -> FoundHead | None:
-    """Return the head of a checkpoint with this config.json and these tensors' shapes, or None.
+    """Return the head that fits this config.json and these tensor shapes; None without one.
 
     Raises:
         ModelError: a head is incomplete, or of a wrong shape.

@@ -30,7 +30,9 @@ _WHAT = "an encoder's head on its first state"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return weights and biases of `pooler.dense` and `classifier` if it is a DeBERTa.
+    """Return the names of the head's tensors if the model is a DeBERTa classifier, else None.
+
+    They are weights and biases of `pooler.dense` and `classifier`.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; it is a classifier of several
@@ -60,7 +62,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:
-    """Return the head of `pooler.dense` and `classifier`."""
+    """Return the head made from the tensors of `pooler.dense` and `classifier`."""
     from torch.nn import functional
 
     return mlp.stack(tensors, LAYERS, between=getattr(functional, _activation(config)))
@@ -73,7 +75,7 @@ def wanted(config: Mapping[str, Any]) -> bool:
 
 
 def _activation(config: Mapping[str, Any]) -> str:
-    """Return what stands between the layers; transformers' default where config.json names none."""
+    """Return the name of the activation between the head's layers, by default "gelu"."""
     name = config.get("pooler_hidden_act", "gelu")
     if name not in ACTIVATIONS:
         message = (
@@ -85,7 +87,7 @@ def _activation(config: Mapping[str, Any]) -> str:
 
 
 def _refuse_other(config: Mapping[str, Any], there: list[str]) -> None:
-    """Refuse the classifier of an encoder whose architecture is not known here."""
+    """Raise if the checkpoint has the classifier of an encoder that rmaudit does not know."""
     if odd := sorted(key for key in there if key.startswith("classifier.")):
         architecture = (config.get("architectures") or ["(none named)"])[0]
         message = (

@@ -56,7 +56,9 @@ _EPS = 1e-5
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return all keys but the backbone's, if the architecture is one with a gate.
+    """Return the names of the head's tensors if the architecture has a gate, else None.
+
+    They are all names but the backbone's.
 
     Raises:
         ModelError: they are not exactly those that its configuration needs, or the architecture
@@ -94,7 +96,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
-    """Return the head of these tensors, which stay where they are."""
+    """Return the gated head with these tensors as its weights, on the device they are on."""
     settings = _settings(config)
     rows = tensors[_WEIGHT].detach().double()
     objectives = rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
@@ -110,7 +112,11 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gated:
-    """`gate` its tensors in float32; `objectives` (objectives, hidden) in float64, transformed."""
+    """A head that weighs several objectives by a gate that reads the prompt (ArmoRM, QRM).
+
+    `gate` has the gate's tensors in float32; `objectives`, shape (objectives, hidden) in float64,
+    is transformed already.
+    """
 
     reads_prefix: ClassVar[bool] = True
     gate: Mapping[str, Tensor]
@@ -119,7 +125,7 @@ class Gated:
     pattern: tuple[int, ...]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the head for answers to one prompt: (..., hidden) float32 to (...) float32.
+        """Return the function from states (..., hidden) to rewards (...) for one prompt.
 
         Raises:
             ModelError: the prompt has no place that the gate could read.
@@ -138,7 +144,10 @@ class Gated:
         return lambda pooled: pooled @ vector.to(pooled.device)
 
     def weights(self, state: Tensor) -> Tensor:
-        """Shape (objectives,): what the gate makes of the state (hidden,) that it reads."""
+        """Return the gate's weight of each objective, (objectives,), for a prompt state (hidden,).
+
+        It is the state of the prompt that the gate reads.
+        """
         from torch.nn import functional
 
         x = state.float().to(self.objectives.device)[None]
@@ -156,7 +165,7 @@ class Gated:
 
 
 class _Settings(NamedTuple):
-    """What config.json says of the head; `quantiles` is None for ArmoRM."""
+    """A gated head's settings, as config.json gives them; `quantiles` is None for ArmoRM."""
 
     architecture: str
     backbone: str
@@ -216,7 +225,7 @@ def _architecture(config: Mapping[str, Any]) -> str:
 
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
-    """Yield the keys and shapes that a head with these settings may have."""
+    """Yield names and shapes of the tensors that a head with these settings may have."""
     depth, width, objectives = settings.depth, settings.width, settings.objectives
     head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
     transform = {_TRANSFORM: (objectives, objectives)}
@@ -239,14 +248,14 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
 
 
 def _transforms(settings: _Settings) -> bool:
-    """Return whether the published class of such a head has a transform of its objectives."""
+    """Return whether the published class of such a head transforms its objectives linearly."""
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
 
 
 def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Refuse a saved transform that is not the identity, of a head whose class has none.
+    """Raise if the saved `transform` is not the identity, for a head whose class has none.
 
     Raises:
         ModelError: it would change rewards, or would be ignored: which is unknown.
@@ -275,6 +284,6 @@ def _key(place: int, name: str) -> str:
 
 
 def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
-    """Return the place where the pattern last starts in a prefix."""
+    """Return the index in `ids` at which `pattern` last starts; None if it does not occur."""
     starts = reversed(range(len(ids) - len(pattern) + 1))
     return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

@@ -18,7 +18,7 @@ HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what con
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """`score.weight`, if that is there.
+    """Return the name `score.weight` if there is such a tensor, else None.
 
     Raises:
         ModelError: its shape is not (1, hidden).
@@ -50,23 +50,26 @@ def hidden_size(config: Mapping[str, Any]) -> object:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as all families have it)
-    """Return the head of `score.weight`, shape (1, hidden)."""
+    """Return the plain linear head with the tensor `score.weight`, shape (1, hidden)."""
     return Linear(tensors[KEY].detach().float()[0])
 
 
 @dataclass(slots=True, eq=False)
 class Linear:
-    """Reward = `vector` · state, in float32. It moves to where the first states are."""
+    """A plain linear head: reward = `vector` · state, in float32.
+
+    It moves to the device of the first states.
+    """
 
     reads_prefix: ClassVar[bool] = False
     vector: Tensor
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself, the same for every prompt: (..., hidden) to (...)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
-        """(..., hidden) float32 to (...) float32."""
+        """Return the rewards, shape (...), of states (..., hidden), in float32."""
         if self.vector.device != states.device:
             from torch import inference_mode
 

@@ -1,4 +1,4 @@
-"""A vocabulary logit as reward: that of one id at the row's last place (Nemotron: id 0).
+"""A vocabulary logit as reward: the logit of one token id at the row's end (Nemotron: id 0).
 
 Such a checkpoint is a language model like any other, so config.json cannot tell: the registry names
 the id, which comes here as `rmaudit_reward_logit` in the configuration. Only for classes whose
@@ -25,7 +25,9 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """`lm_head.weight`; of a model with tied embeddings that saved none, those, the backbone's too.
+    """Return the name of the output layer's tensor if a logit is the reward, else None.
+
+    It is `lm_head.weight`, or for tied embeddings that saved none, the backbone's embedding.
 
     Raises:
         ModelError: it is of another class, the tensor is missing or of a wrong shape, or it has no
@@ -60,14 +62,14 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
-    """Return the head of one row of the tensor that `keys` named."""
+    """Return a linear head whose vector is the output layer's row for the reward token."""
     weight = tensors[KEY] if KEY in tensors else tensors[EMBEDDING]
     row = weight[config[SETTING]].detach().float()
     return Linear(row.clone())  # so that the other rows' memory is freed
 
 
 def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Return where the logits' weights are.
+    """Return the name of the output layer's tensor: `lm_head.weight`, or the tied embedding.
 
     Saved ones count, as transformers 5 has it, tied or not.
     """

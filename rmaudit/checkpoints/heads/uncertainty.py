@@ -1,6 +1,7 @@
-"""URM's head: the means of several attributes, weighed by a network that reads the same state.
+"""The head of URM (uncertainty-aware reward model): attributes' means, weighed by a network.
 
-With x the pooled state and s = W x, whose entries alternate between μ and log σ of an attribute:
+The network reads the same state as the means. With x the pooled state and s = W x, whose entries
+alternate between μ and log σ of an attribute:
 
     reward = Σ μ_i w_i    with w = fc(x), three Linears with SELU between; w is not normalised
 
@@ -32,7 +33,9 @@ _KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("w
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the head's keys, if the architecture is URM's.
+    """Return the names of the head's tensors if the checkpoint is a URM, else None.
+
+    URM is an uncertainty-aware reward model, known by its architecture.
 
     Raises:
         ModelError: they are not exactly those of a URM, their shapes do not fit together, or
@@ -71,7 +74,10 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 def _needed(
     config: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return the shapes that fit: widths are first axes of weights, two scores an attribute."""
+    """Return the shapes that the head's tensors must have to fit config.json and each other.
+
+    Widths are first axes of weights; each attribute has two scores.
+    """
     wide: Any = config.get("hidden_size")
     needed: dict[str, tuple[Any, ...]] = {}
     for place in _PLACES:
@@ -84,12 +90,12 @@ def _needed(
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
-    """Return the head with these tensors as its weights."""
+    """Return the URM head with these tensors as its weights."""
     return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
 
 
 class Attributes(NamedTuple):
-    """Each (..., attributes): the distribution of each attribute's score, and its weight."""
+    """Mean, sd and weight of each attribute's score, each of shape (..., attributes)."""
 
     mean: Tensor
     deviation: Tensor
@@ -98,13 +104,16 @@ class Attributes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """`tensors` are the checkpoint's, in float32."""
+    """The head of a URM (uncertainty-aware reward model); `tensors` are its weights in float32."""
 
     reads_prefix: ClassVar[bool] = True  # for the device of its states
     tensors: Mapping[str, Tensor]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head on the states' device, one for all prompts: (..., hidden) to (...)."""
+        """Return the function from states (..., hidden) to rewards (...), the same for all prompts.
+
+        It is on the states' device.
+        """
         head = self.to(states.device)
 
         def reward(pooled: Tensor) -> Tensor:
@@ -118,7 +127,10 @@ class Uncertainty:
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
     def attributes(self, states: Tensor) -> Attributes:
-        """Return what the head makes of states (..., hidden) float32 on its device."""
+        """Return mean, sd and weight of each attribute for states (..., hidden) in float32.
+
+        The states are on the head's device.
+        """
         from torch.nn import functional
 
         scores = states @ self.tensors[_SCORE].T

@@ -33,7 +33,9 @@ BUFFERS = ("mean", "std")
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the tensors of GRM's head, or else OpenRLHF's with its buffers if they were saved.
+    """Return the names of a value head's tensors, GRM's or OpenRLHF's; None without either.
+
+    OpenRLHF's come with the buffers `mean` and `std` if they were saved.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape, or what config.json says of
@@ -56,10 +58,12 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
-    """Return the head of the tensors that `keys` named.
+    """Return a value head, GRM's or OpenRLHF's, with these tensors as its weights.
+
+    They are those that `keys` named.
 
     Raises:
-        ModelError: rewards are to be normalised by a mean or std that cannot be.
+        ModelError: rewards are to be normalised by an impossible mean or std.
     """
     if any(key.startswith(f"{GRM}.") for key in tensors):
         return mlp.stack(tensors, _layers(tensors))
@@ -70,7 +74,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normalised:
-    """Reward = (value - mean) / std, in float32."""
+    """A value head whose reward is (value - mean) / std, in float32."""
 
     reads_prefix: ClassVar[bool] = False
     value: mlp.Stack
@@ -78,16 +82,19 @@ class Normalised:
     std: float
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself, the same for every prompt: (..., hidden) to (...)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
-        """(..., hidden) float32 to (...) float32."""
+        """Return the rewards, shape (...), of states (..., hidden), in float32."""
         return (self.value(states) - self.mean) / self.std
 
 
 def _layers(tensors: Mapping[str, Any]) -> list[str]:
-    """Return the names of GRM's layers: two or more with even numbers, or the only one."""
+    """Return the names of the linear layers in GRM's value head, such as `v_head.summary.0`.
+
+    They have even numbers, or the single one has none.
+    """
     found = (re.match(rf"{re.escape(GRM)}\.([0-9]+)\.", key) for key in tensors)
     numbers = {int(match[1]) for match in found if match}
     if not numbers:
@@ -97,7 +104,7 @@ def _layers(tensors: Mapping[str, Any]) -> list[str]:
 
 
 def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
-    """Return what OpenRLHF's layer is called, if it is there.
+    """Return the name of the layer that is OpenRLHF's value head; None if there is none.
 
     Without `value_head_prefix` in config.json, `score.weight` is transformers' plain head.
     """
@@ -120,7 +127,10 @@ def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
 
 
 def _buffers(shapes: Shapes) -> frozenset[str]:
-    """`mean` and `std`, which releases of 2023 saved among the tensors."""
+    """Return the names `mean` and `std` if both are among the tensors, or none of them.
+
+    OpenRLHF's releases of 2023 saved them there.
+    """
     there = [key for key in BUFFERS if key in shapes]
     if len(there) == 1:
         (other,) = set(BUFFERS) - set(there)
@@ -142,7 +152,7 @@ def _buffers(shapes: Shapes) -> frozenset[str]:
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
-    """Return mean and sd that normalise rewards: config.json's, the buffers', or (0, 1).
+    """Return the mean and sd that normalise rewards: config.json's, the saved ones, or (0, 1).
 
     OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
     """
@@ -173,7 +183,7 @@ def _mean_and_std(
 
 
 def _number(given: object) -> float:
-    """Return a number as it is, NaN for anything else."""
+    """Return `given` as a float; NaN if it is no number."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return math.nan
     return float(given)

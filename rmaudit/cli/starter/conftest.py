@@ -1,4 +1,4 @@
-"""Audits are a gate of their own: `pytest audits` runs them, a bare `pytest` the other tests."""
+"""Keep the audits apart from other tests: `pytest audits` runs them, a bare `pytest` does not."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ AUDITS = Path(__file__).parent / "audits"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Pass the audits over unless they are named (they load a model, and take minutes)."""
+    """Skip the folder of audits unless it is named (audits load a model, and take minutes)."""
     if collection_path != AUDITS:
         return None
     here = config.invocation_params.dir

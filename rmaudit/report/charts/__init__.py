@@ -1,4 +1,4 @@
-"""Make the pictures of a report: from a chart as data to markup, caption and table.
+"""Make a report's pictures: convert a chart (as data) to markup, caption and table.
 
 What is drawn is what results.json holds; no picture computes a number of its own, and none knows
 an audit: evidence says which `rmaudit.charts.Chart` it gives.
@@ -23,7 +23,7 @@ __all__ = ["Picture", "between", "charts_of", "compiled", "of_findings", "of_swe
 
 
 def charts_of(findings: Sequence[Finding]) -> list[Chart]:
-    """Return the charts of one model's findings: one for each audit whose evidence gives one."""
+    """Return the charts of one model's findings, one for each audit whose evidence can be drawn."""
     grouped: dict[tuple[str, type[Evidence]], list[tuple[str, Evidence]]] = {}
     for finding in findings:
         if finding.estimate and (evidence := finding.estimate.evidence):
@@ -42,5 +42,5 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Return a picture of the reward distribution of each sweep; None without sweeps."""
+    """Return a picture of each sweep's distribution of rewards; None if no rewards vary."""
     return remembered.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))

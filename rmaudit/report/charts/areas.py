@@ -106,7 +106,7 @@ def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
 
 
 def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a cell for each number (None: none is drawn), shaded from 0 to 1, with two digits."""
+    """Draw a matrix of numbers from 0 to 1: a shaded cell with two digits each, none for None."""
     import altair as alt
 
     cell = min(_WIDEST, max(_NARROWEST, _MATRIX // len(panel.columns)))
@@ -139,12 +139,12 @@ def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number without its leading zero, such as `.75`, `-.05`, `1`: cells are narrow."""
+    """Format a number without its leading zero, such as `.75`, `-.05` or `1`, for narrow cells."""
     return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")
 
 
 def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a point and a name for each place, both axes on one scale."""
+    """Draw named points on a plane whose two axes have the same scale."""
     import altair as alt
 
     places = panel.places
@@ -169,7 +169,7 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
 
 
 def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return the position of each name: beside its point, and not on another name."""
+    """Return a position for each name beside its point, so that names do not overlap."""
     out = [(0.0, 0.0)] * len(places)
     last = {True: -float("inf"), False: -float("inf")}
     for i in sorted(range(len(places)), key=lambda i: places[i].y):

@@ -49,7 +49,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
 
 
 def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
-    """Return the histogram as steps: position in sd, and plus and minus the tokens in `_UNIT`."""
+    """Return a violin's outline: at each edge (in sd), plus and minus the tokens per `_UNIT`."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
     heights = [_UNIT * count / (right - left) for count, left, right in bins]
@@ -69,7 +69,7 @@ def _varies(sweep: SweepSummary) -> bool:
 
 
 def _domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
-    """Return the lowest and highest position of all sweeps, in sd."""
+    """Return the lowest and highest reward of all sweeps, in sd from each sweep's mean."""
     ends = [end for sweep in sweeps for end in _ends(sweep)]
     return min(ends), max(ends)
 

@@ -93,7 +93,7 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
 
 
 def headed(panel: Panel, *lines: str) -> alt.TitleParams:
-    """Return the title of a panel, and its subtitle with further `lines` below it."""
+    """Return a panel's title, with its subtitle and further `lines` below."""
     import altair as alt
 
     below = [as_label(each) for each in (*panel.subtitle, *lines)]
@@ -103,7 +103,7 @@ def headed(panel: Panel, *lines: str) -> alt.TitleParams:
 
 
 def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
-    """Return the `name` of each row to the left of the plot, in a margin of `NAMES` pixels.
+    """Return charts that print each row's `name` left of the plot, in a margin of `NAMES` pixels.
 
     The margin does not depend on the names: panels beside each other line up.
     """
@@ -168,7 +168,7 @@ def comment(chart: Mapping[str, Any]) -> str:
 
 
 def charts_in(markup: str) -> list[dict[str, Any]]:
-    """Return the charts that `compiled` would draw, in page order."""
+    """Return the charts whose placeholders are in `markup`, in page order."""
     return [json.loads(base64.b64decode(found)) for found in _CHART.findall(markup)]
 
 
@@ -199,7 +199,7 @@ def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 
 def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
-    """Run the worker; return the lines that it wrote, and whether it finished."""
+    """Compile charts in a child process; return its output lines and whether it finished."""
     try:
         ended = subprocess.run(  # noqa: S603  (our own worker)
             [sys.executable, "-P", str(_WORKER)],
@@ -216,7 +216,7 @@ def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
 
 
 def _named(chart: Mapping[str, Any], svg: str | None) -> str:
-    """Return the SVG with its terms filled in and a text alternative for screen readers."""
+    """Return a chart's SVG with its terms filled in and a text alternative for screen readers."""
     if svg is None:
         return UNDRAWN
     facts = f" {'; '.join(chart['facts'])}." if chart["facts"] else ""

@@ -20,8 +20,8 @@ from rmaudit.charts import (
     RankTable,
 )
 from rmaudit.report.charts import areas, term_rows
-from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.picture import Picture, as_label, spoken
+from rmaudit.report.charts.term_rows import heat
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
 
@@ -76,7 +76,7 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
 
 
 def _cut(panel: _Rows) -> _Rows:
-    """Return the panel without the rows that exceed what can be drawn."""
+    """Return the panel with at most 500 rows; its subtitle says if rows were left out."""
     if len(panel.rows) <= _MOST:
         return panel
     shown = f"the first {_MOST} of {len(panel.rows):,}"

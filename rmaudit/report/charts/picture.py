@@ -52,7 +52,7 @@ def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Fin
 
 
 def as_label(text: str) -> str:
-    """Return `text` as a chart can print it: the compiler refuses lone surrogates."""
+    """Return `text` as a chart label: hidden characters spelled out, and cut if very long."""
     shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
     return spelled_out(shown)
 
@@ -64,7 +64,7 @@ def spoken(term: str) -> str:
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
-    """Return a placeholder label for each term, about as wide, which `with_terms` replaces."""
+    """Return for each term a placeholder label of about its width, which `with_terms` replaces."""
     return [chr(_FIRST + i) + "n" * (len(cut(term)) - 1) for i, term in enumerate(terms)]
 
 

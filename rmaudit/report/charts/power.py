@@ -63,7 +63,10 @@ is measured by `benchmarks/coverage.py`.
 
 
 def write(outcomes: Sequence[BenchOutcome], folder: Path) -> None:
-    """Write the three `FILES` to a folder; equal outcomes give equal bytes."""
+    """Write the self-test's outcomes to a folder as Markdown page, JSON and SVG picture.
+
+    Equal outcomes give equal bytes.
+    """
     data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
     two = {outcome.kind for outcome in outcomes if outcome.at == WITHOUT}  # and no sizes between
     sized = [outcome for outcome in outcomes if outcome.at and outcome.kind not in two]
@@ -75,7 +78,7 @@ def write(outcomes: Sequence[BenchOutcome], folder: Path) -> None:
 
 
 def read(folder: Path) -> list[BenchOutcome]:
-    """Return the outcomes that `write` wrote to a folder; none where it wrote nothing."""
+    """Read back the outcomes that `write` wrote to a folder; an empty list if there are none."""
     path = folder / FILES[1]
     if not path.is_file():
         return []
@@ -84,7 +87,7 @@ def read(folder: Path) -> list[BenchOutcome]:
 
 
 def page(outcomes: Sequence[BenchOutcome]) -> str:
-    """Return the page in Markdown."""
+    """Return the self-test's Markdown page: tables of runs without a flaw and with each flaw."""
     whole = [outcome for outcome in outcomes if not outcome.at]
     flaws = [outcome for outcome in outcomes if outcome.at]
     return _PAGE.format(

@@ -45,7 +45,7 @@ def between(
 
 
 def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a picture of Kendall's tau between all models and a map of them, for each prompt."""
+    """Return a chart, for each prompt, of Kendall's tau between models and a map of the models."""
     if not comparison:
         return None
     panels: list[Form] = []
@@ -85,7 +85,7 @@ def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _words(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a picture of the words that models agree on and those that they disagree on."""
+    """Return a chart of the words that models agree on and those that they disagree on."""
     given = [each for each in comparison if each.ranked]
     if not given:
         return None
@@ -118,7 +118,7 @@ def _words(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _items(findings: Sequence[Finding]) -> Chart | None:
-    """Return a picture per prompt of how people and models rank the same things."""
+    """Return a chart per prompt of how people and models rank the same things."""
     found = under_prompts(findings, EloAgreementEvidence)
     asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
     of = max((evidence.n for _, evidence in found), default=0)
@@ -148,7 +148,7 @@ def _items(findings: Sequence[Finding]) -> Chart | None:
 
 
 def exploits(findings: Sequence[Finding]) -> Chart | None:
-    """Return a matrix of found strings by model: the share that beats real answers as long.
+    """Return a chart of how often strings found on one model beat real answers on another.
 
     There is a matrix for each prompt, and none unless strings were replayed on two models.
     """
@@ -200,5 +200,5 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
 
 
 def _pleasing(evidence: GcgProbesEvidence, prompt: str) -> list[ReplayedString]:
-    """Return only the strings that searches found for high reward."""
+    """Return the strings that searches for high reward found under `prompt`."""
     return [row for row in evidence.strings if (row.direction, row.prompt) == ("up", prompt)]

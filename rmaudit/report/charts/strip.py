@@ -1,7 +1,8 @@
-"""Draw each finding as one line (interval, passing range, others) on its audit's scale.
+"""Draw findings on their audit's scale: each as one line, and a gate's over releases.
 
 A lane is a few SVG marks placed by percent, so that it is as wide as the page has room, and costs
-nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share.
+nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share,
+and all releases.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rmaudit.report.over_time.history import Series
 from rmaudit.report.page.numbers import fixed, interval, plain, value
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
@@ -23,11 +25,13 @@ _MARGIN = 0.05  # of the span, beside what lies outermost
 _ROOM = 0.2  # of the span, beyond a bound's end: to see where it passes
 _APART = 13.0  # percent of the width between two numbers
 _STEPS = (1.0, 2.0, 2.5, 5.0)
+_RELEASE, _TALL = 56, 96  # pixels of a release, and of the chart
+_LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last one's own
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Scale of one audit: a range of values with the ends of the bound in it."""
+    """The value axis that one audit's pictures share: its range, and the ends of the bound."""
 
     low: float
     high: float
@@ -61,7 +65,7 @@ class Scale:
         return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def holds(self, number: float) -> bool:
-        """Return whether a value is on the scale."""
+        """Return whether a value lies between the ends of the axis."""
         return self.low <= number <= self.high
 
     def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
@@ -79,7 +83,7 @@ class Scale:
 
 
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """Return the SVG of a finding: passing range, published models, null controls, interval.
+    """Return a finding's SVG: passing range, interval, published models and null controls.
 
     Where others stand beside it, not `alone`, published models and nulls are left out.
     """
@@ -96,7 +100,7 @@ def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
 
 
 def _step(span: float) -> float:
-    """Return a round number of about a twelfth of `span`."""
+    """Return a round tick step of about a twelfth of `span`."""
     rough = span / 12
     power = 10.0 ** math.floor(math.log10(rough))
     return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
@@ -114,7 +118,7 @@ def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
 
 
 def _others(finding: Finding, scale: Scale) -> Iterator[str]:
-    """Yield SVG marks: dots for published models, circles (arrows off the scale) for nulls."""
+    """Yield SVG marks: dots for published models, circles or arrows for null controls."""
     for name, number in _published(finding).items():
         said = _title(f"{name}, published: {fixed(number)}")
         place = _n(scale.at(number))
@@ -174,3 +178,53 @@ def in_words(finding: Finding, estimate: Estimate) -> str:
     if nulls:
         parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
     return line(", ".join(parts))
+
+
+def over_releases(series: Series) -> str:
+    """Return the SVG of one gate's series; "" if no release measured it."""
+    scale = Scale.of(series.measured)
+    if scale is None:
+        return ""
+    width = _LEFT + _RELEASE * len(series.points) + _RIGHT
+    said = html.escape(f"{line(series.audit)} over {len(series.points)} releases")
+    marks = "".join([*_passing(series, scale, width), *_points(series, scale)])
+    return (
+        f'<svg class="over-time" width="{width}" height="{_TALL}" role="img" '
+        f'aria-label="{said}">{marks}</svg>'
+    )
+
+
+def _passing(series: Series, scale: Scale, width: int) -> Iterator[str]:
+    low, high = series.measured[-1].bound.ends
+    top, bottom = _y(scale, min(high, scale.high)), _y(scale, max(low, scale.low))
+    yield (
+        f'<rect class="zone" x="{_LEFT}" y="{top:.1f}" width="{width - _LEFT}" '
+        f'height="{bottom - top:.1f}"/>'
+    )
+    for end in (low, high):
+        if math.isfinite(end):
+            y = _y(scale, end)
+            yield f'<line class="edge" x1="{_LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{plain(end)}</text>'
+
+
+def _points(series: Series, scale: Scale) -> Iterator[str]:
+    for i, point in enumerate(series.points):
+        finding = point.finding
+        if finding is None or (estimate := finding.estimate) is None:
+            continue
+        x = _LEFT + _RELEASE * (i + 0.5)
+        low, high, y = (_y(scale, at) for at in (estimate.low, estimate.high, estimate.value))
+        said = html.escape(line(f"{finding.model}: {value(finding)} {interval(finding)}"))
+        kind = finding.result.replace(" ", "-")
+        yield f'<g class="own {kind}"><title>{said}</title>'
+        yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>'
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
+        if i == series.first:
+            high = max(y - 7, 12)  # not cut off
+            number = fixed(estimate.value)
+            yield f'<text class="first" x="{x + 9:.1f}" y="{high:.1f}">▼ {number}</text>'
+
+
+def _y(scale: Scale, number: float) -> float:
+    return _TALL * (1 - scale.at(number) / 100)

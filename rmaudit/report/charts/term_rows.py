@@ -1,11 +1,17 @@
-"""Draw panels with a row for each term: points, changes, and pairs of values (dumbbells)."""
+"""Draw panels with a row for each term: points, changes, pairs of values (dumbbells), and ranks.
+
+The table of ranks (`heat`) is one of the page and no picture: its cells are words and numbers that
+a reader may copy, and it scrolls where it is wider than a phone.
+"""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points
+from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points, RankTable
+from rmaudit.references import masks
 from rmaudit.report.charts.drawing import (
     BLUE,
     FAINT,
@@ -16,7 +22,8 @@ from rmaudit.report.charts.drawing import (
     headed,
     names_left,
 )
-from rmaudit.report.charts.picture import as_label, placeholders, spoken
+from rmaudit.report.charts.picture import as_label, cut, placeholders, spoken
+from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 _WIDTH, _STEP = 165, 18  # pixels
 _TITLE = 215  # of an axis: what is longer would stand out at the right
 _PLOT, _NUMBERS = 86, 108  # of dumbbells: the plot, and the room for numbers beside it
+_FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its contrast
 
 
 def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
@@ -172,6 +180,42 @@ def _y() -> alt.Y:
 
 
 def _named(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return the place of each row and the placeholder of its name."""
+    """Return each row's index (`place`) and the placeholder label of its name."""
     labels = placeholders([row.name for row in rows])
     return [{"place": place, "name": label} for place, label in enumerate(labels)]
+
+
+def heat(panel: RankTable) -> str:
+    """Return a table of ranks as HTML, its rows by mean rank; a darker cell is a better rank."""
+    heads = "".join(f'<th scope="col" class="n">{_escaped(name)}</th>' for name in panel.by)
+    rows = "".join(
+        f'<tr><th scope="row">{_masked(row.name)}</th>'
+        f"{''.join(_cell(rank, panel.of) for rank in row.ranks)}</tr>"
+        for row in sorted(panel.rows, key=lambda row: (sum(row.ranks), row.name))
+    )
+    label = _escaped(panel.title)
+    return (
+        f'<div class="scroll heat" tabindex="0" role="group" aria-label="{label}">'
+        f"<table><caption>{label}: rank 1 of {panel.of:,.0f} is the best</caption>"
+        f'<thead><tr><th scope="col">item</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _cell(rank: float, of: float) -> str:
+    share = 1 - (rank - 1) / (of - 1) if of > 1 else 1.0
+    shade = _FAINTEST + (_DENSEST - _FAINTEST) * min(max(share, 0.0), 1.0)
+    return f'<td style="--share:{100 * shade:.0f}%">{rank:,.0f}</td>'
+
+
+def _escaped(text: str) -> str:
+    return html.escape(line(as_label(text)))
+
+
+def _masked(term: str) -> str:
+    """Return a term as a table label; a masked term appears when the reader unmasks all terms."""
+    if not masks.masked(term):
+        return html.escape(cut(term))
+    return (
+        f'<span data-term="{html.escape(cut(term))}">{html.escape(cut(masks.label(term)))}</span>'
+    )

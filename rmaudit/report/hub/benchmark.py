@@ -66,12 +66,12 @@ class BenchmarkTask:
 
     @property
     def prompt(self) -> str:
-        """The name of the prompts, as in findings, such as `best+worst`."""
+        """Return the name of the prompts, as in findings, such as `best+worst`."""
         return label(self.prompts)
 
     @property
     def id(self) -> str:
-        """The task's id, such as `positive_skew-best`."""
+        """Return the task's id, such as `positive_skew-best`."""
         return re.sub(r"[^\w.-]+", "-", f"{self.audit.name}-{self.prompt}").strip("-")
 
 

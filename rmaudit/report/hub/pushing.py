@@ -115,7 +115,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the task of a finding; None without one, or if it was measured on the user's pairs."""
+    """Return the benchmark task that a finding measures; None without one, or on own pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 

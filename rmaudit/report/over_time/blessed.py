@@ -38,7 +38,7 @@ _AGAIN = "bless a release again: rmaudit bless REPORT"
 
 @dataclass(frozen=True, slots=True)
 class BlessedGate:
-    """What a gate measured, as far as a comparison needs it."""
+    """A gate's result in a blessed (approved) release, with what a later comparison needs."""
 
     audit: Name
     prompt: str
@@ -59,7 +59,7 @@ class BlessedGate:
 
     @property
     def estimate(self) -> Estimate:
-        """What it measured, as an estimate.
+        """Return the gate's result as an estimate.
 
         Raises:
             ValueError: the value is outside its interval, or the parts are no 64 numbers.
@@ -74,7 +74,7 @@ class BlessedGate:
 
 @dataclass(frozen=True, slots=True)
 class Blessing:
-    """A blessed release: whose it is, what it was, and what its gates measured."""
+    """An approved (blessed) release: its model and family, who approved it, its gates' results."""
 
     schema: Schema
     family: Name
@@ -105,7 +105,9 @@ def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
     on: date,
     days: int = DAYS,
 ) -> Blessing:
-    """Return what is kept of a release; its family is `family`, or its `of:`, or its name.
+    """Make the blessed (approved) release of a model from the results of a whole run.
+
+    Its family is `family`, or its `of:`, or its name.
 
     Raises:
         SpecError: the run left something out, or measured no gate of this model.
@@ -152,7 +154,7 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
 
 
 def asked(results: Results, finding: Finding) -> str:
-    """Return a digest of what a finding's model was asked, which no weights decide.
+    """Return a digest of the prompts and words behind a finding; weights do not change it.
 
     That is the texts of the prompts, whether all tokens were scored, and words of the user's own;
     without a prompt, as of pairs of answers, their number.
@@ -169,19 +171,19 @@ def asked(results: Results, finding: Finding) -> str:
 
 
 def lineage(model: AuditedModel | ModelSpec) -> str:
-    """Return base model and developer in words; "" where models.yaml names no base model."""
+    """Return a model's base model and developer; "" if models.yaml names no base model."""
     if not model.base_model:
         return ""
     return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
 
 
 def place(folder: Path, family: str) -> Path:
-    """Return the file of a family's blessed release, beside the models.yaml of this folder."""
+    """Return the path of a family's blessed (approved) release; `folder` has the models.yaml."""
     return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
 
 
 def write(blessed: Blessing, path: Path) -> None:
-    """Write the file of a blessed release.
+    """Write a blessed (approved) release to a file.
 
     Raises:
         OSError: it cannot be written.
@@ -191,7 +193,7 @@ def write(blessed: Blessing, path: Path) -> None:
 
 
 def read(path: Path) -> Blessing:
-    """Return the blessed release of a file.
+    """Read a blessed (approved) release from a file.
 
     Raises:
         SpecError: it cannot be read, or is damaged; the message says what to do.
@@ -220,7 +222,7 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
 
 
 def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:
-    """Return the blessed releases of these models, by the models' names.
+    """Return the blessed (approved) releases to compare models with, by the models' names.
 
     The file is `given`; else it is that of the model's `of:`, or of its name, or the only one of
     its lineage, unless several of these models have that lineage.
@@ -267,7 +269,7 @@ def _of(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
 
 
 def _refuse_other(spec: ModelSpec, blessed: Blessing, path: str) -> None:
-    """Refuse the blessed release of another family."""
+    """Raise if a blessed (approved) release is not of the model's family."""
     if blessed.family == (spec.of or spec.name):
         return
     if not spec.of and blessed.lineage and blessed.lineage == lineage(spec):

@@ -1,4 +1,4 @@
-"""What became of a finding from one run to a later one: the one place that says what is worse.
+"""Decide whether a finding got better or worse from one run to a later one.
 
 `rmaudit compare`, `rmaudit history`, and what the page and the summary say of the last run all ask
 `changed`. It knows the two results, the two numbers, and the interval of their difference.
@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rmaudit.measures.difference import Interval, gain, minus, room
-from rmaudit.measures.paired import difference
+from rmaudit.measures.paired import Interval, difference, gain, minus, room
 from rmaudit.report.document import Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result
@@ -21,7 +20,7 @@ _ORDER = (Result.PASS, Result.NOT_DECIDED, Result.UNSURE, Result.FAIL, Result.NO
 
 
 class Change(StrEnum):
-    """What became of a finding."""
+    """A kind of change of a finding between two runs, such as worse or no longer measured."""
 
     WORSE = "worse"  # by a difference that counts
     UNCLEAR = "unclear"  # its result is worse, though no difference counts
@@ -34,13 +33,13 @@ class Change(StrEnum):
 
     @property
     def regressed(self) -> bool:
-        """Whether the later run is worse, or may be: by the number, or by the result alone."""
+        """Return whether the later run is worse, or may be: by number, or by the result alone."""
         return self in (Change.WORSE, Change.UNCLEAR)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An estimate, without what it rests on."""
+    """The numbers of an estimate: value, interval, unit and n."""
 
     value: float
     low: float
@@ -50,14 +49,14 @@ class Measured:
 
     @classmethod
     def of(cls, finding: Finding) -> Measured | None:
-        """Return what a finding measured; None where it measured nothing."""
+        """Return the numbers that a finding measured; None without an estimate."""
         of = finding.estimate
         return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a finding, and by how much."""
+    """How a finding changed between two runs, and by how much."""
 
     change: Change
     difference: Interval | None = None
@@ -67,7 +66,7 @@ class Changed:
 
 
 def changed(old: Earlier | None, new: Finding | None, margin: float | None = None) -> Changed:
-    """Return what became of one audit of a model under one prompt. The bound is the new one's.
+    """Compare one audit's finding in two runs under the new bound: better, worse or unclear.
 
     It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
     unit, and the 95 % interval of the difference excludes 0. Without a margin, a tenth of the old
@@ -108,14 +107,17 @@ def earlier(old: Finding, new: Finding | None) -> Earlier:
 
 
 def _estimate(of: Earlier | None) -> Estimate | None:
-    """Return what an earlier run measured, without what it rests on."""
+    """Rebuild an earlier run's estimate from its stored numbers; None if not measured."""
     if of is None or of.value is None or of.low is None or of.high is None:
         return None
     return Estimate(of.value, of.low, of.high, of.unit, 0, "of an earlier run")
 
 
 def _gained(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
-    """Return how much nearer to passing it is: for a bound with one end, the difference itself."""
+    """Return how much nearer to passing the new estimate is than the old one.
+
+    For a bound with one end that is the difference itself, with its sign.
+    """
     if bound.high is None:
         return between
     if bound.low is None:

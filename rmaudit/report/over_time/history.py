@@ -28,7 +28,7 @@ _JOIN = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A model of one run."""
+    """One model in one run: its name, the time, the verdict and the report's folder."""
 
     model: str
     created: str
@@ -42,25 +42,25 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One finding of a release, and its change since the last release that measured it."""
+    """One release's finding, and its change since the last release that measured the audit."""
 
     finding: Finding | None
     change: FindingChange | None
 
     @property
     def measured(self) -> bool:
-        """Whether the release measured it."""
+        """Return whether the release measured the audit."""
         return self.finding is not None and self.finding.estimate is not None
 
     @property
     def regressed(self) -> bool:
-        """Whether it is clearly worse than before, or its result is (`Change.regressed`)."""
+        """Return whether the finding is clearly worse than before, or its result is."""
         return self.change is not None and self.change.change.regressed
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """An audit under one prompt, or set of prompts, over the releases: a point for each."""
+    """One audit's findings over the releases, under one prompt or set of prompts."""
 
     audit: str
     prompt: str
@@ -68,24 +68,24 @@ class Series:
 
     @property
     def title(self) -> str:
-        """The audit's title, as the last release that ran it has it."""
+        """Return the audit's title, from the last release that ran the audit."""
         titles = [point.finding.title for point in self.points if point.finding]
         return titles[-1] if titles else title_of(self.audit)
 
     @property
     def first(self) -> int | None:
-        """The place of the first regression; None where there is none."""
+        """Return the index of the first release in which the audit regressed; None if none did."""
         return next((i for i, point in enumerate(self.points) if point.regressed), None)
 
     @property
     def measured(self) -> list[Finding]:
-        """The findings that have a number."""
+        """Return the findings that have a number."""
         return [p.finding for p in self.points if p.finding and p.finding.estimate]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFamily:
-    """Releases of one family of models in the order of their runs: their gates, and the rest.
+    """Releases of one model family in the order of their runs, and each audit's findings.
 
     An audit that only `informs` is shown; the family does not regress by it.
     """
@@ -99,18 +99,18 @@ class ReleaseFamily:
 
     @property
     def compared(self) -> bool:
-        """Whether a gate was measured in two releases, in the same unit."""
+        """Return whether a gate was measured in two releases, in the same unit."""
         points = [point for gate in self.gates for point in gate.points]
         return any(point.change and point.change.difference for point in points)
 
     @property
     def unmeasured(self) -> list[Series]:
-        """The gates that an earlier release measured and the last one did not."""
+        """Return the gates that an earlier release measured and the last one did not."""
         return [gate for gate in self.gates if gate.measured and not gate.points[-1].measured]
 
     @property
     def first(self) -> list[Series]:
-        """The gates that regressed, those that did so first before the others."""
+        """Return the gates that regressed, the earliest regression first."""
         return sorted((gate for gate in self.gates if gate.first is not None), key=_first)
 
 
@@ -159,9 +159,9 @@ def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Rel
 
 
 def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
-    """Return why the models of these runs are several families, and how to join them.
+    """Return sentences on why these runs' models are several families, and how to join them.
 
-    A sentence for each cause; none where there is one family.
+    There is one for each cause, and none for one family.
     """
     given = list(runs)
     if len(families(given)) < 2:  # noqa: PLR2004  (one is no comparison)
@@ -190,7 +190,7 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
 
 
 def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
-    """Return the families of which one run audits several models."""
+    """Return the model families of which a single run audited several models."""
     found: set[str] = set()
     for results, _ in runs:
         counts = Counter(_family(model) for model in results.models if not model.of)
@@ -216,7 +216,7 @@ def _family(model: AuditedModel) -> str:
 
 
 def _by(model: AuditedModel, name: str, joined: str) -> str:
-    """Return in words by what a model joined the family of this name."""
+    """Return in words why a model belongs to the family `name`, such as `their name`."""
     if joined:
         return "--family"
     if name == model.of:
@@ -247,7 +247,7 @@ def _words(run: Run) -> str:
 
 
 def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:
-    """Return the findings of each audit of this severity, release by release."""
+    """Return each audit's findings over the releases, for audits of this severity."""
     tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
     series = [Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in keys]

@@ -24,7 +24,7 @@ _APART = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)
 
 @dataclass(frozen=True, slots=True)
 class SinceThen:
-    """A finding that changed since the last run: how, and in words what it is and was."""
+    """A finding, its change since the last run, and that change in words."""
 
     finding: Finding
     change: Change
@@ -33,7 +33,7 @@ class SinceThen:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The comparison with the last run, for the top of a page."""
+    """The comparison with an earlier run: its age, its verdict, and which findings changed."""
 
     created: str
     age: str
@@ -83,7 +83,7 @@ def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
 
 
 def since(before: Before | None, findings: Sequence[Finding], created: str) -> Since | None:
-    """Compare the findings of the run `created` then; None where there is no earlier run."""
+    """Compare findings with the last run's; `created` is this run's time. None without one."""
     if before is None:
         return None
     every = list(_every(before, findings))
@@ -129,7 +129,7 @@ def _counts(every: Sequence[SinceThen]) -> str:
 
 
 def _says(finding: Finding, was: Earlier) -> str:
-    """Return for example `0.75, was 0.60; fail, was pass`."""
+    """Describe a finding now and before, such as `0.75, was 0.60; fail, was pass`."""
     unit = finding.bound.unit
     old = fixed(was.value or 0.0, decimals(finding)) + (f" {was.unit}" if was.unit != unit else "")
     now = f"{value(finding)}, was {old}"

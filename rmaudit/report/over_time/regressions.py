@@ -26,7 +26,7 @@ _ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The comparison of a model with its blessed release, for a page."""
+    """The comparison of a model with its blessed (approved) release, for a page or terminal."""
 
     blessed: Blessed
     since: Since
@@ -37,7 +37,7 @@ class Against:
 
     @property
     def says(self) -> list[str]:
-        """All of it in a few sentences, for a terminal or a summary."""
+        """Return the comparison in a few sentences, for a terminal or a summary."""
         of, n = self.blessed, len(self.regressed)
         whose = f"{of.release}, blessed by {of.by}"
         blocking = f"{n} regressed and block{'s' * (n == 1)}; {_ACCEPT}"
@@ -49,9 +49,10 @@ class Against:
 
 
 def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
-    """Return the results, compared with the blessed releases of their models, by model.
+    """Compare results with the blessed (approved) releases of their models; add regressions.
 
-    Where nothing can be compared with one, the run is not whole: it says so.
+    `blessings` are by model. Where nothing can be compared with one, the run is not whole: it says
+    so.
     """
     blessed = tuple(
         _compared(results, model.name, blessings[model.name])
@@ -69,7 +70,7 @@ def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
 
 
 def judged(results: Results) -> Results:
-    """Return the results with the judgements and the verdict that follow from `blessed`."""
+    """Judge findings and run again, with regressions against blessed (approved) releases."""
     found = regressed(results.findings, results.blessed)
     findings = tuple(_with(finding, found.get(_key(finding), "")) for finding in results.findings)
     return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
@@ -78,9 +79,12 @@ def judged(results: Results) -> Results:
 def regressed(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
-    """Return why findings are clearly worse than a blessed release, by model, audit and prompt.
+    """Return why findings are clearly worse than in a blessed (approved) release.
 
-    Worse is what `changed` calls so, and what Holm's p of is at most 0.05 among all of its gates.
+    The reasons are by model, audit and prompt.
+
+    A finding counts if `changed` calls it worse and if Holm's p, among all gates that are compared
+    with its release, is at most 0.05.
     """
     out = {}
     now = {_key(finding): finding for finding in findings}
@@ -98,7 +102,7 @@ def regressed(
 
 
 def against(results: Results) -> list[Against]:
-    """Return the comparisons of a run with blessed releases, for a page or a terminal."""
+    """Return the comparisons of a run with blessed (approved) releases, to show them."""
     return [_against(results, of) for of in results.blessed]
 
 
@@ -112,7 +116,7 @@ def _against(results: Results, of: Blessed) -> Against:
 
 
 def _old(of: Blessed, now: str) -> str:
-    """Return that a blessed release is old, and what to do; "" where it is not."""
+    """Return a warning that a blessed (approved) release is old, with what to do, or ""."""
     age = (date.fromisoformat(now[:10]) - date.fromisoformat(of.created[:10])).days
     if age < of.days:
         return ""
@@ -152,7 +156,7 @@ def _compared(results: Results, model: str, of: Blessing) -> Blessed:
 
 
 def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str:
-    """Return why a gate cannot be compared; "" where it can."""
+    """Return why a gate cannot be compared with the blessed (approved) release, or ""."""
     if new is None:
         return "not in this run"
     if new.estimate is None:
@@ -165,14 +169,14 @@ def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str
 
 
 def _with(finding: Finding, why: str) -> Finding:
-    """Return the finding with why it regressed; that blocks unless a waiver holds."""
+    """Return the finding with `why` it regressed; a regression blocks unless a waiver holds."""
     waiver = finding.judgement.waiver
     blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
     return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
 
 
 def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
-    """Return for example `regressed against ...: was 1.52, now 1.3 sd, -0.22 [-0.3, -0.14]`."""
+    """Describe a regression, such as `... was 1.52, now 1.3 sd, difference -0.22 [-0.3, -0.14]`."""
     value = new.estimate.value if new.estimate else math.nan
     between = found.difference
     off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
@@ -183,7 +187,7 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
 
 
 def _p(was: Earlier, new: Finding, found: Changed) -> float:
-    """Return the two-sided p value of no gain and no loss, from the interval's end towards 0.
+    """Return the two-sided p value for no change, from the 95 % interval of the gain.
 
     Student's with the groups' degrees of freedom where the difference is paired, else normal.
     """

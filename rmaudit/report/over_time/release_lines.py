@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rmaudit.measures.difference import Interval
+from rmaudit.measures.paired import Interval
 from rmaudit.measures.policy_stages import AT, START, Stage
 from rmaudit.references.masks import mask, masked
 from rmaudit.report.over_time.changes import Change, Measured
-from rmaudit.report.over_time.moved_policies import PolicyChange
-from rmaudit.report.over_time.moved_tokens import SweepChange
+from rmaudit.report.over_time.moved import PolicyChange, SweepChange
 from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
@@ -20,7 +19,7 @@ _PLACES = {change: place for place, change in enumerate(Change)}
 
 
 def lines(said: Releases) -> list[str]:
-    """Return the comparison as lines: one for each finding, the verdicts last.
+    """Return the comparison of two runs as lines: one for each finding, the verdicts last.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """
@@ -44,7 +43,7 @@ def _models(said: Releases) -> Iterator[str]:
 
 
 def _listed(finding: FindingChange) -> bool:
-    """Return whether it has a row; a finding without a clear change is counted only."""
+    """Return whether a finding has a row; one without a clear change is only counted."""
     words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
     same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
     return not same or _noted(finding)
@@ -117,7 +116,7 @@ def _sweep(sweep: SweepChange) -> Iterator[str]:
 
 
 def _policy(policy: PolicyChange) -> Iterator[str]:
-    """Yield what as much training on each makes of the policy; of its start only if that differs.
+    """Yield lines on what equal training on each of two models makes of the policy.
 
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
     """

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.difference import INDEPENDENT, Interval
+from rmaudit.measures.paired import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
-from rmaudit.report.over_time.moved_policies import PolicyChange, compare_policies
-from rmaudit.report.over_time.moved_tokens import SweepChange, compare_sweeps
+from rmaudit.report.over_time.moved import (
+    PolicyChange,
+    SweepChange,
+    compare_policies,
+    compare_sweeps,
+)
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
@@ -29,7 +33,7 @@ _OPEN = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one file has of a finding."""
+    """One run's side of a compared finding: result, effect, reason and estimate."""
 
     result: str
     effect: str
@@ -39,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """A finding of both files, or of one."""
+    """A finding compared between two runs; `old` or `new` is None where a run lacks it."""
 
     audit: str
     prompt: str
@@ -57,7 +61,7 @@ class FindingChange:
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """A model of the old file and one of the new."""
+    """A model compared between two runs: changes of its findings, sweeps and policies."""
 
     old: str
     new: str
@@ -68,7 +72,7 @@ class ModelChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which run a file is of, what is incomplete about it, and its verdict."""
+    """Facts about one of two compared runs: when, by which version, its verdict and why."""
 
     created: str
     rmaudit: str
@@ -82,7 +86,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Unpaired:
-    """The models that only one file has, so that they are not compared."""
+    """The models that only one of two files has, which are therefore not compared."""
 
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
@@ -90,7 +94,7 @@ class Unpaired:
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """Two runs, side by side."""
+    """The comparison of two runs: changes by model, counts of changes, and the outcome."""
 
     old: Origin
     new: Origin
@@ -176,7 +180,7 @@ def finding_change(
 
 
 def _origin(results: Results, models: set[str] | None) -> Origin:
-    """Describe a run; its verdict is that of these models alone, where some are named."""
+    """Describe a run and its verdict, or the verdict on `models` alone if these are given."""
     run, verdict = results.run, results.verdict
     if models is not None:
         verdict = of_run([f for f in results.findings if f.model in models], run.gaps)
@@ -186,7 +190,7 @@ def _origin(results: Results, models: set[str] | None) -> Origin:
 def _models(
     old: Sequence[AuditedModel], new: Sequence[AuditedModel], name: str | None
 ) -> list[tuple[AuditedModel, AuditedModel]]:
-    """Return the models to compare, in the order of the new file."""
+    """Return the pairs of models to compare, in the order of the new file."""
     if name is None and len(old) == len(new) == 1:
         return [(old[0], new[0])]
     before = {model.name: model for model in old}
@@ -230,7 +234,7 @@ def _of(results: Results, name: str) -> list[Finding]:
 
 
 def _side(finding: Finding | None) -> Side | None:
-    """Return what one file has of a finding, None where it has nothing."""
+    """Return one run's side of a compared finding; None if the run lacks the finding."""
     if finding is None:
         return None
     why = finding.reason or finding.judgement.reason
@@ -238,7 +242,7 @@ def _side(finding: Finding | None) -> Side | None:
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:
-    """Return what else differs, or why there is nothing to compare."""
+    """Return what else differs between two findings, or why there is nothing to compare."""
     if old is None or new is None:
         return f"only in the {'new' if old is None else 'old'} file"
     if old.bound != new.bound:
@@ -247,7 +251,7 @@ def _note(old: Finding | None, new: Finding | None) -> str:
 
 
 def _assumes(findings: Iterable[FindingChange]) -> str:
-    """Return how the intervals of differences are computed, and for which audits otherwise."""
+    """Return sentences on how the intervals of differences were computed."""
     found = [(each.audit, each.paired) for each in findings if each.difference]
     alone = dict.fromkeys(audit for audit, paired in found if not paired)
     said = [_PAIRED] if any(paired for _, paired in found) else []
@@ -271,7 +275,7 @@ def _broken(new: Results, models: set[str]) -> bool:
 
 
 def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool, broken: bool) -> str:
-    """Decide by the gating findings: worse if one is, undecided if one may be.
+    """Return the outcome by the gating findings: worse if one is, undecided if one may be.
 
     It is undecided, too, if no gate was compared, if a model is gone, if an audit ends in an error
     in the new file, or if that run was cut short.

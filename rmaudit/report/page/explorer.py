@@ -145,7 +145,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Return a byte of flags per text: which lexicons have it, identity term, whole English word.
+    """Return a byte of bit flags per text: lexicons that have it, identity term, English word.
 
     A whole word begins with a space (or a capital) and is in wordfreq's English list.
     """
@@ -180,14 +180,14 @@ def _lines(texts: Iterable[str]) -> str:
 
 
 def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
-    """Append the texts of `pressed` to `islands`; return the place of each by its name."""
+    """Append compressed columns to the page's data `islands`; return each one's index by name."""
     start = len(islands)
     islands.extend(pressed.values())
     return {name: start + i for i, name in enumerate(pressed)}
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Append one prompt's scores, exact or rounded, to `islands`; return their index and labels."""
+    """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _laid({"exact": _packed(sweep).data}, islands)
@@ -214,7 +214,7 @@ def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
-    """Return the finest step, in sd, with which all sweeps fit into `room`; None if exact ones fit.
+    """Return the finest rounding step, in sd, that fits `room` bytes; None if exact scores fit.
 
     Raises:
         ResultsError: scores are damaged.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from rmaudit.report.charts import over_time
+from rmaudit.report.charts import strip
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
 from rmaudit.report.page import numbers, scorecard
 from rmaudit.report.page.html import environment, template
@@ -49,7 +49,7 @@ def _regression(family: ReleaseFamily) -> str:
 
 
 def _none(family: ReleaseFamily) -> str:
-    """Say that nothing regressed, or why nothing could be compared."""
+    """Return a sentence: nothing regressed, or why nothing could be compared."""
     if len(family.releases) == 1:
         return "Nothing to compare: there is only one run of it."
     if not family.gates:
@@ -105,7 +105,7 @@ def _names(gates: Sequence[Series]) -> str:
 
 
 def _drawn(series: Series) -> Markup:
-    return Markup(over_time.drawn(series))  # noqa: S704  (our own SVG)
+    return Markup(strip.over_releases(series))  # noqa: S704  (our own SVG)
 
 
 def _cell(point: Point) -> str:

@@ -23,20 +23,12 @@ from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
 from rmaudit.report.over_time.regressions import against
-from rmaudit.report.page import (
-    explorer,
-    glossary,
-    numbers,
-    scorecard,
-    simulator,
-    verdict,
-    views,
-)
+from rmaudit.report.page import explorer, glossary, numbers, scorecard, simulator, verdict
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
-from rmaudit.verdicts.told import overrides
+from rmaudit.verdicts.wording import overrides
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _TAKEN = (
@@ -81,14 +73,14 @@ def environment() -> jinja2.Environment:
         "careful": careful,
         "errors": numbers.errors,
         "fixed": numbers.fixed,
-        "full": views.full,
+        "full": scorecard.full,
         "interval": numbers.interval,
         "lane": _lane,
         "markup": Markup,
         "must": numbers.must,
         "number": numbers.number,
         "overrides": overrides,
-        "short": views.short,
+        "short": scorecard.short,
         "term": term,
         "value": numbers.value,
         "visible": visible,
@@ -133,8 +125,8 @@ def render(results: Results) -> str:
             names=names,
             tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
             models=models,
-            columns=views.columns(row for row in every if row.gates),
-            others=views.columns(row for row in every if not row.gates),
+            columns=scorecard.columns(row for row in every if row.gates),
+            others=scorecard.columns(row for row in every if not row.gates),
             compared=charts.between(results.models, results.findings, results.comparison),
         )
     )
@@ -197,7 +189,7 @@ def _model(
     """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
-    common, caveats = views.caveats(own)
+    common, caveats = scorecard.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict.in_words(outcome, rows)
     prompts = drawn(sweep.prompt for sweep in model.sweeps)

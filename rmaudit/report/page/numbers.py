@@ -14,7 +14,7 @@ _Z95 = 1.959963984540054
 
 
 def fixed(number: float, decimals: int = _LEAST) -> str:
-    """Return a number with two decimals, such as `0.75` or `1,204.00`; never `-0.00`."""
+    """Format a number with `decimals` decimals, such as `0.75` or `1,204.00`; never `-0.00`."""
     if abs(number) >= _LARGE:
         return f"{number:.3g}"
     text = f"{number:,.{decimals}f}"
@@ -22,12 +22,12 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def plain(number: float) -> str:
-    """Return an end of a bound with the digits that were declared, such as `0.67` or `0.005`."""
+    """Format an end of a bound with the digits that were declared, such as `0.67` or `0.005`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 
 def number(of: float) -> str:
-    """Return a secondary number as text: a whole one as it is, a small one with two digits."""
+    """Format a secondary result: a whole number as it is, a small one with two digits."""
     if float(of).is_integer():
         return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
@@ -52,7 +52,7 @@ def whole(low: float, value: float, high: float) -> str:
 
 
 def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
-    """Return the number of decimals: see `decimals`. `numbers` rise."""
+    """Return how many decimals show each of the rising `numbers` on its side of the bound."""
     ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
     for places in range(_LEAST, _MOST):
         seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width
@@ -117,7 +117,7 @@ def beyond(finding: Finding) -> float:
 
 
 def errors(finding: Finding) -> str:
-    """Return the distance, such as `3.8 standard errors beyond`; "" where it says nothing."""
+    """Return the distance to the bound, such as `3.8 standard errors beyond`, or ""."""
     away = beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""

@@ -1,4 +1,8 @@
-"""Build the scorecard: a row per audit of a model, blocking audits first, then other gates."""
+"""Build the scorecard: a row per audit of a model, blocking audits first, then other gates.
+
+Also what a reader is told beside the rows: prompts by name and text, and the caveats that audits
+share.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rmaudit import prompts
 from rmaudit.report.charts.strip import Scale
 from rmaudit.report.page.numbers import gap, number
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.wording import doubt, incompetent
 
 # The worst of a row is its own.
 RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
@@ -39,48 +44,48 @@ class ScorecardRow:
 
     @property
     def title(self) -> str:
-        """The audit's title."""
+        """Return the audit's title."""
         return self.findings[0].title
 
     @property
     def question(self) -> str:
-        """The question that the audit answers; its claim where its author gives none."""
+        """Return the question that the audit answers, or the claim if no question is given."""
         return self.findings[0].claim.question or self.findings[0].claim.text
 
     @property
     def result(self) -> Result:
-        """The worst result among the blocking findings, or among all if none blocks."""
+        """Return the worst result among the blocking findings, or among all if none blocks."""
         blocking = [f for f in self.findings if f.blocks] or self.findings
         return min((f.result for f in blocking), key=RESULTS.index)
 
     @property
     def effect(self) -> Effect:
-        """The gravest of its findings' effects."""
+        """Return the gravest effect among the row's findings."""
         return min((f.effect for f in self.findings), key=EFFECTS.index)
 
     @property
     def gates(self) -> bool:
-        """Whether the audit is a gate, or blocks for another reason."""
+        """Return whether the audit is a gate, or blocks for another reason."""
         return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
 
     @property
     def asked(self) -> bool:
-        """Whether the run included the audit under any prompt."""
+        """Return whether the run included the audit under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def measured(self) -> list[Finding]:
-        """The findings that were measured."""
+        """Return the findings that were measured."""
         return [f for f in self.findings if f.estimate]
 
     @property
     def worst(self) -> Finding:
-        """The measured finding that is nearest to failing, or fails by most."""
+        """Return the measured finding that is nearest to failing, or fails by most."""
         return max(self.measured, key=lambda f: (-RESULTS.index(f.result), gap(f)))
 
     @property
     def mark(self) -> str:
-        """A sign for the result, such as ✓, for readers who do not see colours."""
+        """Return a sign for the result, such as ✓, for readers who do not see colours."""
         return MARKS[self.result]
 
 
@@ -100,7 +105,7 @@ class Missing:
 def rows(
     findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
 ) -> list[ScorecardRow]:
-    """Return the rows of one model: gates first, of these the ones that block, each by title."""
+    """Return one model's rows: blocking gates, other gates, then the rest, each by title."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
@@ -119,13 +124,13 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why all passes of an audit may mean indifference; "" if they do not."""
+    """Return why all passes of an audit may mean that the model prefers nothing; else ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
-    """Return one scale for each audit, shared by all prompts and models."""
+    """Return one value axis (scale) for each audit, shared by all prompts and models."""
     found = {
         audit: Scale.of([f for f in findings if f.audit == audit])
         for audit in dict.fromkeys(f.audit for f in findings)
@@ -136,7 +141,7 @@ def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
 def anchors(
     findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
 ) -> dict[tuple[str, str], str]:
-    """Return an id for each audit of each model; it has the model's name if there are several."""
+    """Return an HTML id for each audit of each model; it names the model if there are several."""
     made: dict[tuple[str, str], str] = {}
     used = set(taken)
     for finding in findings:
@@ -178,7 +183,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield prompt and secondary number, for a finding over several prompts that has them."""
+    """Yield each prompt's name and secondary number, for a finding over several prompts."""
     names = finding.prompt.split("+")
     secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
@@ -195,3 +200,63 @@ def _parted(finding: Finding) -> tuple[str, str]:
     why, how = (found["why"], found["how"]) if found else (reason, "")
     how = how.removeprefix("get it with: ")
     return why, re.sub(rf"(?<!\S){re.escape(finding.model)}(?!\S)", "NAME", how)
+
+
+def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
+    """Return one scorecard row per audit, sorted by title, for the heads of table columns."""
+    first: dict[str, ScorecardRow] = {}
+    for row in rows:
+        first.setdefault(row.audit, row)
+    return sorted(first.values(), key=lambda row: row.title)
+
+
+def full(label: str) -> str:
+    """Return the texts of the prompts that a finding names, such as `best+worst`."""
+    known = prompts.ALL
+    names = label.split("+")
+    return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)
+
+
+def short(label: str) -> str:
+    """Return a short name of a finding's prompts: `best`, `3 prompts` or `54 prompts`."""
+    names = label.split("+")
+    return label if len(names) == 1 else f"{len(names)} prompts"
+
+
+def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return a model's caveats without repeats: those that audits share, and the rest by audit.
+
+    Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
+    2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
+    Where a colon is followed by sentences there is no list to add to.
+    """
+    ends: dict[str, dict[str, None]] = {}
+    audits: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        for caveat in finding.estimate.caveats if finding.estimate else ():
+            head, end = _halves(caveat)
+            ends.setdefault(head, {}).update(dict.fromkeys(_listed(end)))
+            audits.setdefault(head, {})[finding.audit] = None
+    common = [head for head, own in audits.items() if len(own) > 1]
+    alone: dict[str, list[str]] = {}
+    for finding in findings:
+        own = alone.setdefault(finding.audit, [])
+        for caveat in finding.estimate.caveats if finding.estimate else ():
+            if _halves(caveat)[0] not in common and caveat not in own:
+                own.append(caveat)
+    return [_joined(head, list(ends[head])) for head in common], alone
+
+
+def _halves(caveat: str) -> tuple[str, str]:
+    """Split a caveat at its colon into its beginning and its list, unless sentences follow."""
+    head, _, end = caveat.partition(": ")
+    return (caveat, "") if ". " in end else (head, end)
+
+
+def _listed(end: str) -> list[str]:
+    """Split `4,912 of 9,912 words, 1 of 2 items.` at the commas that are not inside numbers."""
+    return end.removesuffix(".").split(", ") if end else []
+
+
+def _joined(head: str, ends: Sequence[str]) -> str:
+    return f"{head}: {', '.join(ends)}." if ends else head

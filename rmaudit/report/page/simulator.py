@@ -31,7 +31,7 @@ _NUMBERS = {  # of a stage, in words
 
 
 def simulator(findings: Sequence[Finding], name: str) -> Markup:
-    """Render the simulator of one audit of one model, "" where it has no such evidence.
+    """Render a slider over a policy's answers during training; "" without such evidence.
 
     Its page must have `STYLE`, and let `SCRIPT` run once.
     """
@@ -53,7 +53,7 @@ def simulator(findings: Sequence[Finding], name: str) -> Markup:
 
 
 def _data(stages: Iterable[Stage]) -> dict[str, Any]:
-    """Return what the script reads: words, and the stages of each prompt by kind of training."""
+    """Return the data of the page's script: words, and each prompt's stages of training."""
     words: dict[str, int] = {}
     figures: list[str] = []
     prompts: dict[str, dict[str, list[dict[str, Any]]]] = {}

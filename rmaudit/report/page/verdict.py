@@ -11,12 +11,10 @@ from datetime import datetime
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
-from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
-from rmaudit.verdicts.indifference import COMPETENCE
 from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, looked_at
 from rmaudit.verdicts.records import Effect, Result, Verdict
-from rmaudit.verdicts.told import OUTDATED, excuse
+from rmaudit.verdicts.wording import COMPETENCE, OUTDATED, advice, excuse
 
 WORDS = {
     Outcome.FAILS: ("✗", "Does not pass"),

@@ -24,32 +24,32 @@ class AuditRow:
 
     @property
     def audit(self) -> str:
-        """The audit's name."""
+        """Return the audit's name."""
         return self.findings[0].audit
 
     @property
     def gates(self) -> bool:
-        """Whether the audit is a gate here: a failure would block."""
+        """Return whether the audit is a gate here: a failure would block."""
         return self.findings[0].severity is Severity.GATE
 
     @property
     def asked(self) -> bool:
-        """Whether the run included the audit under any prompt."""
+        """Return whether the run included the audit under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def worst(self) -> Finding:
-        """The finding that represents the row: the first that blocks, else the worst."""
+        """Return the finding that represents the row: the first that blocks, else the worst."""
         return min(self.findings, key=_urgency)
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """The findings of the row that block."""
+        """Return the findings of the row that block."""
         return tuple(finding for finding in self.findings if finding.blocks)
 
     @property
     def name(self) -> str:
-        """The audit with its worst prompts, such as `search_headroom[worst]`."""
+        """Return the audit's name with its worst prompts, such as `search_headroom[worst]`."""
         bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
         one = len(bad) == len(self.findings)
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
@@ -88,7 +88,7 @@ def _urgency(finding: Finding) -> tuple[bool, int]:
 
 
 def _word(finding: Finding) -> str:
-    """Return the word that `counted` counts a gate's finding under."""
+    """Return the word under which `counted` counts a gate's finding."""
     if finding.blocks and blocked_as(finding) == REGRESSED:
         return REGRESSED
     if finding.result is Result.PASS and finding.blocks:

@@ -15,12 +15,10 @@ from rmaudit.report.document import Results, Run
 from rmaudit.report.over_time.last_run import Since, since
 from rmaudit.report.over_time.regressions import against
 from rmaudit.report.safe_text import addressed, line
-from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.outcome import SMALL_PRINT, looked_at
 from rmaudit.verdicts.records import Effect, Result
-from rmaudit.verdicts.told import nulls_in_words, reasons, tallied
+from rmaudit.verdicts.wording import advice, doubt, incompetent, nulls_in_words, reasons, tallied
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
@@ -100,7 +98,7 @@ def _since(results: Results) -> Iterator[str]:
 
 
 def _against(results: Results) -> Iterator[str]:
-    """Yield the comparison with each blessed release, and a warning where that is old."""
+    """Yield the comparison with each blessed (approved) release, and a warning if that is old."""
     for each in against(results):
         head, *rest = map(escape, each.says)
         yield f"\n### {head}\n\n"

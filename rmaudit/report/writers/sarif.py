@@ -17,7 +17,7 @@ from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.told import excuse, reasons
+from rmaudit.verdicts.wording import excuse, reasons
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
@@ -114,7 +114,7 @@ def _notification(finding: Finding) -> dict[str, Any]:
 
 
 def _location(finding: Finding) -> dict[str, Any]:
-    """Return the audit's file as a location, at line 1: viewers need a line, results have none."""
+    """Return the audit's file as a SARIF location, at line 1, as results know no line."""
     path = finding.claim.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
     place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
     name = {"fullyQualifiedName": line(finding.claim.nodeid), "kind": "function"}

@@ -14,12 +14,19 @@ from dataclasses import dataclass, field
 from rmaudit.report.page.numbers import interval, must, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
-from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.outcome import Outcome, RunVerdict, looked_at
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
+from rmaudit.verdicts.wording import (
+    advice,
+    doubt,
+    excuse,
+    incompetent,
+    nulls_in_words,
+    overrides,
+    reasons,
+    tallied,
+)
 
 MARKS = {
     "blocks": "✗",
@@ -146,7 +153,7 @@ def _audits(
 def _doubted(
     name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """Name the gates of a model whose pass may mean that the model prefers nothing."""
+    """Yield a line on the gates whose pass may mean that the model prefers nothing."""
     why = {
         row.audit: doubt(row.worst, failed)
         for row in rows
@@ -161,7 +168,7 @@ def _doubted(
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
-    """Say who accepts a failure, until when and up to which value; the reason is cut to a line."""
+    """Yield lines: who accepts a failure, until when and up to which value, and the reason."""
     waiver = finding.judgement.waiver
     if waiver is None:
         said = f"accepted: {excuse(finding)}"
@@ -172,7 +179,7 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
 
 
 def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
-    """Describe a blocking audit: its values, the bound, what it means, and where to read on.
+    """Yield lines on a blocking audit: its values, the bound, what it means, where to read on.
 
     A prompt is named where others of the audit do not block.
     """
@@ -190,7 +197,7 @@ def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
 
 
 def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
-    """Summarize a model in a line: its gates counted by result, and those that block."""
+    """Yield a model's line of the summary: its gates counted by result, and those that block."""
     own = [row for row in every if row.findings[0].model == name]
     gates = [row for row in own if row.gates]
     stops = [row for row in own if row.blocking]
@@ -202,7 +209,7 @@ def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Lin
 
 
 def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
-    """List audits without a number by reason, with how to measure them; blocking ones first."""
+    """Yield lines on audits without a number, grouped by reason, and how to measure them."""
     groups: dict[tuple[bool, str], list[Finding]] = {}
     for finding in findings:
         if finding.result is Result.NOT_RUN and not _not_asked(finding):
@@ -234,7 +241,7 @@ def _unnamed(reason: str, model: str) -> str:
 def _remarks(
     findings: Sequence[Finding], every: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """Yield informational audits, null controls that pass, and overrides by models.yaml."""
+    """Yield remarks: informational audits, null controls that pass, waivers and overrides."""
     informs = [
         row for row in every if not row.gates and (row.worst.estimate or _not_asked(row.worst))
     ]

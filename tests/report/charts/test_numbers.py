@@ -13,8 +13,8 @@ from rmaudit.report import charts
 from rmaudit.report.charts.areas import names_apart
 from rmaudit.report.charts.distributions import of_models, of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
-from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.several import exploits
+from rmaudit.report.charts.term_rows import heat
 from rmaudit.report.document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
     AGREEMENT,

@@ -10,7 +10,7 @@ from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summar
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
-from rmaudit.verdicts.told import reasons
+from rmaudit.verdicts.wording import reasons
 from tests.findings import but, estimated, found, gap, waived
 
 INFO = Severity.INFO

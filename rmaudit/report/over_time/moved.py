@@ -1,7 +1,11 @@
-"""How alike two runs' sweeps rank the tokens that both have, and which tokens moved furthest."""
+"""Compare what two releases rank high, and what training on either would make of a policy.
+
+`compare_sweeps` tells which tokens moved furthest, `compare_policies` compares at the same nats.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -11,16 +15,19 @@ import pandas as pd
 from rmaudit.errors import MeasureError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.difference import Interval
+from rmaudit.measures.paired import Interval
+from rmaudit.measures.policy_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
+from rmaudit.verdicts.findings import Finding
 
 MOVED = 10  # tokens at either end
+_ALIKE = 1e-3  # shares of the likeliest words: another device moves them by less
 
 
 @dataclass(frozen=True, slots=True)
 class MovedToken:
-    """A token and its ranks, 1 the best."""
+    """A token and its ranks in the old and the new sweep; 1 is the best."""
 
     text: str
     old: float
@@ -29,7 +36,7 @@ class MovedToken:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many tokens each file has."""
+    """The numbers of tokens in the old and the new file."""
 
     old: int
     new: int
@@ -37,7 +44,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class SweepChange:
-    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
+    """How alike two sweeps rank the tokens that they share, and which tokens moved furthest."""
 
     prompt: str
     paired_by: str
@@ -53,7 +60,7 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Yield the comparison of each pair of sweeps by one protocol under one prompt's text.
+    """Yield the comparison of each two sweeps that share the prompt's text and the protocol.
 
     Sweeps without a score per token, of which a file has a summary alone, are passed over.
 
@@ -110,3 +117,45 @@ def _rows(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
         MovedToken(str(text), float(old), float(new))
         for text, old, new in zip(*columns, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """The policy under a prompt, after as much training on the old release and on the new.
+
+    `same_policy` says whether both began alike; if not, the releases are not all that differs.
+    """
+
+    same_policy: bool
+    old: Stage
+    new: Stage
+
+
+def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
+    """Yield a change for each prompt and training that the evidence of both has."""
+    before, after = _stages(old), _stages(new)
+    for (prompt, training), stage in after.items():
+        if earlier := before.get((prompt, training)):
+            starts = [stages.get((prompt, START)) for stages in (before, after)]
+            yield PolicyChange(_alike(*starts), earlier, stage)
+
+
+def _alike(one: Stage | None, other: Stage | None) -> bool:
+    """Return whether two policies begin with the same words, as likely in both."""
+    if one is None or other is None:
+        return False
+    shares, others = ({each.word: each.before for each in own.likely} for own in (one, other))
+    return shares.keys() == others.keys() and all(
+        math.isclose(share, others[word], abs_tol=_ALIKE) for word, share in shares.items()
+    )
+
+
+def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
+    """Return the stages that a still picture has, by their prompt and training."""
+    return {
+        (stage.prompt, stage.how): stage
+        for finding in findings
+        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
+        for stage in finding.estimate.evidence.stages
+        if stage.in_chart
+    }

@@ -8,7 +8,7 @@ import pytest
 
 import rmaudit
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.plugin.declared_in_source import bundled_audits
+from rmaudit.plugin.uncollected import bundled_audits
 from tests.audits.planted import AUDITS
 
 

@@ -1,14 +1,19 @@
-"""Texts about findings: counts of each result, and reasons why a finding does not pass.
+"""Say in words what was found: counts, reasons, doubts about passes, and advice for a release.
 
 The words are the same in the terminal and in every report.
+
+A scorer of random numbers hurts no group of people and pays for no gibberish, so it rightly passes
+the audits of such flaws (docs/nulls.md). Their pass says something of a model that tells good from
+bad: the gates of competence measure that, and `doubt` says where none of them passes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
@@ -17,6 +22,10 @@ _OPEN = "its interval straddles the bound; it does not gate"
 _UNDECIDED = (
     "harm beyond the bound is not shown, and there is too little data to show that there is none"
 )
+COMPETENCE = ("framing_inversion", "elo_agreement")
+"""Only scores that follow the meaning of prompt and answer pass these: no null control does."""
+_RANDOM = "random"  # the null control that prefers nothing
+_NAMED = 3  # audits that are named before the rest is counted
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
@@ -120,3 +129,75 @@ def reasons(finding: Finding) -> list[str]:
 def _slipped(finding: Finding) -> str:
     """Return which null controls take a pass away, a sentence; "" if none does."""
     return slipped(finding.controls, finding.estimate, finding.bound)
+
+
+def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
+    """Return the gates of competence of each model that passes none of them, by model.
+
+    One pass shows that the scores follow a meaning; where none was measured, nothing is known.
+    """
+    passed: dict[str, dict[str, bool]] = {}
+    for finding in findings:
+        if finding.audit in COMPETENCE and finding.estimate is not None:
+            of_model = passed.setdefault(finding.model, {})
+            passes = finding.verdict is Verdict.PASS
+            of_model[finding.audit] = of_model.get(finding.audit, True) and passes
+    return {model: tuple(gates) for model, gates in passed.items() if not any(gates.values())}
+
+
+def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why a pass may mean that the model prefers nothing; "" where it does not.
+
+    `failed` is what `incompetent` returns for the whole run.
+    """
+    control, gates = finding.controls.get(_RANDOM), failed.get(finding.model)
+    if not gates or finding.verdict is not Verdict.PASS or control is None:
+        return ""
+    if control.verdict is not Verdict.PASS:
+        return ""
+    named = f"{' and '.join(gates)} {'does' if len(gates) == 1 else 'do'} not pass"
+    return f"it may mean indifference: random scores pass it too, and {named}"
+
+
+def _by_name(finding: Finding) -> str:
+    return finding.audit
+
+
+def advice(
+    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _by_name
+) -> str:
+    """Return, for example, `Do not release yet: one required check has no data (elo_agreement)`.
+
+    `name` returns how the audit of a finding is called.
+    """
+    if outcome is Outcome.FAILS:
+        return "Do not release"
+    if outcome is Outcome.INCOMPLETE:
+        return "Do not release yet: this run left something out, so run all of it"
+    if outcome is Outcome.PASSES:
+        return "No gate blocks a release"
+    if not any(finding.estimate for finding in findings):
+        return "Do not release yet: nothing was measured"
+    gates = [f for f in findings if f.severity is Severity.GATE or f.blocks]
+    missing = [f for f in gates if f.verdict is Verdict.SKIPPED]
+    broken = [f for f in gates if f.verdict is Verdict.ERROR]
+    unsure = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
+    said = (
+        _counted(missing, ("required check has no data", "required checks have no data"), name),
+        _counted(broken, ("check broke", "checks broke"), name),
+        _counted(unsure, ("gate is unsure", "gates are unsure"), name),
+    )
+    return f"Do not release yet: {', '.join(filter(None, said))}"
+
+
+def _counted(
+    findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
+) -> str:
+    """Return the number of findings with `words` and the audits' names; "" without findings."""
+    n = len({(finding.model, finding.audit) for finding in findings})
+    audits = list(dict.fromkeys(name(finding) for finding in findings))
+    if not audits:
+        return ""
+    more = f" and {len(audits) - _NAMED} more" if len(audits) > _NAMED else ""
+    named = f"({', '.join(audits[:_NAMED])}{more})"
+    return f"one {words[0]} {named}" if n == 1 else f"{n} {words[1]} {named}"

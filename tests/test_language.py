@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rmaudit.language import stem, stem_codes
 from rmaudit.references import stem_memory
-from rmaudit.stems import stem, stem_codes
 
 
 def test_forms_of_a_word_have_one_number() -> None:
@@ -20,7 +20,7 @@ def test_forms_of_a_word_have_one_number() -> None:
 def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are those that the stemmer gives; words that are new are added."""
     known: dict[str, dict[str, str]] = {}
-    monkeypatch.setattr("rmaudit.stems.CACHE", known)
+    monkeypatch.setattr("rmaudit.language.CACHE", known)
     monkeypatch.setattr(stem_memory, "CACHE", known)
     first = {word: stem(word) for word in ("loved", "hating")}
     stem_memory.remember(tmp_path, "en")

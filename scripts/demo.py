@@ -1,0 +1,57 @@
+"""Write the bundled results that `rmaudit demo` shows, from a whole run of R-Smol-135M.
+
+python -m scripts.demo REPORT/results.json
+
+The run is `pytest audits`, with the reference data (RMAUDIT_DATA). What names this machine is
+replaced: its platform, and each finding's command and folders by those of the default run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rmaudit.cli.run_demo import BUNDLED
+from rmaudit.report import checked_results, codec
+from rmaudit.report.document import Results
+
+MODEL = "R-Smol-135M"
+_OPTIONS = re.compile(r" --rm-(?:cache|report)[ =]\S+")
+
+
+def bundled(results: Results) -> Results:
+    """Return the results without what names a machine.
+
+    Raises:
+        ValueError: they are of another model, or not of a whole run.
+    """
+    if [model.name for model in results.models] != [MODEL] or results.run.gaps:
+        raise ValueError(f"the results of a whole run of {MODEL} alone are needed")
+    run = replace(
+        results.run,
+        command=_OPTIONS.sub("", results.run.command),
+        environment={**results.run.environment, "platform": "Linux"},
+    )
+    findings = tuple(
+        replace(each, claim=replace(each.claim, repeat=_OPTIONS.sub("", each.claim.repeat)))
+        for each in results.findings
+    )
+    return replace(results, run=run, findings=findings, before=None)
+
+
+def main() -> None:
+    """Write the file; exit with a message where the results are the wrong ones."""
+    (given,) = sys.argv[1:]
+    text = codec.encode(bundled(checked_results.read(Path(given)))) + "\n"
+    if "/tmp" in text or str(Path.home()) in text:  # noqa: S108  (looked for, not used)
+        raise SystemExit("the results name folders of this machine")
+    BUNDLED.parent.mkdir(exist_ok=True)
+    BUNDLED.write_bytes(gzip.compress(text.encode(), mtime=0))
+    print(f"{BUNDLED.name}: {BUNDLED.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

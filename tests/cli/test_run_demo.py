@@ -1,0 +1,86 @@
+"""rmaudit demo: the bundled results are a whole run of today's audits, and become a page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from rmaudit.config.registry import load_registry
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.report import checked_results
+from rmaudit.report.replay import replay
+
+HERE = Path(__file__).parents[2]
+
+
+def demo(folder: Path, *arguments: str) -> Path:
+    """The folder that the command writes."""
+    done = CliRunner().invoke(app, ["demo", "--out", str(folder), *arguments])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.mark.slow
+def test_the_report_is_there_at_once_without_a_model(tmp_path: Path) -> None:
+    """The page, its verdict and the next step are shown; torch is not loaded."""
+    code = "import sys; from rmaudit.cli import app; sys.argv = ['rmaudit', 'demo']\n"
+    code += "try: app()\nfinally: assert 'torch' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("PASSES, ")
+    assert "pytest audits" in done.stdout.splitlines()[-1]
+    page = tmp_path / "reports" / "demo" / "index.html"
+    assert "R-Smol-135M" in page.read_text(encoding="utf-8")
+    assert f"open the report: {page.relative_to(tmp_path)}" in done.stdout
+
+
+@pytest.mark.slow
+def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
+    """Every audit has a finding under its bound, judged by models.yaml as it is now.
+
+    Where this fails, run `pytest audits` and `python -m scripts.demo REPORT/results.json`.
+    """
+    results = checked_results.read(demo(tmp_path / "out") / "results.json")
+    declared = {name: own for name, (_, own) in audits_in(HERE / "audits").items()}
+    day = date.fromisoformat(results.run.created[:10])
+
+    assert {each.audit for each in results.findings} == declared.keys()
+    for each in results.findings:
+        assert each.bound == declared[each.audit].bound
+    again = replay(results, load_registry(HERE / "models.yaml").policy, day)
+    assert [each.judgement for each in again.findings] == [
+        each.judgement for each in results.findings
+    ]
+    assert results.run.gaps == ()
+
+
+@pytest.mark.slow
+def test_the_facts_as_json(tmp_path: Path) -> None:
+    """The page's path, the verdict, and which run it was."""
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"])
+
+    told = json.loads(done.stdout)
+    assert Path(told["page"]).is_file()
+    assert told["verdict"].startswith("PASSES")
+    assert told["command"] == "pytest audits"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """Exit code 3, with the path and no traceback."""
+    (tmp_path / "file").write_text("mine")
+
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file" / "out")])
+
+    assert done.exit_code == 3
+    assert str(tmp_path / "file" / "out") in done.stderr
+    assert "Traceback" not in done.stderr
