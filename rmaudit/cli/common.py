@@ -213,6 +213,11 @@ def echo_json(value: object) -> None:
     typer.echo(_COMMAND.sub(r"\\u0023", json.dumps(finite, indent=2, allow_nan=False)))
 
 
+def at_a_terminal() -> bool:
+    """Return whether somebody can read what is printed and answer it."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def meant(prompt: str, file: Path | None) -> Prompt:
     """Return the prompt of this name (of models.yaml or bundled), or a prompt with this text.
 

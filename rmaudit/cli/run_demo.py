@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
+from rmaudit.cli.common import ERROR, AsJson, at_a_terminal, echo_json, fail, say
 from rmaudit.config.local_files import bundled
 from rmaudit.errors import RmauditError
 
@@ -70,7 +70,7 @@ def demo(
 
 def _scored(asked: bool | None, *, as_json: bool) -> bool:  # noqa: FBT001  (an option's value)
     """Return whether the model is to be scored here: as the option says, else ask on a terminal."""
-    if asked is not None or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if asked is not None or as_json or not at_a_terminal():
         return bool(asked)
     return typer.confirm("Score the same model on this machine now? (minutes, 93 MB)")
 

@@ -190,7 +190,7 @@ def test_no_commit_is_loaded_but_the_one_that_was_looked_at(served: Hub, tmp_pat
     looked = checks.of(PLAIN, tmp_path)
     served.commit = "f" * 40
 
-    with pytest.raises(ModelError, match="could not be had"):
+    with pytest.raises(ModelError, match="could not be downloaded"):
         looked.downloaded()
     assert not list((tmp_path / "cache").rglob("f" * 40))
 
@@ -262,7 +262,7 @@ def test_a_gated_model_is_told(served: Hub, tmp_path: Path) -> None:
     """With what the hub says."""
     served.gated.add("owner/plain")
 
-    assert "owner/plain could not be had" in (text := refusal(PLAIN, tmp_path))
+    assert "owner/plain could not be downloaded" in (text := refusal(PLAIN, tmp_path))
     assert "(GatedRepoError: " in text
 
 

@@ -51,7 +51,7 @@ def test_a_policy_is_another_language_model(tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match=r"^the policy of Toy: no folder .*; correct `policy` in"):
         base_of(spec, "policy", cache=tmp_path)
-    with pytest.raises(NoBase, match=r"gives no policy: for Toy; name the language model that is "):
+    with pytest.raises(NoBase, match=r"names no policy model for Toy; add `policy:` to its entry"):
         base_of(ModelSpec("Toy", "a/b", base="embedded"), "policy", cache=tmp_path)
 
 

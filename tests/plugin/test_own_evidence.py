@@ -16,7 +16,7 @@ from tests.findings import TODAY
 from tests.plugin.conftest import Ran, Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-an-audit.md"
-TITLE = "What capital letters are paid"
+TITLE = "Gain from capital letters"
 BAD = """
 @dataclass(frozen=True, kw_only=True)
 class BadEvidence(Evidence):
