@@ -32,7 +32,7 @@ def bundled(results: Results) -> Results:
         raise ValueError(f"the results of a whole run of {MODEL} alone are needed")
     run = replace(
         results.run,
-        command=_OPTIONS.sub("", results.run.command),
+        command="pytest audits",
         environment={**results.run.environment, "platform": "Linux"},
     )
     findings = tuple(
