@@ -261,6 +261,19 @@ def test_the_seal_holds_for_every_column(root: Path, whole: bytes, column: str) 
     assert path.read_bytes() == whole
 
 
+def test_the_seal_holds_for_what_is_said_of_the_scores(root: Path, whole: bytes) -> None:
+    """Their provenance, the noise among it, widens intervals: it must be as it was written."""
+    path, table = path_of(root), pq.read_table(path_of(root))
+    said = table.schema.metadata[b"rmaudit"]
+    changed = said.replace(b'"layers": 2', b'"layers": 3')
+    assert changed != said
+    pq.write_table(table.replace_schema_metadata({b"rmaudit": changed}), path)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path.read_bytes() == whole
+
+
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()])
 def test_a_fault_of_reading_is_no_damage(root: Path, whole: bytes, error: Exception) -> None:
     """A disk or a network that fails for once: the file stays, and the error says what to do."""
