@@ -69,6 +69,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "cut" / "model.safetensors").write_bytes(whole[:4000])
     pickled = shutil.copytree(toy, home / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    (shutil.copytree(home / "no-head", home / "pickled-head") / "value_head.bin").touch()
+    (shutil.copytree(toy, home / "two-heads") / "value_head.safetensors").touch()
     return home
 
 
