@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import adapters, configuration, heads, shards, source
+from rmaudit.checkpoints import adapters, beside, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.heads import FoundHead, encoder, linear
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
@@ -51,6 +51,7 @@ class Looked:
         config: config.json, and the entry's `logit`, which the head is found and built with.
         headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
+        beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.
     """
 
     spec: ModelSpec
@@ -59,6 +60,7 @@ class Looked:
     config: Mapping[str, Any]
     headers: Headers
     adapter: Adapter | None
+    beside: Headers
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
     if spec.logit is not None:
         config[LOGIT] = spec.logit
     headers = source.read(base) if adapter is None else adapter.headers
-    return Looked(spec, found, base, config, headers, adapter)
+    whole = {} if adapter is None else adapter.added
+    head = beside.headers(found, [*headers, *whole])
+    return Looked(spec, found, base, config, {**headers, **head}, adapter, head)
 
 
 def check(looked: Looked) -> Checked:
@@ -154,7 +158,7 @@ def check(looked: Looked) -> Checked:
     configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     added = None if adapter is None else adapter.added
     head = find_head(config, looked.headers, folder, model=spec.name, added=added)
-    if adapter is not None:
+    if adapter is not None and not looked.beside:
         adapters.refuse_head(adapter, head)
     quantized = configuration.quantization(config) is not None
     floats = {
@@ -165,7 +169,9 @@ def check(looked: Looked) -> Checked:
     shards.refuse_no_floats(
         floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
     )
-    return Checked(spec, looked.source, looked.base, config, looked.headers, adapter, head)
+    return Checked(
+        spec, looked.source, looked.base, config, looked.headers, adapter, looked.beside, head
+    )
 
 
 def find_head(
@@ -199,13 +205,15 @@ def find_head(
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one."
             f'{unknown} {train} the adapter again with task_type="SEQ_CLS" or '
-            f'modules_to_save=["score"] in its LoraConfig, which save the head with it'
+            f'modules_to_save=["score"] in its LoraConfig, which save the head with it; or, if '
+            f"LLaMA-Factory or ms-swift trained it, copy its {shards.HEAD} too"
         )
         raise ModelError(message)
     message = (
         f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
         f"transformers would give it a random head.{unknown} {train} a head and save it in "
-        f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head; or, "
+        f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
+        f"{shards.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
         f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
     )
     raise ModelError(message)

@@ -32,7 +32,7 @@ _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.tx
 
 
 def weights_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over config.json, the weights' index if any, and the weights files read.
+    """Return a hash over config.json, the weights' index if any, and the files of weights and head.
 
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
@@ -74,12 +74,12 @@ def weights_files(folder: Path) -> list[Path]:
     """
     index = folder / shards.INDEX  # of a tensor in two files, it decides which is read
     which = [folder / "config.json", *([index] if index.is_file() else [])]
-    return [*which, *shards.of(folder, model=folder.name)]
+    return [*which, *shards.of(folder, model=folder.name), *shards.head(folder)]
 
 
 def adapter_files(folder: Path) -> list[Path]:
     """Return the files that `adapter_identity` hashes, in its order."""
-    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER]
+    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.head(folder)]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from rmaudit.checkpoints.shards import Header
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
 
-_SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+_SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", shards.HEAD]
 _WEIGHTS, _CODE = ["*.safetensors"], ["*.py"]
 _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 

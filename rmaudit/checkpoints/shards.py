@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"  # PEFT's
+HEAD, HEAD_PICKLE = "value_head.safetensors", "value_head.bin"  # LLaMA-Factory's, ms-swift's
 FLOATS = ("F64", "F32", "F16", "BF16")  # safetensors' names of what weights may be
 _COUNT = ".num_batches_tracked"
 _BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64}
@@ -86,7 +87,7 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
         return [SINGLE]
     if INDEX in names:
         return _indexed(names, folder / INDEX, model, where)
-    if others := sorted(name for name in names if name.endswith(".safetensors")):
+    if others := sorted(n for n in names if n.endswith(".safetensors") and n != HEAD):
         message = (
             f"{model}: neither {SINGLE} nor {INDEX} in {where}, only {', '.join(others)}; "
             f"transformers would not find these weights. Copy the checkpoint again with its index, "
@@ -106,6 +107,11 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
         f"trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
     )
     raise ModelError(message)
+
+
+def head(folder: Path) -> list[Path]:
+    """Return the file of a head that lies beside the weights, in a list: empty without one."""
+    return [path] if (path := folder / HEAD).is_file() else []
 
 
 def unread(folder: Path, *, model: str) -> list[str]:
@@ -165,10 +171,15 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     Raises:
         ModelError: its weights are missing.
     """
+    return saved([*of(folder, model=folder.name), *head(folder)], keys)
+
+
+def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
+    """Return the named tensors of safetensors files as they were saved."""
     from safetensors import safe_open
 
     found: dict[str, Tensor] = {}
-    for shard in of(folder, model=folder.name):
+    for shard in files:
         with safe_open(shard, framework="pt") as opened:
             found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
     return found

@@ -136,8 +136,8 @@ def top_things(
         )
         for name, kind in shares
     ]
-    place, (low, value, high) = worst([each.ratio for each in kinds])
-    prompt, kind = shares[place]
+    ratios = {place: each.ratio for place, each in zip(shares, kinds, strict=True)}
+    (prompt, kind), (low, value, high) = worst(ratios)
     estimate = Estimate(
         value=value,
         low=low,

@@ -90,7 +90,8 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         own = [] if looked.base is found else [found]  # an adapter's
         yield from _numbers([looked.base, *own] * weights)
         checked = checks.check(looked)
-        yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}"
+        where = f" in {shards.HEAD}" if checked.beside else ""
+        yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         model = Checkpoint(spec, cache=cache, loader=Native(checked))
     except ModelError as error:
         yield REFUSED, str(error)
@@ -130,6 +131,7 @@ def _numbers(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
             continue
         adapter = found.path / shards.ADAPTER
         files = [adapter] if adapter.is_file() else shards.of(found.path, model=found.model)
+        files += shards.head(found.path)
         if odd := shards.first_odd(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"
             yield REFUSED, f"{odd} holds NaN or infinity: {again}"

@@ -183,7 +183,7 @@ class Native:
         asked = loading.LoadRequest(
             name=checked.name,
             folder=folder,
-            kind="AutoModelForSequenceClassification" if classifier else "AutoModel",
+            kind=_class_of(checked, classifier=classifier),
             dtype=self.dtype,
             device=device,
             backbone=f"a backbone of model_type {kind!r}",
@@ -229,6 +229,16 @@ def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:
     return Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
 
 
+def _class_of(checked: Checked, *, classifier: bool) -> str:
+    """Return transformers' auto class that has a place for every tensor but those of our heads.
+
+    An adapter beside a value head was trained on a language model, whose names its tensors have.
+    """
+    if classifier:
+        return "AutoModelForSequenceClassification"
+    return "AutoModel" if checked.adapter is None else "AutoModelForCausalLM"
+
+
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
@@ -249,6 +259,8 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         merged = merge.merge(model, checked.adapter)
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loading.too_big(asked) from error
+    if checked.beside:
+        return merged, shards.saved(shards.head(checked.source.path), checked.head.keys)
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from rmaudit.scoring import Head
 
-NAME, POOL, IGNORED = "value", "last", frozenset({"lm_head.weight"})
+NAME, POOL = "value", "last"
+IGNORED = frozenset({"lm_head.weight", "lm_head.bias", "embed_out.weight"})
 GRM = "v_head.summary"
 OLDER = ("value_head", "head")
 BUFFERS = ("mean", "std")

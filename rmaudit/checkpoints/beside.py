@@ -1,0 +1,60 @@
+"""A reward head in a file of its own beside the weights: `value_head.safetensors`.
+
+LLaMA-Factory and ms-swift (up to 3.x) train a causal language model with a value head of one layer
+and save the two apart, in a checkpoint's folder or in an adapter's. The head is the one that GRM
+saves among its weights (`heads/value.py`); the language model's own output layer is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rmaudit.checkpoints import shards
+from rmaudit.checkpoints.heads.value import GRM
+from rmaudit.checkpoints.shards import Headers
+from rmaudit.checkpoints.source import CheckpointFiles
+from rmaudit.errors import ModelError
+
+_TENSORS = {f"{GRM}.weight", f"{GRM}.bias"}
+_INSIDE = ("score.", "v_head.")  # how heads among the weights begin
+_CONVERT = (
+    "import torch, safetensors.torch as s; "
+    "s.save_file(torch.load('value_head.bin', weights_only=True), 'value_head.safetensors')"
+)
+
+
+def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
+    """Return shape and dtype of each tensor of the head beside the weights; {} without such a file.
+
+    `weights` are the names of the tensors of the weights, an adapter's whole ones among them.
+
+    Raises:
+        ModelError: the head is a pickle, has other tensors than a value head of one layer, or
+            there is another head among the weights.
+    """
+    names = found.names()
+    inside = sorted(key for key in weights if key.startswith(_INSIDE))
+    if shards.HEAD not in names:
+        if shards.HEAD_PICKLE in names and not inside:
+            message = (
+                f"{found.model}: its head is in {shards.HEAD_PICKLE} in {found.where}, a pickle, "
+                f'which can run code. Where you trust it: python -c "{_CONVERT}"'
+            )
+            raise ModelError(message)
+        return {}
+    if inside:
+        message = (
+            f"{found.model}: {shards.HEAD} lies in {found.where}, and {inside[0]!r} is among the "
+            f"weights: which of the two heads is meant is unknown. Move the other one out of there"
+        )
+        raise ModelError(message)
+    head = found.headers(shards.HEAD)
+    if set(head) != _TENSORS:
+        there = ", ".join(sorted(head)[:4]) or "nothing"
+        message = (
+            f"{found.model}: {shards.HEAD} in {found.where} has {there}; expected "
+            f"{' and '.join(sorted(_TENSORS))}, as LLaMA-Factory and ms-swift save them. Copy the "
+            f"file again, or rename its tensors to these if it is a value head of one layer"
+        )
+        raise ModelError(message)
+    return head
