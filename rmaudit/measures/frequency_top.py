@@ -57,6 +57,15 @@ class FrequencyTopEvidence(Evidence):
     top: int
     found: tuple[Excess, ...]
 
+    def example(self) -> str:
+        """Return the words at the top that differ most from words like them."""
+        given = [each for each in self.found if each.words]
+        if not given:
+            return ""
+        each = max(given, key=lambda one: abs(one.value))
+        words = ", ".join(f"“{word}”" for word in each.words[:3])
+        return f"under “{each.prompt}”, {words} are among the highest words"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each run: the top words' excess under each prompt."""

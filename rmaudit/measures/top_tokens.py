@@ -76,6 +76,11 @@ class TopTokensEvidence(Evidence):
     shares: tuple[AtTop, ...]
     words: tuple[str, ...]
 
+    def example(self) -> str:
+        """Return the highest words."""
+        words = ", ".join(f"“{word}”" for word in self.words[:3])
+        return words and f"the highest words are {words}"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart, a panel for each prompt: each kind's share at the top over allowed."""
