@@ -142,8 +142,10 @@ def _in_use(name: str) -> str:
             parts.append(f"{prompt}: {said}" if prompt else said)
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
-    compared = "A policy trained to a KL divergence of 4 nats on a model that just meets this bound"
-    return said and f"{compared}, compared with one trained on a sound model: {said} ({link})"
+    return said and (
+        "What training to a KL divergence of 4 nats does on a model that just meets this bound, "
+        f"compared with a sound model: {said} ({link})"
+    )
 
 
 @cache

@@ -297,7 +297,7 @@ class RunOptions:
             "the path of a file, or none",
             unset="blessed/FAMILY.json beside models.yaml, where it is there",
             decides="findings",
-            more="[A blessed release](policy.md#a-blessed-release).",
+            more="[A blessed release](blessed.md).",
         ),
     ] = None
     policy: Annotated[

@@ -13,7 +13,16 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import codec
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import Results
-from rmaudit.report.over_time.blessed import Blessing, blessing, found_for, place, read, write
+from rmaudit.report.over_time.blessed import (
+    BlessedGate,
+    Blessing,
+    asked,
+    blessing,
+    found_for,
+    place,
+    read,
+    write,
+)
 from rmaudit.report.over_time.regressions import against, held
 from rmaudit.report.over_time.releases import compare
 from rmaudit.verdicts.findings import Finding
@@ -21,7 +30,7 @@ from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity
-from tests.findings import TODAY, claim
+from tests.findings import TODAY, but, claim, waived
 from tests.report.over_time.test_releases import results
 from tests.report.test_document import SPEC
 
@@ -108,6 +117,46 @@ def test_a_gate_that_is_turned_off_is_named() -> None:
     off = held(run_of(gate(0, 0.1, severity=Severity.INFO), gate(1)), {SPEC.name: kept})
     assert off.blessed[0].apart == ("it gates no more: gate_0[best]",)
     assert off.verdict.outcome is Outcome.PASSES
+
+
+@pytest.mark.parametrize(
+    ("state", "blocks"),
+    [("waived", False), ("expiring", False), ("expired", True), ("unneeded", True)],
+)
+def test_only_a_waiver_that_holds_accepts_a_regression(state: str, *, blocks: bool) -> None:
+    """One that has expired accepts nothing, though it still stands in models.yaml."""
+    kept = blessed(run_of(gate(0)))
+    worse = but(gate(0, 0.4), waiver=waived(state))
+    assert not worse.blocks
+
+    (finding,) = held(results([worse], specs=[SPEC]), {SPEC.name: kept}).findings
+
+    assert finding.judgement.regressed.startswith("regressed against the blessed release")
+    assert finding.blocks is blocks
+
+
+def test_a_sample_is_not_compared_as_if_it_were_whole() -> None:
+    """Its words are others, whatever its values are; the same sample is compared."""
+    whole = run_of(gate(0))
+    drawn = replace(whole, run=replace(whole.run, sample=2000))
+    larger = replace(whole, run=replace(whole.run, sample=4000))
+
+    for now in (drawn, larger):
+        other = drawn if now is larger else whole
+        (found,) = held(now, {SPEC.name: replace(blessed(whole), gates=kept(other))}).blessed
+        assert found.findings == ()
+        assert found.apart == ("other prompts or other words than then: gate_0[best]",)
+    (found,) = held(drawn, {SPEC.name: replace(blessed(whole), gates=kept(drawn))}).blessed
+    assert [each.audit for each in found.findings] == ["gate_0"]
+
+
+def kept(run: Results) -> tuple[BlessedGate, ...]:
+    """The gates of a run as a blessing keeps them; `bless` itself refuses a sample."""
+    whole = blessed(replace(run, run=replace(run.run, sample=None)))
+    asks = [asked(run, finding) for finding in run.findings]
+    return tuple(
+        replace(gate, asked=digest) for gate, digest in zip(whole.gates, asks, strict=True)
+    )
 
 
 def test_a_reader_checks_what_regressed() -> None:
