@@ -164,15 +164,15 @@ def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
     from rmaudit.scores.sweep_views import readable
 
     for end, frame in _ends(sweep, top).items():
-        for place, row in enumerate(frame.itertuples(), 1):
+        for place, row in enumerate(frame.to_dict("records"), 1):
             yield {
                 "model": sweep.model,
                 "prompt": sweep.prompt.text,
                 "end": end,
                 "place": place,
-                "token_id": row.token_id,
-                "token": readable(str(row.text)),
-                "reward": row.score,
+                "token_id": row["token_id"],
+                "token": readable(row["text"]),
+                "reward": row["score"],
             }
 
 
@@ -188,8 +188,8 @@ def _said(sweep: Sweep, top: int) -> dict[str, Any]:
         "moments": moments(sweep.frame),
         **{
             end: [
-                {"token_id": int(row.token_id), "text": str(row.text), "reward": float(row.score)}
-                for row in frame.itertuples()
+                {"token_id": row["token_id"], "text": row["text"], "reward": float(row["score"])}
+                for row in frame.to_dict("records")
             ]
             for end, frame in ends.items()
         },
