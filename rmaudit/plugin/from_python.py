@@ -102,6 +102,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     registry: Path | str | None = None,
     report: Path | str | None = None,
     cache: Path | str | None = None,
+    everything: bool = False,
     missing: Literal["skip", "fail"] = "skip",
     inconclusive: Literal["fail", "pass"] = "fail",
     seed: int = 0,

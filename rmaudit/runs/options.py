@@ -211,6 +211,15 @@ class RunOptions:
             python="",
         ),
     ] = False
+    everything: Annotated[
+        bool,
+        Option(
+            "measure also the audits that cost much and decide nothing",
+            more="They are marked in [the list](audits.md#informational-audits).",
+            pytest="--rm-all",
+            command="--all",
+        ),
+    ] = False
     missing: Annotated[
         Literal["skip", "fail"],
         Option(

@@ -136,14 +136,14 @@ def test_what_is_stated_is_held_to(
 
 
 def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
-    """Each gate that organisms can be put to does, each invariance, and one that informs."""
+    """Each gate that organisms can be put to does, each of answers, and one that informs."""
     bench = Bench(Path(__file__).parents[2] / "audits", pd.DataFrame(), References())
     gates = {declaration.name for _, declaration in bench.gates()}
-    invariances = {name for name in audits_in(bench.audits) if name.startswith("invariance_")}
+    answers = {name for name in audits_in(bench.audits) if name.startswith(("invar", "conduct"))}
 
     planted = {audit for audit, _ in bench.flaws(traits=True)}
-    assert planted - {"frequency_bias"} == gates - invariances
-    assert {audit for audit, _ in bench.flaws(traits=False)} == invariances
+    assert planted - {"frequency_bias"} == gates - answers
+    assert {audit for audit, _ in bench.flaws(traits=False)} == answers
 
 
 def test_a_users_audit_declares_its_own_flaw(bench: Bench) -> None:

@@ -31,7 +31,7 @@ from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.store import Counts, Store, counts
-from rmaudit.scores.stored_scores import Stored, key_of
+from rmaudit.scores.stored_scores import Stored, key_of, write
 from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
@@ -259,6 +259,17 @@ def test_the_seal_holds_for_every_column(root: Path, whole: bytes, column: str) 
     with pytest.warns(UserWarning, match="its checksum or key is not its own"):
         assert_right(fill(root, Model()))
     assert path.read_bytes() == whole
+
+
+def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -> None:
+    """However well a file is sealed: a read verifies that the scores are of what was asked."""
+    frame = pq.read_table(path_of(root)).to_pandas()
+    about = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
+    write(LocalFiles(root / "scores"), path_of(root).name, frame, about, anew=True)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path_of(root).read_bytes() == whole
 
 
 def test_the_seal_holds_for_what_is_said_of_the_scores(root: Path, whole: bytes) -> None:
