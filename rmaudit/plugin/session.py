@@ -78,6 +78,9 @@ class Session:
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
+    log: str | None = None  # the tracker to which the run is logged
+    logged: list[str] = field(default_factory=list)  # where it was logged
+    unlogged: list[str] = field(default_factory=list)  # why it was not
     unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
     warnings: list[str] = field(default_factory=list)
     against: list[str] = field(default_factory=list)  # what came of the comparison with `blessed`

@@ -380,6 +380,19 @@ class RunOptions:
             more="[Samples of your policy](how-to/samples.md).",
         ),
     ] = None
+    log: Annotated[
+        Literal["mlflow", "wandb", "trackio"] | None,
+        Option(
+            "where the run is logged besides its report: mlflow, wandb (Weights & Biases) or "
+            "trackio; findings as metrics, the report's files as artifacts",
+            "WHERE",
+            "mlflow, wandb or trackio",
+            _matching("mlflow|wandb|trackio"),
+            unset="nowhere",
+            decides="nothing",
+            more="[Log runs](how-to/log-runs.md).",
+        ),
+    ] = None
     on: Annotated[
         str | None,
         Option(
