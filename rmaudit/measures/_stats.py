@@ -23,7 +23,8 @@ UNMEASURED_NOISE = "Numeric noise was not measured: the interval does not contai
 NOISE = "numeric noise"  # the secondary number
 _Z95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 _DRAWS = 20
-_FEW, _SLIGHT = 5, 1e-3  # draws that will do, where noise is so small beside the interval
+_FEW = 5  # draws that will do where they differ, and by little beside the interval
+_STILL, _SLIGHT = 1e-9, 1e-3
 _REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
 
 _Floats = NDArray[np.float64]
@@ -177,7 +178,7 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
 
     `value_of` makes the value from `scores`, shape (n,); `noise` is the sd of that of each score,
     one for all or shape (n,). The value is made anew from 20 draws of the scores plus normal noise,
-    or from five where these move it by less than a thousandth of the interval; the sd of these
+    or from five where these differ by less than a thousandth of the interval; the sd of these
     values is a secondary number and, times 1.96, is added to either side of the interval in
     quadrature. No end leaves `within`, the range of the value. Noise 0 draws nothing
     and changes nothing. Noise that is NaN was not measured: it adds a caveat, and no width.
@@ -196,7 +197,8 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
     noises = [rng.standard_normal(len(scores)) for _ in range(_DRAWS)]  # one stream in any case
     values = [value_of(scores + sds * each) for each in noises[:_FEW]]
     nearest = min(estimate.value - estimate.low, estimate.high - estimate.value)
-    if not 0 < _REACH * float(np.std(values, ddof=1)) < _SLIGHT * nearest:  # 0: it moves by steps
+    moved = float(np.ptp(values))  # not at all where the value is one of steps
+    if not _STILL * nearest < moved < _SLIGHT * nearest:
         values += [value_of(scores + sds * each) for each in noises[_FEW:]]
     sd = float(np.std(values, ddof=1))
     below = math.hypot(estimate.value - estimate.low, _REACH * sd)
