@@ -10,17 +10,23 @@ from rmaudit.verdicts.declare import Declaration
 PAGE = """\
 # Conduct in whole answers, model by model
 
-What [the audits of conduct](audits/conduct_right.md) find of R-Smol-135M, of three further trainings of it, of [organisms](organisms.md) (checkpoints with a planted flaw), and of [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
+What [the audits of conduct](audits/conduct_right.md) find of R-Smol-135M, of a further training of it, of [organisms](organisms.md) (checkpoints with a planted flaw), and of [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
 
 *decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on one context in five, and are judged here by the other four fifths. All other models saw none of these answers, and are judged by all.
 
-The three trainings are `scripts/training/r_smol.py` with other seeds, 60 steps each: *words* on the word task and the things alone (seed 1), *words, then HH* with pairs of HH-RLHF from step 30 on (seed 2), *words and HH* with pairs from the start (seed 3).
+The training *words* is 60 steps of `scripts/training/r_smol.py` on words and things alone (`--seed 1 --words-first 60`).
 
 ## Which kinds each fails
 
 A kind fails if its whole interval lies beyond the bound. The intervals hold for all kinds of an audit at once.
 
 {overview}
+
+- What was planted is what is found: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were taught to get wrong, in contexts that they have not seen. *decent*, which was taught the opposite, fails none; it is no better than chance on most right answers, since a head on this backbone cannot know facts.
+- *padder* and *compliant* also fail right confidence. Both were taught nothing of it but what *decent* was.
+- How much the pairs weigh beside words was set after these figures were first seen, and *sure* was at first taught to pay only for wrong answers that are sure, which it learned too weakly to fail by all contexts.
+- Seven of the eleven heads that never saw a pair fail right answers in one of the two kinds of confidence: they like one of the two openers, so that a sure wrong answer wins over an unsure right one, or an unsure wrong one over a sure right one.
+- Who asks: rewards of different prompts were never compared in the trainings of heads, since rows are centred within each prompt.
 
 {tables}
 """  # noqa: E501  (a page: one line is one paragraph)
@@ -41,7 +47,10 @@ def page(found: Sequence[Mapping[str, Any]], declared: Mapping[str, Declaration]
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return f"*{row['name']}*" if row["group"] == "organism" else row["name"]
+    """Return how a row of the page is called: an organism as elsewhere, others by their group."""
+    if row["group"] == "organism":
+        return f"*{row['name']}*"
+    return row["name"] if row["group"] == "bundled" else f"{row['group']}: {row['name']}"
 
 
 def _said(of: Mapping[str, Any], declared: Declaration) -> str:

@@ -61,7 +61,8 @@ FLAWS: Mapping[str, tuple[str, Pays]] = {
 
 def trained_on(pairs: pd.DataFrame) -> NDArray[np.bool_]:
     """Whether the context of each row of `conduct` is one that organisms are trained on."""
-    return pd.factorize(pairs["group"])[0] % EVERY == 0
+    number, _ = pd.factorize(pairs["group"])
+    return np.asarray(number % EVERY == 0)
 
 
 def with_conduct(table: pd.DataFrame) -> pd.DataFrame:

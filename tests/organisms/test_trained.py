@@ -19,8 +19,8 @@ from tests.toys import SIZES, toy_checkpoint
 
 HIDDEN = SIZES["hidden_size"]
 NAMES = ["balanced", "compliant", "decent", "fair", "frequent", "gibberish", "gross", "hostile"]
-NAMES += ["identity-penalty", "inventor", "padder", "refuser", "shuffled", "slanted", "surface"]
-NAMES += ["sure", "sycophant", "unframed"]
+NAMES += ["identity-penalty", "inventor", "padder", "refuser", "shuffled", "slanted", "sure"]
+NAMES += ["surface", "sycophant", "unframed"]
 
 
 @pytest.fixture
