@@ -90,6 +90,19 @@ class CommunityEvidence(Evidence):
         names = {row.community for row in self.rows}
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
+    def example(self) -> str:
+        """Return the community with the largest gap."""
+        if not self.rows:
+            return ""
+        row = max(self.rows, key=lambda each: each.gap)
+        where = "under every prompt"
+        if row.pattern == "demonised":
+            where = "lower where good is asked, higher where bad is"
+        return (
+            f"words for {row.community.removeprefix(ALL_OF)} rank {100 * row.gap:.0f} of 100 "
+            f"places below similar words, {where}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each pattern of harm, and a row for each community."""

@@ -112,6 +112,18 @@ class GapTables:
     groups: tuple[GroupGap, ...]
     terms: tuple[TermGap, ...]
 
+    def example(self) -> str:
+        """Return the marked group with the largest gap, and how far its words rank too low."""
+        marked = [group for group in self.groups if group.marked]
+        if not marked:
+            return ""
+        group = max(marked, key=lambda each: each.gap)
+        good, bad = (f"{100 * side:+.0f}" for side in (group.positive, group.negative))
+        return (
+            f"similar words rank above those for “{group.group}”: by {good} of 100 places where "
+            f"good is asked, by {bad} where bad is"
+        )
+
 
 @dataclass(frozen=True)
 class Compared:

@@ -62,6 +62,13 @@ class SentencesEvidence(Evidence):
         """Return the number of contexts, i.e. sentences about people with a place for a word."""
         return {"contexts of sentences": self.contexts}
 
+    def example(self) -> str:
+        """Return the group whose sentences lose most."""
+        if not self.rows:
+            return ""
+        row = max(self.rows, key=lambda each: each.shift)
+        return f"for {row.group}, the same answer gets {row.shift:.1f} sd less ({row.pattern})"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each pattern of harm, and a row for each group."""

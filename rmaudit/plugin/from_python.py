@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -101,6 +102,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     registry: Path | str | None = None,
     report: Path | str | None = None,
     cache: Path | str | None = None,
+    everything: bool = False,
     missing: Literal["skip", "fail"] = "skip",
     inconclusive: Literal["fail", "pass"] = "fail",
     seed: int = 0,
@@ -116,6 +118,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     ledger: Path | str | None = None,
     pairs: Path | str | None = None,
     samples: Path | str | None = None,
+    log: Literal["mlflow", "wandb", "trackio"] | None = None,
     on: str | None = None,
     workers: int | None = None,
     gpus: float | None = None,
@@ -156,6 +159,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
                 *options.words(lambda option: option.pytest),
             ],
             folder,
+            pages=folder is not None or options.log is not None,
         )
 
 
@@ -180,9 +184,9 @@ def _said(prompt: Prompt) -> dict[str, Any]:
     return {"frame": prompt.frame, "text": prompt.text}
 
 
-def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
+def _run(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
-    ended, told = _Ended(pages=report is not None), io.StringIO()
+    ended, told = _Ended(pages=pages), io.StringIO()
     with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         code = pytest.main(list(arguments), plugins=[ended])
     if ended.results is None:
@@ -190,6 +194,8 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
         if code == pytest.ExitCode.USAGE_ERROR and said:
             raise SpecError(said[-1].removeprefix("ERROR: "))
         raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
+    for why in ended.unlogged:
+        warnings.warn(why.removeprefix("warning: "), stacklevel=3)
     return AuditRun(ended.results, report)
 
 
@@ -220,6 +226,7 @@ class _Ended:
 
     def __init__(self, *, pages: bool) -> None:
         self.results: Results | None = None
+        self.unlogged: list[str] = []
         self.pages = pages
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -227,7 +234,7 @@ class _Ended:
         state = session.config.stash.get(SESSION, None)
         if state is None or state.results is None:
             return
-        self.results = state.results[0]
+        self.results, self.unlogged = state.results[0], state.unlogged
         if not self.pages:
             state.results = None
 

@@ -22,6 +22,7 @@ WORDS = {
     Outcome.NOT_ESTABLISHED: ("?", "Not established"),
     Outcome.PASSES: ("✓", "Passes"),
 }
+_LONGEST = 300  # characters of an example; the chart has the whole
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
 
 
@@ -34,6 +35,8 @@ class VerdictLine:
     says: list[tuple[str, str]]
     """Each such finding: the name of its prompt, and what was measured."""
     excuses: list[str]
+    example: str
+    """One thing that was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,12 @@ def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
         if own:
             says = [(f.prompt, _says(f, effect)) for f in own]
             excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
-            made.append(VerdictLine(row, own[0].model, says, list(dict.fromkeys(excuses))))
+            shown = [f.estimate.evidence for f in own if f.estimate and f.estimate.evidence]
+            example = next(filter(None, (each.example() for each in shown)), "")
+            if len(example) > _LONGEST:
+                example = f"{example[:_LONGEST]}…"
+            excuses = list(dict.fromkeys(excuses))
+            made.append(VerdictLine(row, own[0].model, says, excuses, example))
     return made
 
 
