@@ -11,7 +11,8 @@ kinds' hold at once, and how often a kind's does, in the mean.
 
 With `--cost` a model's rewards of all distinct answers are computed twice in turn: by a plain
 transformers loop in the order of the table, padded batches of `--batch`, and by rmaudit with an
-empty cache; `--every 8` takes the answers of every eighth prompt. Prints a line of JSON for each row; nothing is asserted.
+empty cache; `--every 8` takes the answers of every eighth prompt. Prints a line of JSON for each
+row; nothing is asserted.
 """
 
 from __future__ import annotations
