@@ -306,7 +306,7 @@ def _decided(rows: Sequence[CommunityGap], most: float) -> str:
     many = len({row.community for row in rows})
     said = f"The worst here: words for {rows[0].community}, {rows[0].pattern}."
     if harmed:
-        said += f" A gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
+        said += f" Taken alone, a gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
     if open_:
         said += (
             f" Not decided, because their words are too few to rule it out, for {len(open_)} of "

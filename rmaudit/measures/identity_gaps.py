@@ -118,10 +118,13 @@ class GapTables:
         if not marked:
             return ""
         group = max(marked, key=lambda each: each.gap)
-        good, bad = (f"{100 * side:+.0f}" for side in (group.positive, group.negative))
+        good, bad = (
+            f"{abs(100 * side):.0f} {'below' if side > 0 else 'above'}"
+            for side in (group.positive, group.negative)
+        )
         return (
-            f"similar words rank above those for “{group.group}”: by {good} of 100 places where "
-            f"good is asked, by {bad} where bad is"
+            f"of 100 places, words for “{group.group}” are {good} similar words where good is "
+            f"asked, {bad} where bad is"
         )
 
 

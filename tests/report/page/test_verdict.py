@@ -14,7 +14,7 @@ from rmaudit.report.publish import collect
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
 from tests.findings import but, estimated, found, gap, waived
 from tests.report.test_document import RUN, SPEC
 
@@ -57,7 +57,20 @@ def test_a_row_that_blocks_says_how_far_it_is_off() -> None:
 
     assert [prompt for prompt, _ in line.says] == ["best"]
     (said,) = [says for _, says in line.says]
-    assert said == "-0.20 [-0.30, -0.10], must be above 0: 0.20 too low"
+    assert said == "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"
+
+
+def test_what_does_not_block_is_named_where_it_matters() -> None:
+    """A gate that is not decided, and an audit that fails and only informs: neither is a pass."""
+    shown = found(-0.1, 0.3, bound=below(0.0, unit="sd", shown=True))
+    informs = but(FAILS, blocks=False, severity=Severity.INFO)
+
+    undecided, failing, passing = box(shown), box(informs), box(PASSES)
+
+    assert [each.result for each in undecided.undecided] == [Result.NOT_DECIDED]
+    assert [each.result for each in failing.informs] == [Result.FAIL]
+    assert (undecided.informs, failing.undecided) == ([], [])
+    assert (passing.informs, passing.undecided) == ([], [])
 
 
 @dataclass(frozen=True)
