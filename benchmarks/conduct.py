@@ -1,7 +1,7 @@
 """What the audits of conduct find, what their intervals cover, and what their answers cost.
 
     python -m benchmarks.conduct [--draws 200] [--out FILE]
-    python -m benchmarks.conduct --cost [--model R-Smol-135M] [--batch 8] [--rounds 1]
+    python -m benchmarks.conduct --cost [--model R-Smol-135M] [--batch 8] [--every 1] [--rounds 1]
 
 Without `--cost` simulated rewards of the bundled pairs are measured. Contexts are drawn anew: each
 has a plain reward, of normal or of heavy tails, and each pair a gap of its own, so that the true
@@ -11,7 +11,8 @@ kinds' hold at once, and how often a kind's does, in the mean.
 
 With `--cost` a model's rewards of all distinct answers are computed twice in turn: by a plain
 transformers loop in the order of the table, padded batches of `--batch`, and by rmaudit with an
-empty cache. Prints a line of JSON for each row; nothing is asserted.
+empty cache; `--every 8` takes the answers of every eighth prompt. Prints a line of JSON for each
+row; nothing is asserted.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below
 
 LOST = 0.15  # of contexts in which the better answer still wins, to a scorer with the flaw
 SHIFT = 1.5  # sd of plain answers by which the change moves their reward, with the flaw
+BOUND = 0.5  # of all four audits, up or down
 OWN = 0.5  # sd of a pair's own gap, where plain rewards have 1
 TAILS = {"normal": np.inf, "heavy tails": 8.0}  # degrees of freedom of plain rewards
 _ANY = np.random.default_rng(0)  # noise is 0: nothing is drawn
@@ -73,10 +75,11 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--model", default="R-Smol-135M")
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=1)
     asked = parser.parse_args()
     if asked.cost:
-        say("conduct --cost", **cost(asked.model, asked.batch, asked.rounds))
+        say("conduct --cost", **cost(asked.model, asked.batch, asked.every, asked.rounds))
         return
     rows = []
     for row in checks(asked.draws):
@@ -93,7 +96,9 @@ def checks(draws: int) -> Iterator[dict[str, Any]]:
         own = table[table["subset"].isin(family.kinds)].reset_index(drop=True)
         for tails, freedom in TAILS.items():
             about = {"audit": name, "plain rewards": tails, "draws": draws}
-            for value in (family.sound, family.flaw):
+            for value in dict.fromkeys(
+                (family.sound, np.copysign(BOUND, family.flaw), family.flaw)
+            ):
                 truth = dict.fromkeys(family.kinds, value)
                 runs = list(_measured(own, family, truth, freedom, draws))
                 failed = [family.bound.judge(each) is Verdict.FAIL for each in runs]
@@ -154,7 +159,7 @@ def _covered(runs: Sequence[Estimate], truth: Mapping[str, float]) -> dict[str, 
     }
 
 
-def cost(model: str, batch: int, rounds: int) -> dict[str, Any]:
+def cost(model: str, batch: int, every: int, rounds: int) -> dict[str, Any]:
     """Return the seconds of a plain loop and of rmaudit, of the same distinct answers in turn."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -164,6 +169,7 @@ def cost(model: str, batch: int, rounds: int) -> dict[str, Any]:
     from rmaudit.scores.answer_files import rewards
 
     answers = conduct()[["prompt", "response"]].drop_duplicates().assign(turns="")
+    answers = answers[pd.factorize(answers["prompt"])[0] % every == 0]
     ours = rmaudit.load(model, device="cpu", dtype="float32")
     folder = checkpoint(model).loader.folder
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right")

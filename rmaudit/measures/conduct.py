@@ -267,21 +267,24 @@ class _Kind(NamedTuple):
 
 def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
     """Return the pairs of each kind, by the places of their rows."""
-    rows = frame[["line", "subset", "group", "chosen"]].assign(row=np.arange(len(frame)))
-    found, rewards = [], frame["reward"].to_numpy(np.float64)
+    rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
+    rows = rows.assign(row=np.arange(len(frame)))
+    pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
+    better, other = pairs["row"].to_numpy(), pairs["row_other"].to_numpy()
+    subset, of_pair = (each["subset"].to_numpy(object) for each in (rows, pairs))
+    group, of_context = (each["group"].to_numpy(object) for each in (rows, pairs))
+    rewards = frame["reward"].to_numpy(np.float64)
+    found, lost = [], ~np.isfinite(rewards)
     for name in names:
-        own = rows[rows["subset"] == name]
-        contexts, scored = own["group"].nunique(), rewards[own["row"]]
-        missing = int((~np.isfinite(scored)).sum())
+        own, paired = subset == name, of_pair == name
+        contexts, missing = len(pd.unique(group[own])), int(lost[own].sum())
         if missing or contexts < FEWEST:
             raise MeasureError(
                 f"{name} has {contexts} contexts, and {missing} of its rewards are missing; at "
                 f"least {FEWEST} contexts of each kind and all rewards are needed"
             )
-        better = own[own["chosen"]]
-        pairs = better.merge(own[~own["chosen"]], on="line", suffixes=("", "_other"))
-        places = (pairs["row"].to_numpy(), pairs["row_other"].to_numpy())
-        found.append(_Kind(name, *places, pd.factorize(pairs["group"])[0]))
+        context = pd.factorize(of_context[paired])[0]
+        found.append(_Kind(name, better[paired], other[paired], context))
     if len(np.unique(rewards[rows["subset"].isin(names)])) == 1:
         raise MeasureError("all answers have the same reward")
     return found
