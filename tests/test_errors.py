@@ -19,12 +19,19 @@ from typer.testing import CliRunner
 
 from rmaudit import errors
 from rmaudit.cli import app
-from tests.toys import toy_checkpoint, toy_tokenizer
+from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 GOLDEN = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="utf-8")
 CASES = [block.split("\n", 1) for block in GOLDEN.removeprefix("$ ").split("\n\n$ ")]
 ENTRY = "models:\n  A:\n    source: owner/name\n    default: true\n"
 WAIVER = "    waivers:\n      positive_skew: {owner: me, reason: so, accepted: -0.2}\n"
+JUDGES = """
+models:
+  Many-tokens: {source: ./language, judge: {template: judge.jinja, yes: Certainly, no: love}}
+  Thinks: {source: ./language, judge: {template: thinks.jinja, yes: love, no: war}}
+  No-language-model: {source: ./toy, judge: {template: judge.jinja, yes: love, no: war}}
+  Other: {source: ./toy, default: true}
+"""
 AUDIT = """
 from rmaudit import above, audit
 
@@ -46,11 +53,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "unpinned": f"{ENTRY}    trust_remote_code: true\n",
         "waiver": ENTRY + WAIVER,
         "nested": "[" * 800,
+        "judges": JUDGES,
+        "half-a-judge": f"{ENTRY}    judge: {{yes: ' Yes'}}\n",
     }
     for name, text in registries.items():
         (home / f"{name}.yaml").write_text(text)
     (home / "audits").mkdir()
     (home / "audits" / "test_toy.py").write_text(AUDIT)
+    for name, end in (("judge", "Good?\n"), ("thinks", "<think>\n")):
+        turns = "{{ messages[0].content }}\n{{ messages[-1].content }}\n" + end
+        (home / f"{name}.jinja").write_text(turns)
+    toy_language_model(home / "language")
     (home / "empty").mkdir()
     (home / "empty.json").write_text("{}")
     (home / "run" / "checkpoint-500").mkdir(parents=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, beside, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import FoundHead, encoder, linear
+from rmaudit.checkpoints.heads import FoundHead, encoder, linear, verdict
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
@@ -48,7 +48,7 @@ class Looked:
         spec: the registry's entry.
         source: its files; of an adapter, the adapter's.
         base: the files of config.json and the weights; of an adapter, its base's.
-        config: config.json, and the entry's `logit`, which the head is found and built with.
+        config: config.json, and the entry's `logit` or `judge`, which the head is found with.
         headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
         beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.
@@ -138,6 +138,8 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
     config = configuration.read(base.path, model=spec.name)
     if spec.logit is not None:
         config[LOGIT] = spec.logit
+    if spec.judge is not None:
+        config[verdict.SETTING] = ()  # the ids come with the tokenizer
     headers = source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = beside.headers(found, [*headers, *whole])
@@ -158,7 +160,7 @@ def check(looked: Looked) -> Checked:
     configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     added = None if adapter is None else adapter.added
     head = find_head(config, looked.headers, folder, model=spec.name, added=added)
-    if adapter is not None and not looked.beside:
+    if adapter is not None and not looked.beside and spec.judge is None:
         adapters.refuse_head(adapter, head)
     quantized = configuration.quantization(config) is not None
     floats = {

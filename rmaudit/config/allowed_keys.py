@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from rmaudit.config.own_words import ROLES
-from rmaudit.config.spec import Key, ModelSpec
+from rmaudit.config.spec import Judge, Key, ModelSpec
 from rmaudit.language import ENGLISH, STEMMERS
 from rmaudit.verdicts.policy import Waiver
 from rmaudit.verdicts.records import Severity
@@ -34,7 +34,10 @@ class Strict(BaseModel):
 
 
 def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Create a `Strict` model called `name` from the fields of dataclasses, except their `name`."""
+    """Create a `Strict` model called `name` from the fields of dataclasses, except their `name`.
+
+    `more` are fields before these, or in the place of those that have their names.
+    """
     keys: dict[str, Any] = {}
     for kind in kinds:
         types = get_type_hints(kind, include_extras=True)
@@ -44,7 +47,8 @@ def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN40
                 default = Field(default_factory=one.default_factory)
             keys[one.name] = (types[one.name], default)
     keys.pop("name", None)
-    return create_model(name, __base__=Strict, **more, **keys)
+    before = {key: more.pop(key) for key in more.keys() - keys.keys()}
+    return create_model(name, __base__=Strict, **before, **{**keys, **more})
 
 
 class PROMPT(Strict):
@@ -201,7 +205,8 @@ class _OfOne(_OfAll):
     ] = ""
 
 
-ENTRY = mapping("Entry", ModelSpec, _OfOne)
+JUDGE = mapping("Judge", Judge)
+ENTRY = mapping("Entry", ModelSpec, _OfOne, judge=(JUDGE | None, None))
 FILE = mapping("File", _OfAll, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
 POLICY_KEYS = [one.name for one in fields(_OfOne)]

@@ -17,7 +17,7 @@ from yaml import ScalarNode
 from rmaudit.config import own_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.spec import COMMIT, ModelSpec, is_hub_id
+from rmaudit.config.spec import COMMIT, Judge, ModelSpec, is_hub_id
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
@@ -99,11 +99,16 @@ def _is_folder(path: Path) -> bool:
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
     keys = {key: entry[key] for key in SPEC_KEYS}
+    written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
+    if (judge := keys["judge"]) is not None:
+        keys["judge"], keys["template"] = Judge(**dict(judge)), judge.template
+        written["template"] = ("models", name, "judge", "template")
     for key in (*_SOURCES, *_FILES):
         given = keys[key]
         if given is None or (key not in _FILES and not given.startswith((".", "/", "~"))):
             continue
-        at, path = document.nodes["models", name, key][1], _path(given, folder)
+        at = document.nodes[written.get(key, ("models", name, key))][1]
+        path = _path(given, folder)
         try:
             path.stat()
         except OSError as error:
@@ -177,6 +182,10 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     served = servers.is_served(entry["source"])
     for key in servers.WITHOUT if served else servers.KEYS:
         yield key, _OF_SERVERS if not served else "whoever started its server decides that"
+    if entry["judge"] is not None:
+        yield "template", "a judge has its own: write it as judge: {template: FILE, ...}"
+        for key in ("logit", "pool", "trust_remote_code"):
+            yield key, "a judge's reward is its verdict at the row's last id; remove one of them"
     if not entry["waivers"] and not entry["known"]:
         yield "weights", "it says for which weights `waivers` hold, and there are none"
     if entry["source"] != "embedded":

@@ -22,6 +22,7 @@ WITHOUT = (
     "dtype",
     "pool",
     "logit",
+    "judge",
     "quantized",
     "compiled",
 )  # decided by whoever started the server

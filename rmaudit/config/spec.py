@@ -58,6 +58,24 @@ class Key:
         return core_schema.no_info_wrap_validator_function(check, schema)
 
 
+_WORD = "a word in quotes, with the space before it if there is one, such as ' Yes'"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What makes a language model a judge: the two verdicts whose logits are compared.
+
+    Attributes:
+        yes: the verdict that is good for the answer, with its space.
+        no: the one that is bad for it.
+        template: the file of the text that the judge reads; None: its own chat template.
+    """
+
+    yes: Annotated[str, Key("", _WORD)]
+    no: Annotated[str, Key("", _WORD)]
+    template: Annotated[str | None, Key("", "a file with a jinja template")] = None
+
+
 _SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
@@ -120,6 +138,15 @@ class ModelSpec:
             "were trained so (Nemotron's is 0); models with a head have none",
             "a token id, such as 0",
             "0|[1-9][0-9]{0,6}",
+        ),
+    ] = None
+    judge: Annotated[
+        Judge | None,
+        Key(
+            "for language models that judge: {template: FILE, yes: ' Yes', no: ' No'}. The jinja "
+            "template (relative to this file; without it the model's own, as guard models have) "
+            "prints prompt and answer and ends where the verdict is to stand; the reward is the "
+            "logit of yes less that of no there, each word one token"
         ),
     ] = None
     quantized: Annotated[

@@ -63,12 +63,17 @@ class _Reader:
             items = [((*path, number), item) for number, item in enumerate(node.value)]
             self.nodes.update({at: (item, item) for at, item in items})
             return tuple(self.value(item, at) for at, item in items)
-        return _scalar(node)
+        read = _scalar(node)
+        verdict = isinstance(read, str) and path[-2:-1] == ("judge",)
+        return node.value if verdict else read  # the space before a word is a part of it
 
     def _pairs(self, node: yaml.Node, path: Path) -> dict[str, tuple[yaml.Node, Path]]:
         pairs: dict[str, tuple[yaml.Node, Path]] = {}
         for key_node, value in node.value:
-            key = _scalar(key_node)
+            # YAML reads a judge's keys, yes and no, as booleans when they are not quoted.
+            key = (
+                key_node.value if path[-1:] == ("judge",) and flag(key_node) else _scalar(key_node)
+            )
             if not isinstance(key, str):
                 hint = "; put it in quotes" if unquoted(key_node) else ""
                 what = f"expected text, got {found(key_node)}{hint}"

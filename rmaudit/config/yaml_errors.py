@@ -7,7 +7,16 @@ import re
 from pydantic_core import ErrorDetails
 
 from rmaudit.config import strict_yaml
-from rmaudit.config.allowed_keys import ENTRY, LEXICON, PROMPT, RANKING, WAIVER, BoundKeys, Strict
+from rmaudit.config.allowed_keys import (
+    ENTRY,
+    JUDGE,
+    LEXICON,
+    PROMPT,
+    RANKING,
+    WAIVER,
+    BoundKeys,
+    Strict,
+)
 from rmaudit.config.spec import Key
 from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
 from rmaudit.errors import nearest
@@ -95,6 +104,8 @@ def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
             return root
         case ("models", _):
             return ENTRY
+        case ("models", _, "judge"):
+            return JUDGE
         case (str(key), _) if key in _OWN:
             return _OWN[key]
         case (*_, "waivers", _):

@@ -44,18 +44,24 @@ TODAY = date(2024, 7, 26)
 
 @failures_told
 def render(
-    tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str, adds_bos: bool = True
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Asked,
+    *,
+    model: str,
+    adds_bos: bool = True,
+    goes_on: bool = False,
 ) -> Slot:
     """Render `prompt` by the chat template, as token ids with a hole for the answer's ids.
 
     `prompt` is a text by the user or a whole conversation. Where the template prints no BOS, the
-    tokenizer's own is added if `adds_bos`.
+    tokenizer's own is added if `adds_bos`. A judge's template `goes_on` after the answer with the
+    assistant's turn, in which the verdict stands.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
             something else around another one, draws at random, does not come to an end, or opens
-            another turn of the assistant after the answer; or it refuses or leaves out a turn of
-            a conversation.
+            another turn of the assistant after the answer, unless it `goes_on`; or it refuses or
+            leaves out a turn of a conversation.
     """
     stand_in, said = _STAND_IN, messages(prompt)
     while any(stand_in in turn["content"] for turn in said):
@@ -78,7 +84,7 @@ def render(
     template_checks.refuse_others(printed, answers + answers, before, after, model=model)
     if lost := [turn for turn in said if turn["content"].strip() not in before]:
         _refuse_lost(lost[0], several=len(said) > 1, model=model)
-    if opened := _opened(tokenizer, model):
+    if not goes_on and (opened := _opened(tokenizer, model)):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
             f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
@@ -131,6 +137,17 @@ def texts(
     before = messages(prompt)
     said = [[*before, {"role": "assistant", "content": answer}] for answer in answers]
     return _printed(tokenizer, said, model, process=process)
+
+
+def begun(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
+    """Return what the chat template prints of a user's text alone.
+
+    Of a judge, that ends where the model begins its own turn.
+
+    Raises:
+        ModelError: as `texts`.
+    """
+    return _printed(tokenizer, [messages(_STAND_IN)], model)[0]
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:

@@ -108,8 +108,9 @@ class Chat:
                 self.tokenizer,
                 prompt,
                 model=self.spec.name,
-                adds_bos=self.spec.logit
-                is None,  # whose makers take the template's ids as they are
+                # Nemotron's makers take the template's ids as they are.
+                adds_bos=self.spec.logit is None,
+                goes_on=self.spec.judge is not None,
             )
         return self._slots[key]
 

@@ -30,6 +30,7 @@ _LARGEST = 1 << 28  # bytes of a file; real ones have at most tens of millions
 _COPY = "copy all tokenizer files of the model that it was trained from into its folder"
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
+_GOES_ON = "{%- set add_generation_prompt = true -%}"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
 
 
@@ -75,6 +76,9 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
             shown = short(repr(spec.template).strip("'"), 500)
             message = f"{spec.name}: template {shown}: {brief(error)}"
             raise ModelError(message) from error
+    if spec.judge is not None and isinstance(tokenizer.chat_template, str):
+        # A judge answers after the conversation, where a guard model's own template says so.
+        tokenizer.chat_template = _GOES_ON + tokenizer.chat_template
     return tokenizer
 
 

@@ -172,6 +172,9 @@ def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
         return
     for key in ("pool", "dtype", "path"):
         yield key, settings[key]
+    if judge := model.spec.judge:
+        yes, no = settings["verdict"].split(" less ")
+        yield "verdict", f"logit of {judge.yes!r} ({yes}) less that of {judge.no!r} ({no})"
     yield from _rows(defaults, checked.headers)
     try:
         tokenizer = model.tokenizer

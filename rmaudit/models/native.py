@@ -6,7 +6,7 @@ calls, so that a run whose sweeps are all in the cache does without.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, linear
+from rmaudit.checkpoints.heads import CLASSIFIERS, linear, verdict
+from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
@@ -128,8 +129,24 @@ class Native:
             "dtype": self.dtype,
             "path": str(self.path),
             **({} if logit is None else {"logit": str(logit)}),
+            **({} if self.spec.judge is None else {"verdict": "{} less {}".format(*self.verdict)}),
             **({"compiled": "layers"} if self.spec.compiled else {}),
         }
+
+    @cached_property
+    def verdict(self) -> tuple[int, ...]:
+        """Return the ids of a judge's verdicts, yes and no; () of any other model.
+
+        Raises:
+            ModelError: one is not one token, or the judge thinks before it says one.
+        """
+        if self.spec.judge is None:
+            return ()
+        slot, folder = self.layout.slot("?"), self.checked.tokenizer_folder
+        verdict_words.refuse_thought(slot, folder, self.spec)
+        return verdict_words.ids_of(
+            self.spec.judge, self.layout.tokenizer, slot, model=self.checked.name
+        )
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -198,7 +215,7 @@ class Native:
         )
         model, saved = _with_head(model, checked, asked)
         model = model.eval().requires_grad_(requires_grad=False)
-        built = family.build(saved, config)
+        built = family.build(saved, {**config, verdict.SETTING: self.verdict})
         if classifier and isinstance(built, linear.Linear):
             head_of = built  # transformers' own forward gets the same head, in float32 as ours
             model.score.register_forward_hook(
@@ -207,7 +224,9 @@ class Native:
         backbone = getattr(model.base_model, "language_model", model.base_model)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
         scorer.odd_in_files = partial(loading.odd_in, self.files(), name=checked.name)
-        weights = held(model, scorer, classifier=classifier, name=checked.name)
+        weights = held(
+            model, scorer, classifier=classifier, name=checked.name, verdict=self.verdict
+        )
         weights.go(self.path)
         if self.spec.compiled:
             from rmaudit.scoring import compiled
@@ -216,33 +235,46 @@ class Native:
         return weights
 
 
-def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
+def held(
+    model: Any,  # noqa: ANN401  (transformers' classes)
+    scorer: Scorer,
+    *,
+    classifier: bool,
+    name: str,
+    verdict: Sequence[int] = (),
+) -> Weights:
     """Return a model and its scorer as `Weights`, with a function for the model's own rewards.
 
-    The own rewards are those of a `classifier`'s forward, or else of our head.
+    The own rewards are those of a `classifier`'s forward, of a language model's logits of the two
+    ids in `verdict` if there are any, or else of our head.
     """
     from rmaudit.models.loading import Weights
     from rmaudit.scoring import pipeline
 
     scorer.pipeline = pipeline.of(model)
     own = _by_class(model, scorer) if classifier else _by_head(scorer)
+    if verdict:
+        own = _by_logits(model, verdict)
     return Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:
     """Return transformers' auto class that has a place for every tensor but those of our heads.
 
-    An adapter beside a value head was trained on a language model, whose names its tensors have.
+    A judge's verdict is a language model's own; an adapter beside a value head was trained on one,
+    whose names its tensors have.
     """
     if classifier:
         return "AutoModelForSequenceClassification"
-    return "AutoModel" if checked.adapter is None else "AutoModelForCausalLM"
+    judges = checked.head.family.NAME == verdict.NAME
+    return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
 
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
-    ours = frozenset() if classifier else head.keys | head.family.IGNORED
+    whole = classifier or head.family.NAME == verdict.NAME
+    ours = frozenset() if whole else head.keys | head.family.IGNORED
     if checked.adapter is not None:  # on a language model, whose own head is not used
         ours |= checked.adapter.added.keys() | {"lm_head.weight"}
     return ours
@@ -259,6 +291,9 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         merged = merge.merge(model, checked.adapter)
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loading.too_big(asked) from error
+    if checked.head.family.NAME == verdict.NAME:
+        (key,) = checked.head.keys  # which the adapter may have changed
+        return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:
         return merged, shards.saved(shards.head(checked.source.path), checked.head.keys)
     return merged, checked.adapter.head(merged, checked.head.keys)
@@ -280,6 +315,23 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
         ids = torch.tensor([row], device=device_of(scorer.backbone))
         with _pooled_as(model, scorer.pad):
             return float(model(input_ids=ids, use_cache=False).logits[0, 0])
+
+    return reward
+
+
+def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its reward by a language model's own logits."""
+    import torch
+
+    from rmaudit.scoring.paths import device_of, forget_lengths
+
+    yes, no = verdict
+
+    def reward(row: Ids) -> float:
+        forget_lengths(model.base_model)
+        ids = torch.tensor([row], device=device_of(model))
+        logits = model(input_ids=ids, use_cache=False).logits[0, -1].float()
+        return float(logits[yes] - logits[no])
 
     return reward
 

@@ -24,7 +24,7 @@ from transformers import AutoModel
 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import heads
-from rmaudit.checkpoints.heads import encoder, gated, linear
+from rmaudit.checkpoints.heads import encoder, gated, linear, verdict
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -290,7 +290,7 @@ def expected(folder: Path, toy: Toy, model: Checkpoint, answers: list[tuple[int,
 
 
 def test_every_family_of_heads_is_published() -> None:
-    """But for plain heads and pairs, which all other tests of models score."""
+    """But for plain heads, pairs and judges, which other tests of models score."""
     found = set()
     for toy in FAMILIES.values():
         config = {"hidden_size": HIDDEN, "model_type": toy.kind, "vocab_size": len(TOKENIZER)}
@@ -299,7 +299,7 @@ def test_every_family_of_heads_is_published() -> None:
         assert head is not None
         found.add(head.family)
 
-    assert found == {*heads.FAMILIES} - {linear, encoder}
+    assert found == {*heads.FAMILIES} - {linear, encoder, verdict}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from rmaudit.checkpoints.heads import encoder, gated, linear, logit, mlp, uncertainty, value
+from rmaudit.checkpoints.heads import (
+    encoder,
+    gated,
+    linear,
+    logit,
+    mlp,
+    uncertainty,
+    value,
+    verdict,
+)
 from rmaudit.checkpoints.heads.linear import Shapes
 
 if TYPE_CHECKING:
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
     from rmaudit.scoring import Head
 
 # In this order: `score.weight` alone is the plain head's, and others have one too.
-FAMILIES: tuple[HeadFamily, ...] = (logit, encoder, uncertainty, gated, value, mlp, linear)
+FAMILIES: tuple[HeadFamily, ...] = (verdict, logit, encoder, uncertainty, gated, value, mlp, linear)
 # transformers has a class for these, whose own forward gives the reward.
 CLASSIFIERS = (linear.NAME, encoder.NAME)
 

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from rmaudit.checkpoints.heads import HeadFamily, encoder, gated, logit, mlp, uncertainty, value
+from rmaudit.checkpoints.heads import (
+    HeadFamily,
+    encoder,
+    gated,
+    logit,
+    mlp,
+    uncertainty,
+    value,
+    verdict,
+)
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
 from tests.checkpoints.heads import test_uncertainty as test_urm
@@ -66,6 +75,10 @@ def urm(change: Any, *named: str, **entries: Any) -> Case:
 
 
 CASES = [
+    of(verdict, {verdict.SETTING: (3, 2)}, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
+    of(
+        verdict, {verdict.SETTING: (3, 2)}, SCORE, {}, "'score.weight' is", "remove `judge`"
+    ),
     layers({"score.2.bias": GONE}, "no 'score.2.bias'", "score.0.weight, score.0.bias, ", AGAIN),
     layers({"score.4.weight": (1, 1)}, "unexpected 'score.4.weight'", "score.0.weight, ", CARD),
     layers({"score.0.weight": (7, 6)}, "(7, 6), expected (7, 5)", "hidden size of 5", ONE_SAVE),

@@ -1,0 +1,88 @@
+"""The two words by which a judge says its verdict, as token ids in the place where it says them.
+
+A reward that is a logit has one token to be the logit of. And it means something only where the
+model would say the verdict: a model that thinks first says none there, and the logits of both words
+are noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmaudit.checkpoints.reader_errors import short
+from rmaudit.config.registry import ModelSpec
+from rmaudit.config.spec import Judge
+from rmaudit.errors import ModelError
+from rmaudit.layout import chat, tokenizers
+from rmaudit.layout.slot import Slot, following
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_THOUGHTS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+)
+_SAMPLED = (
+    "its verdict comes after a thought that has to be sampled, so the logits here say nothing of "
+    "it. Wrap the sampling in a function (@rmaudit.scorer)"
+)
+
+
+def ids_of(
+    judge: Judge, tokenizer: PreTrainedTokenizerBase, slot: Slot, *, model: str
+) -> tuple[int, int]:
+    """Return the ids of the verdicts `yes` and `no` where they follow the row of `slot`.
+
+    Raises:
+        ModelError: a verdict is not one token, or both are the same.
+    """
+    before = slot.suffix_text or slot.prefix_text
+    found = {word: following(tokenizer, before, word) for word in (judge.yes, judge.no)}
+    for word, ids in found.items():
+        if len(ids) != 1:
+            pieces = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids)))
+            message = (
+                f"{model}: judge: the verdict {word!r} is {len(ids)} tokens ({pieces}) after "
+                f"{short(repr(before[-20:]))}, and a reward is the logit of one; choose words of "
+                f"one token, such as ' Yes' and ' No' or, after a new line, 'Yes' and 'No'"
+            )
+            raise ModelError(message)
+    (yes,), (no,) = found[judge.yes], found[judge.no]
+    if yes == no:
+        message = f"{model}: judge: yes and no are both the token {yes}; give two different words"
+        raise ModelError(message)
+    return yes, no
+
+
+def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
+    """Raise if a thought comes before the verdict: by the judge's template, or by the model's own.
+
+    `folder` has the tokenizer, whose own chat template says whether the model begins its turns with
+    a thought. A template that closes the thought itself is fine.
+
+    Raises:
+        ModelError: a thought is open where the verdict is read.
+    """
+    if opened := _open(slot.prefix_text + slot.suffix_text):
+        message = f"{spec.name}: judge: its template ends within {opened}: {_SAMPLED}, or close"
+        raise ModelError(f"{message} the thought in the template")
+    if any(end in slot.suffix_text for _, end in _THOUGHTS):
+        return
+    own = tokenizers.read(folder, replace(spec, template=None))
+    if own.chat_template and (opened := _open(chat.begun(own, model=spec.name))):
+        message = (
+            f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "
+            f"template says: {_SAMPLED}, or end the judge's template with a closed thought"
+        )
+        raise ModelError(message)
+
+
+def _open(text: str) -> str:
+    """Return the mark of a thought that is open at the end of a text; "" if none is."""
+    return next((start for start, end in _THOUGHTS if text.rfind(start) > text.rfind(end)), "")
