@@ -96,14 +96,15 @@ def case(
         options=audit_options(request.config),
         memory=request.config.stash[SESSION].memory,
         watched=partial(terminal, request.config),
-        on_sweep=partial(_first_words, request.config),
+        on_sweep=partial(_first_words, request.node),
     )
     with made.after:
         yield made
 
 
-def _first_words(config: pytest.Config, sweep: Sweep) -> None:
+def _first_words(item: pytest.Item, sweep: Sweep) -> None:
     """Print the best and worst tokens of the run's first sweep, long before the run ends."""
+    config = item.config
     state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
     if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
         return
@@ -117,6 +118,8 @@ def _first_words(config: pytest.Config, sweep: Sweep) -> None:
         reporter.ensure_newline()
         for each in lines:
             reporter.write_line(log(each))
+        if config.get_verbosity() == 0:  # else pytest itself names the test once more
+            reporter.write_fspath_result(item.nodeid, "")
 
 
 def _fixture(name: str, make: Callable[[Case], Any]) -> object:

@@ -73,14 +73,14 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     shown = on_a_terminal([*command, "--color=yes", "--rm-cache", "a"], pytester.path)
     silent = pytester.run(*command, "--rm-cache", "b")
 
-    assert "toy · greatest" in shown
+    assert "toy · greatest:" in shown
     assert "tokens/s" in shown
     assert "\x1b[32m\x1b[1mPASSES" in shown
     lines = [line.split() for line in screen(shown)]
     assert ["test_toy.py", "..", "[", "50%]"] in lines
     assert ["test_two.py", "..", "[100%]"] in lines
-    assert not any("toy · greatest" in line for line in screen(shown))
-    assert "toy · greatest" not in silent.stdout.str() + silent.stderr.str()
+    assert not any("toy · greatest:" in line for line in screen(shown))
+    assert "toy · greatest:" not in silent.stdout.str() + silent.stderr.str()
     silent.assert_outcomes(passed=4)
 
 
