@@ -29,6 +29,7 @@ from rmaudit.prompts import Prompt
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
     from rmaudit.models.doctor import Check, Examination
+    from rmaudit.models.implicit import ImplicitReward
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.text_scorer import TextScorer
@@ -84,7 +85,7 @@ def _served(model: str, loading: Loading) -> bool:
 
 
 def _examined(
-    model: Checkpoint | ServedIds | TextScorer,
+    model: Checkpoint | ImplicitReward | ServedIds | TextScorer,
     prompt: Prompt,
     answers: int,
     named: str | None,
@@ -96,6 +97,7 @@ def _examined(
     """
     from rmaudit.models.checkpoint import Checkpoint, from_spec
     from rmaudit.models.doctor import examine
+    from rmaudit.models.implicit import ImplicitReward, no_head
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import compare
     from rmaudit.models.served_rows import local_spec
@@ -113,6 +115,8 @@ def _examined(
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
     if named is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
+    if isinstance(model, ImplicitReward):
+        raise no_head(model.name)
     if not isinstance(model, Checkpoint):
         model.with_weights("weights")
     found = examine(model, prompt.asked, answers=answers)
