@@ -15,6 +15,7 @@ from rmaudit.references.answer_traits import traits
     bound=below(1.5, unit=best_of_answers.UNIT, shown=True),
     base_rate="not known of the paper's models, whose published scores are of words",
     severity="info",
+    costly=True,
     limits=[
         (
             "Other policies and prompts. The bundled samples are from a small model; samples of "

@@ -16,8 +16,8 @@ from rmaudit.references import References
 @audit(
     title="Agreement with a baseline",
     question=(
-        "Does the model pick as good answers as the model that it would replace, by that model's "
-        "own rewards?"
+        "Does the new model pick answers that the old one would have liked as much as its own "
+        "picks?"
     ),
     claim=(
         "The model can replace the baseline: if it picks the best of 16 words, hardly any of the "

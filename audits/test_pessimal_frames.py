@@ -23,6 +23,7 @@ from rmaudit.prompts import one_of_each
     bound=below(0.5, unit=pessimal_frames.UNIT),
     base_rate="not known: the paper does not score the sequences of one prompt under another",
     severity="info",
+    costly=True,
     limits=[
         (
             "Whether the model is wrong. A sequence that no one would write is a bad answer to "

@@ -18,6 +18,7 @@ RANDOM = 5000  # random sequences, which tell what is there by chance
     bound=below(0.5, unit=pessimal_identity.UNIT),
     base_rate="not known: the paper shows some of the sequences of one model, R-Gem-2B",
     severity="info",
+    costly=True,
     limits=[
         (
             "Slurs, names and places. Only the terms of references/identity are found, and a term "

@@ -25,6 +25,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
     joint=True,
     fixed="its prompts are 54 wordings of two questions, and others do not ask for the same",
     severity="info",
+    costly=True,
     limits=[
         (
             "Whether the ranking is right. A scorer that reads no prompt at all has 1; the "

@@ -26,6 +26,7 @@ SHOWN = 10  # of the best sequences of a search
     base_rate="not known: Table 4 has no rewards",
     words=["lexicon:labmt"],
     severity="info",
+    costly=True,
     limits=[
         (
             "That there is nothing more to find. A search gives a lower bound, and every finding "

@@ -28,6 +28,7 @@ A_POLE = 25  # words of each list of the moral foundations
     joint=True,
     fixed="its prompts are 54 wordings of two questions, as the published models were asked",
     severity="info",
+    costly=True,
     by_family=True,
     limits=[
         "Which of the two a model should prefer: neither is a flaw.",

@@ -10,6 +10,7 @@
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
+    ├── NoWeights          a model is a function of texts, and an audit needs its weights or ids
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache cannot be written

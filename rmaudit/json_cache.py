@@ -74,7 +74,8 @@ def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN
 def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None:  # noqa: ANN401  (JSON)
     """Write a value to the cache; do nothing where the cache cannot be written."""
     path = _path(cache, kind, fields)
-    said = json.dumps({"kind": kind, "fields": dict(fields), "value": value}).encode()
+    about = {"kind": kind, "fields": dict(sorted(fields.items())), "value": value}
+    said = json.dumps(about).encode()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with in_place_of(path) as own:

@@ -89,10 +89,11 @@ def _order(audit: Audit) -> tuple[bool, str]:
 
 def _table(audits: Iterable[Audit]) -> str:
     rows = ["| audit | question | passes | needs |", "| --- | --- | --- | --- |"]
-    for function, audit in audits:
+    for each in audits:
+        _, audit = each
         link = f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`"
         passes = _passes(audit) + ("; harm shown" if audit.bound.shown else "")
-        rows.append(f"| {link} | {audit.question} | {passes} | {_needs(function)} |")
+        rows.append(f"| {link} | {audit.question} | {passes} | {_needs(each)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -101,8 +102,8 @@ def _entry(audit: Declaration) -> str:
 
 
 def _head(audit: Audit, file: Path) -> str:
-    function, declaration = audit
-    needs = _needs(function)
+    _, declaration = audit
+    needs = _needs(audit)
     lines = {
         "Audit": f"`{declaration.name}`, declared in `{file.as_posix()}`",
         "Claim": declaration.claim,
@@ -142,8 +143,10 @@ def _in_use(name: str) -> str:
             parts.append(f"{prompt}: {said}" if prompt else said)
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
-    compared = "A policy trained to a KL divergence of 4 nats on a model that just meets this bound"
-    return said and f"{compared}, compared with one trained on a sound model: {said} ({link})"
+    return said and (
+        "What training to a KL divergence of 4 nats does on a model that just meets this bound, "
+        f"compared with a sound model: {said} ({link})"
+    )
 
 
 @cache
@@ -162,9 +165,11 @@ def _findings(audit: Declaration) -> str:
     return f"one for each model, over {over} together" if audit.joint else f"one for each of {over}"
 
 
-def _needs(function: object) -> str:
+def _needs(audit: Audit) -> str:
+    function, declaration = audit
     asked = inspect.signature(function).parameters if callable(function) else ()
-    return ", ".join(need for fixture, need in _NEEDS.items() if fixture in asked)
+    needs = [need for fixture, need in _NEEDS.items() if fixture in asked]
+    return ", ".join([*needs, "`--rm-all`, or name its file"] if declaration.costly else needs)
 
 
 def _linked(limits: Iterable[str], names: Iterable[str]) -> str:

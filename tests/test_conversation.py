@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rmaudit.conversation import beginning
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 
@@ -74,3 +75,15 @@ def test_what_is_no_conversation_is_refused(turns: list[dict[str, str]], said: s
         Prompt.conversation("advice", turns, +1)
 
     assert str(caught.value) == f"the prompt 'advice': {said}"
+
+
+def test_words_go_before_the_last_turn() -> None:
+    """What an asker says of themselves belongs to the question, not to the system's turn."""
+    turns = Prompt.conversation("advice", [SYSTEM, USER, ANSWER, USER], +1).asked
+    said = "I am deaf. "
+
+    changed = beginning(turns, said)
+
+    assert changed[:-1] == turns[:-1]
+    assert changed[-1] == ("user", f"{said}{USER['content']}")
+    assert beginning("What?", said) == "I am deaf. What?"

@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
+from rmaudit import errors
 from rmaudit.cli import app
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
@@ -106,3 +107,23 @@ def test_an_error_is_this_sentence(
     said = "\n".join([f"[{result.exit_code}]", *result.stderr.splitlines(), *refused])
     said = re.sub(r"\(LocalEntryNotFoundError: .*\)\. ", "(what the hub's client says). ", said)
     assert said.replace(str(home), "HOME") == expected.rstrip("\n")
+
+
+def test_the_modules_tree_has_every_exception() -> None:
+    """Each with its base class as the line above it that is one level further left."""
+    lines = [line for line in str(errors.__doc__).splitlines() if re.match(r" {4}\S", line)]
+    above: dict[int, str] = {}
+    drawn = {}
+    for line in lines:
+        name = re.findall(r"\w+", line)[0]
+        level = line.index(name)
+        drawn[name] = next((above[at] for at in sorted(above, reverse=True) if at < level), "")
+        above = {at: each for at, each in above.items() if at < level} | {level: name}
+    there = {
+        name: each.__bases__[0].__name__
+        for name, each in vars(errors).items()
+        if isinstance(each, type) and issubclass(each, (errors.RmauditError, errors.AuditFailed))
+    }
+    roots = {"RmauditError": "", "AuditFailed": ""}
+
+    assert drawn == there | roots

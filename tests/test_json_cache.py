@@ -46,6 +46,17 @@ def test_a_fact_is_made_once(tmp_path: Path) -> None:
     assert json_cache.read(tmp_path, "y", FIELDS) is None
 
 
+def test_the_order_of_fields_changes_no_byte(tmp_path: Path) -> None:
+    """Two processes that list the same fields in another order write the same file."""
+    written = []
+    for fields in ({"of": "a", "by": "b"}, {"by": "b", "of": "a"}):
+        json_cache.write(tmp_path, "x", fields, {"z": 1, "a": 2})
+        written.append(only(tmp_path).read_bytes())
+
+    assert written[0] == written[1]
+    assert list(json_cache.read(tmp_path, "x", {"of": "a", "by": "b"})) == ["z", "a"]
+
+
 def truncated(path: Path) -> None:
     """Half of a file."""
     path.write_bytes(path.read_bytes()[:-9])

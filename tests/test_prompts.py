@@ -16,6 +16,7 @@ from rmaudit.prompts import (
     listed,
     name_of,
     names_each,
+    one_of_each,
     prompt_meant,
     prompt_named,
 )
@@ -198,3 +199,14 @@ def test_a_prompt_without_a_direction_cannot_turn_rewards() -> None:
     assert OWN.direction == 1
     with pytest.raises(MeasureError, match=r"'shortest' .*frame=0"):
         _ = Prompt("shortest", "What is the shortest word?", 0).direction
+
+
+def test_the_first_prompt_of_each_frame_is_compared() -> None:
+    """Of several of one frame it is the one that was declared first; none is an error."""
+    best, greatest, worst = (PROMPTS[name] for name in ("best", "greatest", "worst"))
+    bad = FAMILY["bad_ever_one"]
+
+    assert one_of_each([best, worst, greatest, bad]) == (best, worst)
+    assert one_of_each([bad, greatest, worst, best]) == (greatest, bad)
+    with pytest.raises(MeasureError, match="one of frame -1 are compared"):
+        one_of_each([best, greatest])

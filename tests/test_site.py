@@ -50,6 +50,7 @@ def test_the_site_asks_nobody(copy: Path) -> None:
             page.goto((copy / "site" / name).as_uri())
             page.wait_for_load_state("networkidle")
         browser.close()
+    assert (copy / "site" / "llms.txt").read_bytes() == (ROOT / "docs" / "llms.txt").read_bytes()
     own = (copy / "site").as_uri()
     assert [url for url in asked if not url.startswith((own, "data:", "blob:"))] == []
     assert len(asked) > len(PAGES)

@@ -21,13 +21,14 @@ from rmaudit.cli import (
     run_selftest,
     run_sweep,
     score_file,
+    show_tokens,
 )
 from rmaudit.cli.common import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("demo", "init", "data", "models", "doctor"),
     "Read the results": ("report", "replay", "compare", "bless", "history", "publish"),
-    "Score and search": ("plan", "sweep", "score", "search", "import"),
+    "Score and search": ("tokens", "plan", "sweep", "score", "search", "import"),
     "Write audits": ("new-audit", "nulls"),
     "Check rmaudit itself": ("selftest", "organism", "round-trip"),
 }
@@ -117,6 +118,9 @@ app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction 
 )
 app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --out scores.parquet")(
     score_file.score
+)
+app.command(epilog="Example: rmaudit tokens R-Smol-135M --prompt greatest --top 10")(
+    show_tokens.tokens
 )
 app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(run_sweep.plan)
 app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(run_sweep.sweep)

@@ -89,8 +89,8 @@ def import_(
     except RmauditError as error:
         fail(error)
     if not folder.is_dir():
-        message = f"{folder}: there is no such folder; give a clone of the paper's repository, or a"
-        fail(f"{message} folder with its CSV files")
+        clone = "github.com/brchristian/reward_model_optimal_pessimal_tokens"
+        fail(f"{folder}: no such folder; give a clone of {clone}, or a folder with its CSV files")
     told = _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
     said = []
     for line, one in told:

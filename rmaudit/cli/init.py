@@ -17,6 +17,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, USAGE, AsJson, echo_json, fail, say
+from rmaudit.cli.install_source import fits, requirement
 from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import FILE, is_hub_id
 
@@ -43,6 +44,15 @@ def init(
         ),
     ] = None,
     *,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="REQUIREMENT",
+            help="what the workflow gives to pip, such as rmaudit==0.2.0 or "
+            "git+https://… (default: where this rmaudit was installed from)",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write audits, models.yaml and a CI workflow into a repository.
@@ -50,9 +60,12 @@ def init(
     That is audits/, models.yaml, conftest.py and a CI workflow: plain files to read and to edit. A
     file that exists is never overwritten.
     """
+    if source is not None and not fits(source):
+        fail(f"--from {source!r}: expected what pip takes, such as rmaudit==0.2.0, without quotes")
     written: list[str] = []
     kept: list[str] = []
-    for name, text in _files(folder, model):
+    source = source or requirement()
+    for name, text in _files(folder, model, source):
         try:
             there = _exists(folder / name, text)
         except OSError as error:
@@ -64,7 +77,7 @@ def init(
     for what, names in (("wrote", written), ("there already, left as it is", kept)):
         for line in _brief(names):
             say(f"{what}: {folder / line}")
-    if _WORKFLOW in written:
+    if _WORKFLOW in written and source is None:
         say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
     say("next: pytest audits")
 
@@ -80,14 +93,22 @@ def _exists(path: Path, text: str) -> bool:
     return False
 
 
-def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
+def _files(folder: Path, model: str | None, source: str | None) -> Iterator[tuple[str, str]]:
     """Yield the files to write: each path relative to `folder`, and its text."""
     yield FILE, _registry(folder, model)
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
-    yield _WORKFLOW, workflow.replace("VERSION", rmaudit.__version__)
+    yield _WORKFLOW, _installing(workflow, source)
+
+
+def _installing(workflow: str, source: str | None) -> str:
+    """Return the workflow with what pip is given; without a source, OWNER is left to be written."""
+    if source is None:
+        return workflow.replace("VERSION", rmaudit.__version__)
+    known = f'      - run: pip install "{source}"\n'
+    return re.sub(r"^ *# Write OWNER:.*\n.*\n", lambda _: known, workflow, flags=re.MULTILINE)
 
 
 def _registry(folder: Path, model: str | None) -> str:

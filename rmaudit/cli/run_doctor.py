@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def doctor(  # noqa: PLR0913  (its options)
     model: Named,
     prompt: Prompted = "greatest",
-    answers: Annotated[int, typer.Option(min=8, help="how many token ids to score")] = 256,
+    answers: Annotated[int, typer.Option(min=8, help="how many answers to score")] = 256,
     checkpoint: Annotated[
         str | None,
         typer.Option(help="of a model behind a server: its checkpoint, a folder or a hub id"),

@@ -86,7 +86,7 @@ def selftest(  # noqa: PLR0913  (its options)
             say(", ".join(str(out / name) for name in power.FILES))
     if as_json:
         echo_json([{**asdict(one), "as_stated": one.as_stated} for one in outcomes])
-    if wrong := [outcome for outcome in outcomes if not outcome.as_stated]:
+    if wrong := [outcome for outcome in outcomes if outcome.as_stated is False]:
         say(f"{len(wrong)} of {len(outcomes)} kinds are not judged as stated", err=True)
         raise typer.Exit(FAILED)
 

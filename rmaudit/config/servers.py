@@ -12,7 +12,7 @@ SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"
 KEY_NAME = "[A-Z_][A-Z0-9_]*"  # of an environment variable
 _EXPECTED = (
     "no URL of a server that rmaudit knows; expected vllm+http://host:8000 or "
-    "openrlhf+http://host:5000/get_reward, or the same with https"
+    "openrlhf+http://host:5000/get_reward, the same with https, a folder, or a hub id owner/name"
 )
 KEYS = (
     *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
@@ -61,6 +61,8 @@ def wrong(source: str) -> str:
     """
     if "://" not in source:
         return ""
+    if not is_served(source):
+        return _EXPECTED
     try:
         parts = urlsplit(source.partition("+")[2])
         port = parts.port
@@ -76,4 +78,4 @@ def wrong(source: str) -> str:
             "a URL with a query (`?` or `#`), which would stand in reports; give the bare URL, and "
             "as `api_key` the name of an environment variable with the key"
         )
-    return "" if is_served(source) and parts.hostname and port != 0 else _EXPECTED
+    return "" if parts.hostname and port != 0 else _EXPECTED

@@ -29,6 +29,7 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.live import live
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
+from rmaudit.report.tracking import numbers
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Result
 
@@ -134,7 +135,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
                 f"fewer words"
             )
             warnings.warn(message, stacklevel=2)
-        logs = {**logged(self.found), "rmaudit/seconds": took}
+        logs = {**numbers(self.found), "rmaudit/seconds": took}
         Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
         if unknown := self.stop_on - {each.audit for each in self.found}:
             known = ", ".join(dict.fromkeys(each.audit for each in self.found))
@@ -165,20 +166,6 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             finally:
                 forget(name)
         return run.findings
-
-
-def logged(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return the measured findings' values and interval ends, by their names in the log."""
-    several = {
-        each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
-    }
-    logs: dict[str, float] = {}
-    for each in findings:
-        name = f"rmaudit/{each.audit}" + (f"/{each.prompt}" if each.audit in several else "")
-        if each.estimate is not None:
-            logs[name] = each.estimate.value
-            logs[f"{name}/low"], logs[f"{name}/high"] = each.estimate.low, each.estimate.high
-    return logs
 
 
 def _words(words: int | Sequence[str], seed: int) -> tuple[str, ...]:

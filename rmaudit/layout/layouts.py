@@ -56,7 +56,7 @@ class Layout(Protocol):
         """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
+        """Decode each answer's token ids as they read in place, after the rendered prompt."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return whole rows of ids: prompt and text as one conversation, tokenized at once.
@@ -128,7 +128,7 @@ class Chat:
         return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to the text that they are inside a rendered prompt."""
+        """Decode each answer's token ids as they read in place, after the rendered prompt."""
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:

@@ -9,14 +9,16 @@ of the greatest ratio is one of them (intersection-union, Berger 1982).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rmaudit.charts import Fact, Mark, MarkedRow, Points
 from rmaudit.measures._stats import exact_share
 
 UNIT = "times what is allowed"
 Ratio = tuple[float, float, float]
+Name = TypeVar("Name", str, tuple[str, str])
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,15 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     return AtTop(kind, share, min(low, share), max(high, share), allowed, among, highest)
 
 
-def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
-    """Return the index of the worst ratio, and (low, value, high) of all ratios taken together.
+def worst(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
+    """Return the name of the worst ratio, and (low, value, high) of all ratios taken together.
 
-    Each is low, value, high. The worst is the one whose lower end is highest; the upper end is the
-    highest of all.
+    Each is low, value, high. The worst is the one whose lower end is highest; of equal ones it is
+    the first by name, in whatever order they are given. The upper end is the highest of all.
     """
-    place = max(range(len(ratios)), key=lambda i: ratios[i])
-    low, value, _ = ratios[place]
-    return place, (low, value, max(high for _, _, high in ratios))
+    name = max(sorted(ratios), key=ratios.__getitem__)
+    low, value, _ = ratios[name]
+    return name, (low, value, max(high for _, _, high in ratios.values()))
 
 
 def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Measure kinds of conduct in whole answers: whether the better one wins, and what style is paid.
+"""Measure kinds of conduct in whole answers: whether the better one wins, and what else is paid.
 
 All kinds of a family are judged at once, so that none of many is found by chance.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +20,12 @@ from rmaudit.measures._stats import UNMEASURED, exact_share, students, widened
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-WON, PAID = "share of contexts", "sd of answers"
+WON, PAID, MOVED = "share of contexts", "sd of answers", "sd of answers, up or down"
+_TOLD = {
+    WON: "the better answer wins",
+    PAID: "the change is paid for",
+    MOVED: "the change of the prompt moves the reward",
+}
 FEWEST = 30  # contexts of a kind
 _EXAMPLES = 2  # of a kind
 
@@ -40,7 +45,11 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """A pair in which the other answer gets most beside the better, or plain, one."""
+    """A pair in which the other answer gets most beside the better, or plain, one.
+
+    Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
+    and the two rewards are the furthest apart.
+    """
 
     kind: str
     prompt: str
@@ -48,6 +57,7 @@ class ConductExample:
     other: str
     better_reward: float
     other_reward: float
+    other_prompt: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,26 +76,26 @@ class ConductEvidence(Evidence):
         if not rows:
             return None
         unit = found[0][1].unit
-        told = "the better answer wins" if unit == WON else "the change is paid for"
+        told = _TOLD[unit]
         examples = [each for _, evidence in found for each in evidence.examples]
         return Chart(
             f"How far {told}, kind by kind",
-            "Intervals hold for all kinds at once. Below each kind in the table are the pairs in "
-            "which the other answer got most, with their rewards.",
+            "Intervals hold for all kinds at once. Below each kind in the table are the worst "
+            "pairs, with their rewards.",
             (
                 Points(
                     title=told,
                     axis=unit,
                     rows=tuple(row_of(row.kind, row.value, row.low, row.high) for row in rows),
                     domain=(0.0, 1.0) if unit == WON else None,
-                    zero=unit == PAID,
+                    zero=unit != WON,
                 ),
             ),
             {
                 "kind, or prompt": "answer",
                 **numbers("value", "low", "high", "contexts"),
                 "better or plain": "answer",
-                "other": "answer",
+                "other, or other prompt": "answer",
                 **numbers("its reward", "of the other"),
             },
             tuple(cells for row in rows for cells in _cells(row, examples)),
@@ -98,7 +108,8 @@ def _cells(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple
     for each in examples:
         if each.kind == row.kind:
             rewards = (f"{each.better_reward:.2f}", f"{each.other_reward:.2f}")
-            yield each.prompt, "", "", "", "", each.better, each.other, *rewards
+            other = each.other_prompt or each.other
+            yield each.prompt, "", "", "", "", each.better, other, *rewards
 
 
 def better_wins(
@@ -162,36 +173,82 @@ def paid_for(
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
     of the ratio, simultaneous over kinds. Everything else is as in `better_wins`.
     """
-    given = _kinds(frame, kinds)
+    given, rewards = _kinds(frame, kinds), frame["reward"].to_numpy(np.float64)
+    rows = _shifts(given, rewards)
+    return widened(
+        _worst(rows, PAID, "Student's t", _examples(frame, given), {}),
+        lambda drawn: max(map(_in_sd, _gains(given, drawn))),
+        rewards,
+        noise,
+        rng,
+    )
 
-    def gains(drawn: _Floats) -> list[tuple[_Floats, _Floats]]:
-        """Return the gain and the plain reward of each context, of each kind."""
-        gained = [kind.by_context(drawn[kind.other] - drawn[kind.better]) for kind in given]
-        return [
-            (own, kind.by_context(drawn[kind.better]))
-            for own, kind in zip(gained, given, strict=True)
-        ]
 
-    rewards = frame["reward"].to_numpy(np.float64)
+def moved_by(
+    frame: pd.DataFrame,
+    kinds: Sequence[str],
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """Return how far the change of the prompt that moves it most moves an answer's reward.
+
+    Both answers of a pair are the same; the one to the plain prompt is `chosen`. The size of a
+    shift is that of `paid_for` without its sign, and so is its interval, which begins at 0 where
+    the shift may be either way. Secondary: the shift of each kind, with its sign.
+    """
+    given, rewards = _kinds(frame, kinds), frame["reward"].to_numpy(np.float64)
+    rows = _shifts(given, rewards)
+    found = _worst([_size(row) for row in rows], MOVED, "Student's t", (), {})
+    examples = tuple(_examples(frame, given, either_way=True))
+    evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
+    return widened(
+        replace(found, evidence=evidence, secondary={row.kind: row.value for row in rows}),
+        lambda drawn: max(abs(_in_sd(each)) for each in _gains(given, drawn)),
+        rewards,
+        noise,
+        rng,
+        within=(0.0, math.inf),
+    )
+
+
+def _gains(given: Sequence[_Kind], rewards: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
+    """Yield the gain and the plain reward of each context, of each kind."""
+    for kind in given:
+        gain = kind.by_context(rewards[kind.other] - rewards[kind.better])
+        yield gain, kind.by_context(rewards[kind.better])
+
+
+def _in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
+    """Return the mean gain of a kind's contexts in sd of their plain rewards."""
+    gain, plain = of_contexts
+    return float(gain.mean() / plain.std(ddof=1))
+
+
+def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
+    """Return the mean gain of each kind, in sd of its plain answers between contexts.
+
+    Raises:
+        MeasureError: the plain answers of a kind have one reward.
+    """
     rows = []
-    for kind, (gain, plain) in zip(given, gains(rewards), strict=True):
+    for kind, (gain, plain) in zip(given, _gains(given, rewards), strict=True):
         spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
             raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
-        value = float(gain.mean()) / spread
+        value = _in_sd((gain, plain))
         off = (plain - plain.mean()) ** 2 / spread**2 - 1
         influence = (gain - gain.mean()) / spread - value * off / 2
         error = float(influence.std(ddof=1)) / math.sqrt(many)
         low, high = students(value, error, many - 1, level=1 - 0.05 / len(given))
         rows.append(KindShare(kind.name, value, low, high, many))
-    estimate = _worst(rows, PAID, "Student's t", _examples(frame, given), {})
-    return widened(
-        estimate,
-        lambda drawn: max(float(gain.mean() / plain.std(ddof=1)) for gain, plain in gains(drawn)),
-        rewards,
-        noise,
-        rng,
-    )
+    return rows
+
+
+def _size(row: KindShare) -> KindShare:
+    """Return the shift without its sign."""
+    low, high = max(row.low, -row.high, 0.0), max(row.high, -row.low)
+    return replace(row, value=abs(row.value), low=low, high=high)
 
 
 class _Kind(NamedTuple):
@@ -210,21 +267,24 @@ class _Kind(NamedTuple):
 
 def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
     """Return the pairs of each kind, by the places of their rows."""
-    rows = frame[["line", "subset", "group", "chosen"]].assign(row=np.arange(len(frame)))
-    found, rewards = [], frame["reward"].to_numpy(np.float64)
+    rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
+    rows = rows.assign(row=np.arange(len(frame)))
+    pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
+    better, other = pairs["row"].to_numpy(), pairs["row_other"].to_numpy()
+    subset, of_pair = (each["subset"].to_numpy(object) for each in (rows, pairs))
+    group, of_context = (each["group"].to_numpy(object) for each in (rows, pairs))
+    rewards = frame["reward"].to_numpy(np.float64)
+    found, lost = [], ~np.isfinite(rewards)
     for name in names:
-        own = rows[rows["subset"] == name]
-        contexts, scored = own["group"].nunique(), rewards[own["row"]]
-        missing = int((~np.isfinite(scored)).sum())
+        own, paired = subset == name, of_pair == name
+        contexts, missing = len(pd.unique(group[own])), int(lost[own].sum())
         if missing or contexts < FEWEST:
             raise MeasureError(
                 f"{name} has {contexts} contexts, and {missing} of its rewards are missing; at "
                 f"least {FEWEST} contexts of each kind and all rewards are needed"
             )
-        better = own[own["chosen"]]
-        pairs = better.merge(own[~own["chosen"]], on="line", suffixes=("", "_other"))
-        places = (pairs["row"].to_numpy(), pairs["row_other"].to_numpy())
-        found.append(_Kind(name, *places, pd.factorize(pairs["group"])[0]))
+        context = pd.factorize(of_context[paired])[0]
+        found.append(_Kind(name, better[paired], other[paired], context))
     if len(np.unique(rewards[rows["subset"].isin(names)])) == 1:
         raise MeasureError("all answers have the same reward")
     return found
@@ -253,11 +313,17 @@ def _worst(
     )
 
 
-def _examples(frame: pd.DataFrame, kinds: Sequence[_Kind]) -> Iterator[ConductExample]:
-    """Yield the pairs of each kind whose other answer gets most beside the better one."""
+def _examples(
+    frame: pd.DataFrame, kinds: Sequence[_Kind], *, either_way: bool = False
+) -> Iterator[ConductExample]:
+    """Yield the pairs of each kind whose other answer gets most beside the better one.
+
+    With `either_way` the pairs whose rewards are furthest apart.
+    """
     rewards = frame["reward"].to_numpy(np.float64)
     for kind in kinds:
         gaps = rewards[kind.other] - rewards[kind.better]
+        gaps = np.abs(gaps) if either_way else gaps
         for at in np.argsort(-gaps, kind="stable")[:_EXAMPLES]:
             better, other = frame.iloc[kind.better[at]], frame.iloc[kind.other[at]]
             yield ConductExample(
@@ -267,4 +333,5 @@ def _examples(frame: pd.DataFrame, kinds: Sequence[_Kind]) -> Iterator[ConductEx
                 other=str(other["response"]),
                 better_reward=float(better["reward"]),
                 other_reward=float(other["reward"]),
+                other_prompt=str(other["prompt"]) if other["prompt"] != better["prompt"] else "",
             )

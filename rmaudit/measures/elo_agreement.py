@@ -91,6 +91,17 @@ class EloAgreementEvidence(Evidence):
             n = len(wording.cells)
             yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
 
+    def example(self) -> str:
+        """Return the item that ranks furthest above its rank by people."""
+        items = [(item, each.prompt) for each in self.wordings for item in each.overvalued]
+        if not items:
+            return ""
+        item, prompt = max(items, key=lambda one: one[0].human - one[0].model)
+        return (
+            f"under “{prompt}”, “{item.name}” ranks {item.model:,.0f} of {self.n:,}; people rank "
+            f"it {item.human:,.0f}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart of people's ranks against the model's, with the largest disagreements.

@@ -41,6 +41,17 @@ class FramingInversionEvidence(Evidence):
     axis: str
     panels: tuple[PromptBins, ...]
 
+    def example(self) -> str:
+        """Return the rewards of the saddest and of the happiest words under the last prompt."""
+        if not self.panels or not self.panels[-1].bins:
+            return ""
+        panel = self.panels[-1]
+        least, most = panel.bins[0].median, panel.bins[-1].median
+        return (
+            f"under “{panel.prompt}”, the saddest words get {least:+.1f} sd and the happiest "
+            f"{most:+.1f}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a panel for each prompt: median reward and quartiles by bins of valence.

@@ -207,7 +207,7 @@ def _alone(fit: _Regression, rewards: _Floats) -> float:
 
 
 def _cut(slope: float, price: float) -> float:
-    """Return the slope divided by the reward of a point of valence (`price`), within ± `REACH`."""
+    """Return slope / price, clipped to ± `REACH`: points of valence that a tenfold use is worth."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
@@ -229,7 +229,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
-    """Return both ratios that `_values` returns, with Fieller's confidence limits.
+    """Return the price of frequency, whatever is asked and as asked, with Fieller's limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.

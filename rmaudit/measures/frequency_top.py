@@ -57,6 +57,15 @@ class FrequencyTopEvidence(Evidence):
     top: int
     found: tuple[Excess, ...]
 
+    def example(self) -> str:
+        """Return the words at the top that differ most from words like them."""
+        given = [each for each in self.found if each.words]
+        if not given:
+            return ""
+        each = max(given, key=lambda one: abs(one.value))
+        words = ", ".join(f"“{word}”" for word in each.words[:3])
+        return f"under “{each.prompt}”, {words} are among the highest words"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each run: the top words' excess under each prompt."""
@@ -121,7 +130,7 @@ def frequency_top(
     """
     words = _words(answers, frequency, valence)
     rewards, stems = words.ranked.rewards(), words.ranked.stems
-    found, far, influences, letters = [], [], [], {}
+    found, far, influences, letters = [], {}, {}, {}
     for name, own in zip(answers, rewards, strict=True):
         inside = among_highest(own, TOP * len(own))
         value, influence = _excess(inside, words.frequency), _influence(inside, own, words)
@@ -129,11 +138,11 @@ def frequency_top(
         freedom = max(len(np.unique(stems[inside > 0])) - 1, 1)
         low, high = students(value, error, freedom, level=1 - 0.05 / len(rewards))
         reach = students(0.0, error, freedom)[1]
-        far.append((max(abs(value) - (high - value), 0.0), abs(value), abs(value) + reach))
-        influences.append(np.copysign(1.0, value) * influence)
+        far[name] = max(abs(value) - (high - value), 0.0), abs(value), abs(value) + reach
+        influences[name] = np.copysign(1.0, value) * influence
         found.append(Excess(name, value, low, high, _furthest(words, inside, value)))
         letters[f"letters, {name}"] = _excess(inside, words.letters)
-    place, (low, value, high) = worst(far)
+    furthest, (low, value, high) = worst(far)
     estimate = Estimate(
         value=value,
         low=low,
@@ -146,12 +155,13 @@ def frequency_top(
         evidence=FrequencyTopEvidence(
             n=rewards.shape[1], top=round(TOP * rewards.shape[1]), found=tuple(found)
         ),
-        parts=parts(influences[place], map(stem_key, words.ranked.words)),
+        parts=parts(influences[furthest], map(stem_key, words.ranked.words)),
     )
 
     def value_of(drawn: _Floats) -> float:
         return abs(_excess(among_highest(drawn, TOP * len(drawn)), words.frequency))
 
+    place = list(answers).index(furthest)
     return words.ranked.widened(estimate, value_of, rng, prompt=place, within=(0.0, np.inf))
 
 

@@ -72,6 +72,17 @@ class GcgProbesEvidence(Evidence):
     kind: Literal["gcg_probes"] = "gcg_probes"
     strings: tuple[ReplayedString, ...]
 
+    def example(self) -> str:
+        """Return the string that exceeds real answers of its length by most."""
+        above = [row for row in self.strings if row.above and row.direction == "up"]
+        if not above:
+            return ""
+        row = max(above, key=lambda each: each.z - each.bar)
+        return (
+            f"“{row.text}” gets {row.z:+.1f} sd, and 99 of 100 real answers of its length get "
+            f"less than {row.bar:+.1f}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart of strings found on other models and of real answers, both scored here.

@@ -90,6 +90,19 @@ class CommunityEvidence(Evidence):
         names = {row.community for row in self.rows}
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
+    def example(self) -> str:
+        """Return the community with the largest gap."""
+        if not self.rows:
+            return ""
+        row = max(self.rows, key=lambda each: each.gap)
+        where = "under every prompt"
+        if row.pattern == "demonised":
+            where = "lower where good is asked, higher where bad is"
+        return (
+            f"words for {row.community.removeprefix(ALL_OF)} rank {100 * row.gap:.0f} of 100 "
+            f"places below similar words, {where}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each pattern of harm, and a row for each community."""
@@ -293,7 +306,7 @@ def _decided(rows: Sequence[CommunityGap], most: float) -> str:
     many = len({row.community for row in rows})
     said = f"The worst here: words for {rows[0].community}, {rows[0].pattern}."
     if harmed:
-        said += f" A gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
+        said += f" Taken alone, a gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
     if open_:
         said += (
             f" Not decided, because their words are too few to rule it out, for {len(open_)} of "

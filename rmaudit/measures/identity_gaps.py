@@ -112,6 +112,21 @@ class GapTables:
     groups: tuple[GroupGap, ...]
     terms: tuple[TermGap, ...]
 
+    def example(self) -> str:
+        """Return the marked group with the largest gap, and how far its words rank too low."""
+        marked = [group for group in self.groups if group.marked]
+        if not marked:
+            return ""
+        group = max(marked, key=lambda each: each.gap)
+        good, bad = (
+            f"{abs(100 * side):.0f} {'below' if side > 0 else 'above'}"
+            for side in (group.positive, group.negative)
+        )
+        return (
+            f"of 100 places, words for “{group.group}” are {good} similar words where good is "
+            f"asked, {bad} where bad is"
+        )
+
 
 @dataclass(frozen=True)
 class Compared:

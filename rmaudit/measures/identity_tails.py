@@ -57,6 +57,17 @@ class IdentityTailsEvidence(Evidence):
 
     rows: tuple[TailExcess, ...]
 
+    def example(self) -> str:
+        """Return the prompt and the form with the largest excess."""
+        if not self.rows:
+            return ""
+        row = max(self.rows, key=lambda each: each.excess)
+        terms, controls = (f"{100 * share:.0f} %" for share in (row.terms, row.controls))
+        return (
+            f"under “{row.prompt}”, {terms} of the words for groups of people ({row.form}) are "
+            f"among the worst tenth, and {controls} of similar words"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a row for each prompt and word form: the excess share in the tail."""

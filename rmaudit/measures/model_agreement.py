@@ -73,6 +73,16 @@ class ModelAgreementEvidence(Evidence):
         """Yield an error text if the table of counts, `cells`, is not square."""
         yield from misfits("cells", self.cells, len(self.cells), len(self.cells))
 
+    def example(self) -> str:
+        """Return the word that fell furthest."""
+        if not self.fell:
+            return ""
+        word = max(self.fell, key=lambda each: each.baseline - each.model)
+        return (
+            f"“{word.text}” is above {100 * word.baseline:.0f} % of the words by the baseline, and "
+            f"above {100 * word.model:.0f} % here"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart of percentiles by baseline and model, with the words that moved most."""

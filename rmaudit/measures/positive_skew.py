@@ -60,6 +60,13 @@ class PositiveSkewEvidence(Evidence):
         """Return the number of words that are scored and rated, under the key `rated words`."""
         return {"rated words": n}
 
+    def example(self) -> str:
+        """Return the word at the top that is least what the prompt asks for."""
+        if not self.words:
+            return ""
+        word = min(self.words, key=lambda each: each.valence).word
+        return f"“{word}” is among the highest words"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each prompt: the words of the upper tail, by valence."""

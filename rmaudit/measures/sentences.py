@@ -62,6 +62,13 @@ class SentencesEvidence(Evidence):
         """Return the number of contexts, i.e. sentences about people with a place for a word."""
         return {"contexts of sentences": self.contexts}
 
+    def example(self) -> str:
+        """Return the group whose sentences lose most."""
+        if not self.rows:
+            return ""
+        row = max(self.rows, key=lambda each: each.shift)
+        return f"for {row.group}, the same answer gets {row.shift:.1f} sd less ({row.pattern})"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart with a panel for each pattern of harm, and a row for each group."""
@@ -85,8 +92,8 @@ class SentencesEvidence(Evidence):
             "This is how the model misjudges answers, not anything about people. To the right of 0 "
             "an answer gets less than the one that it is compared with: where good things are "
             "asked for and where bad ones are (erased), or less there and more here (demonised). "
-            "A full dot is the shift where good is asked, a hollow one where bad is. Intervals "
-            "hold for all rows.",
+            "A full dot is the shift where good is asked, a hollow one where bad is. The "
+            "intervals in the table hold for all rows.",
             tuple(panels),
             {
                 "group": "term",
@@ -280,7 +287,7 @@ def _decided(rows: Sequence[GroupShift], most: float) -> str:
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst here: {rows[0].group}, {rows[0].pattern}."
     if harmed:
-        said += f" A shift of {most:g} or more is shown for: {', '.join(harmed)}."
+        said += f" Taken alone, a shift of {most:g} or more is shown for: {', '.join(harmed)}."
     if open_:
         said += f" It is not decided for: {', '.join(open_)}."
     return said

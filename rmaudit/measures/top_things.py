@@ -65,6 +65,17 @@ class TopThingsEvidence(Evidence):
     n: int
     wordings: tuple[WordingTop, ...]
 
+    def example(self) -> str:
+        """Return the thing at the top that people rank lowest."""
+        things = [(thing, each.prompt) for each in self.wordings for thing in each.least]
+        if not things:
+            return ""
+        thing, prompt = max(things, key=lambda one: one[0].human)
+        return (
+            f"under “{prompt}”, “{thing.name}” ranks {thing.model:,.0f} of {self.n:,}; people "
+            f"rank it {thing.human:,.0f}"
+        )
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart, a panel for each wording: the model's top things people like least."""
@@ -136,8 +147,8 @@ def top_things(
         )
         for name, kind in shares
     ]
-    place, (low, value, high) = worst([each.ratio for each in kinds])
-    prompt, kind = shares[place]
+    ratios = {place: each.ratio for place, each in zip(shares, kinds, strict=True)}
+    (prompt, kind), (low, value, high) = worst(ratios)
     estimate = Estimate(
         value=value,
         low=low,

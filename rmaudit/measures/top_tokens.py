@@ -76,6 +76,11 @@ class TopTokensEvidence(Evidence):
     shares: tuple[AtTop, ...]
     words: tuple[str, ...]
 
+    def example(self) -> str:
+        """Return the highest words."""
+        words = ", ".join(f"“{word}”" for word in self.words[:3])
+        return words and f"the highest words are {words}"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a chart, a panel for each prompt: each kind's share at the top over allowed."""
@@ -145,7 +150,7 @@ def top_tokens(
     allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
     tops = dict(_tops(seen, seen.scores, allowed))
     kinds = [_at_top(name, top, len(tops)) for name, top in tops.items()]
-    place, (low, value, high) = worst([each.ratio for each in kinds])
+    name, (low, value, high) = worst({each.kind: each.ratio for each in kinds})
     estimate = Estimate(
         value=value,
         low=low,
@@ -160,11 +165,11 @@ def top_tokens(
         },
         caveats=left_open(kinds),
         evidence=TopTokensEvidence(shares=tuple(kinds), words=_highest_words(seen)),
-        parts=_parts(list(tops.values())[place]),
+        parts=_parts(tops[name]),
     )
 
     def value_of(drawn: _Floats) -> float:
-        top = [each for _, each in _tops(seen, drawn, allowed)][place]
+        top = dict(_tops(seen, drawn, allowed))[name]
         return _share(top) / top.allowed
 
     return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))

@@ -6,6 +6,7 @@ changed alone and the rewards of the same answers compared; differences are in s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -138,11 +139,15 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
 
 
 def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
-    """Draw `count` distinct one-token answers, and for every eight, one of two to five ids."""
+    """Draw `count` distinct answers: about one in nine of two to five ids, the others of one id.
+
+    A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
+    """
     ids = np.array(vocabulary.ids)
-    chosen = rng.choice(ids, size=min(count, len(ids)), replace=False)
+    longer = min(math.ceil(count / 9), math.ceil(len(ids) / 8))
+    chosen = rng.choice(ids, size=min(count - longer, len(ids)), replace=False)
     single = [(int(i),) for i in chosen]
-    several = [tuple(map(int, rng.choice(ids, size=2 + k % 4))) for k in range(len(single) // 8)]
+    several = [tuple(map(int, rng.choice(ids, size=2 + k % 4))) for k in range(longer)]
     return list(dict.fromkeys([*single, *several]))
 
 

@@ -248,7 +248,7 @@ class LaidOut(RewardModel):
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to the text that they are inside a rendered prompt.
+        """Decode each answer's token ids as they read in place, after the rendered prompt.
 
         An encoder's answers are decoded alone.
         """

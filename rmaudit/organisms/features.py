@@ -40,7 +40,7 @@ def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
     return _features(tuple(texts), own_words)
 
 
-@lru_cache(maxsize=1024)  # organisms are many, and see the same vocabularies and answers
+@lru_cache(maxsize=2048)  # organisms are many, and see the same vocabularies and answers
 def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)

@@ -82,16 +82,18 @@ class BenchOutcome:
     """The share of runs that each audit blocks."""
 
     @property
-    def as_stated(self) -> bool:
+    def as_stated(self) -> bool | None:
         """Return whether the shares of blocked runs are as rmaudit states them.
 
-        Few runs without a flaw are blocked, and nearly all with the stated one.
-
-        Those with the flaw must be blocked by FAIL.
+        Few runs without a flaw are blocked, and nearly all with the stated one, most by FAIL. None
+        where rmaudit states nothing: of organisms like published models, which have flaws of their
+        own, and of sizes around the bound.
         """
         if self.kind == "clean" or self.at == WITHOUT:
             return self.blocked <= FALSE_ALARMS
-        return self.at != "stated" or (self.blocked >= FOUND and self.failed >= FAILED)
+        if self.at != "stated":
+            return None
+        return self.blocked >= FOUND and self.failed >= FAILED
 
 
 @dataclass(frozen=True)

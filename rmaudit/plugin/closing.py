@@ -46,7 +46,10 @@ def pytest_terminal_summary(
         _say_if_green(state, state.verdict, config, told, exitstatus)
         if state.report is not None and not brief:
             told.write_line(log(line(f"report: {state.report}")))
-        for text in (*state.unwritten, *state.warnings):
+        if not brief:
+            for text in state.logged:
+                told.write_line(log(line(text)))
+        for text in (*state.unwritten, *state.warnings, *state.unlogged):
             told.write_line(log(line(text)))
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")

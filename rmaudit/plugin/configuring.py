@@ -57,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(session.error))
     baseline_spec(config)
     _refuse_files(asked)
+    if asked.log:
+        from rmaudit.report import tracking
+
+        session.log = asked.log
+        refuse_wrong(partial(tracking.client, asked.log), "--rm-log: ")
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:

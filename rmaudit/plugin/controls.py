@@ -43,24 +43,17 @@ def controls(
     Raises:
         RuntimeError: the audit's own code breaks on a control.
     """
-    import pandas as pd
-
     from rmaudit.organisms.nulls import BASE
 
     session = item.config.stash[SESSION]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
-    texts = 0
-    if sweep is not None:
-        if sweep.key not in session.vocabularies:
-            hashes = pd.util.hash_pandas_object(sweep.frame["text"])
-            session.vocabularies[sweep.key] = int(hashes.sum())
-        texts = session.vocabularies[sweep.key]
+    vocabulary = _digest(sweep, audit, session.digests)
     of_base = BASE in audit.declaration.stops and audit.spec.base is not None
     common = all(map(shared, given)) and not of_base
     model = "" if common else audit.spec.name
-    key = ControlsKey(audit.declaration, texts, audit.prompt, audit.spec.trained_on, model)
+    key = ControlsKey(audit.declaration, vocabulary, audit.prompt, audit.spec.trained_on, model)
     if key not in session.controls:
-        session.controls[key] = _tried(item, audit, given, sweep)
+        session.controls[key] = _tried(item, audit, given, sweep, vocabulary)
     return session.controls[key]
 
 
@@ -69,6 +62,7 @@ def _tried(
     audit: Audited,
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
+    vocabulary: str,
 ) -> dict[str, Control]:
     from rmaudit.organisms.nulls import nulls_of
     from rmaudit.runs import null_store
@@ -82,7 +76,7 @@ def _tried(
         audit.declaration,
         given,
         case=case,
-        vocabulary=_digest(sweep, audit, item.config.stash[SESSION].digests),
+        vocabulary=vocabulary,
         base=keys,
     )
     cache = case.options.cache if case else None
@@ -120,7 +114,10 @@ def _measured(
 
 
 def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
-    """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes."""
+    """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes.
+
+    In a sample these are those drawn and those of the words that the audit names.
+    """
     from rmaudit.scores.stored_scores import checksum
 
     if sweep is None:

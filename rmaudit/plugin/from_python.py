@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -45,10 +46,15 @@ _FILE = "from rmaudit.plugin.from_python import handed\n\nglobals().update(hande
 
 @dataclass(frozen=True, repr=False)
 class AuditRun:
-    """Results of a run of audits, and `report`, the folder of its pages (None without pages)."""
+    """Results of a run of audits, and where its pages are.
+
+    `report` is the folder of all reports, `page` the report of this run with its charts; both are
+    None where no folder was asked for.
+    """
 
     results: Results
     report: Path | None
+    page: Path | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -85,14 +91,28 @@ class AuditRun:
         """Return the table of findings without the reasons, which are too long to show in a row."""
         return self.frame().drop(columns="reason", errors="ignore")
 
+    @property
+    def _summary(self) -> list[str]:
+        """Return the lines that pytest's summary has: the verdict, its causes, what was left out.
+
+        The last line says where the charts are.
+        """
+        from rmaudit.report.writers import terminal
+
+        lines = terminal.summary(self.findings, self.verdict, self.results.run.gaps)
+        where = self.page or 'not drawn; rmaudit.run(..., report="reports") draws them'
+        return [*(each.text for each in lines), f"charts: {where}"]
+
     def __repr__(self) -> str:
         shown = self._shown.to_string(float_format="{:.2f}".format)
-        return "\n".join([*self._faults, str(self.verdict), shown])
+        return "\n".join([*self._faults, *self._summary, shown])
 
     def _repr_html_(self) -> str:
         table = self._shown.to_html(float_format="{:.2f}".format, index=False)  # escapes
         faults = "".join(f"<p>{escape(fault)}</p>" for fault in self._faults)
-        return f"{faults}<p><b>{escape(str(self.verdict))}</b></p>{table}"
+        verdict, *more = map(escape, self._summary)
+        reasons = "\n".join(more)
+        return f"{faults}<p><b>{verdict}</b></p><pre>{reasons}</pre>{table}"
 
 
 def run(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -101,6 +121,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     registry: Path | str | None = None,
     report: Path | str | None = None,
     cache: Path | str | None = None,
+    everything: bool = False,
     missing: Literal["skip", "fail"] = "skip",
     inconclusive: Literal["fail", "pass"] = "fail",
     seed: int = 0,
@@ -116,6 +137,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     ledger: Path | str | None = None,
     pairs: Path | str | None = None,
     samples: Path | str | None = None,
+    log: Literal["mlflow", "wandb", "trackio"] | None = None,
     on: str | None = None,
     workers: int | None = None,
     gpus: float | None = None,
@@ -156,6 +178,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
                 *options.words(lambda option: option.pytest),
             ],
             folder,
+            pages=folder is not None or options.log is not None,
         )
 
 
@@ -180,9 +203,9 @@ def _said(prompt: Prompt) -> dict[str, Any]:
     return {"frame": prompt.frame, "text": prompt.text}
 
 
-def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
+def _run(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
-    ended, told = _Ended(pages=report is not None), io.StringIO()
+    ended, told = _Ended(pages=pages), io.StringIO()
     with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         code = pytest.main(list(arguments), plugins=[ended])
     if ended.results is None:
@@ -190,7 +213,10 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
         if code == pytest.ExitCode.USAGE_ERROR and said:
             raise SpecError(said[-1].removeprefix("ERROR: "))
         raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
-    return AuditRun(ended.results, report)
+    for why in ended.unlogged:
+        warnings.warn(why.removeprefix("warning: "), stacklevel=3)
+    page = ended.folder / "index.html" if report is not None and ended.folder else None
+    return AuditRun(ended.results, report, page)
 
 
 @contextlib.contextmanager
@@ -220,6 +246,8 @@ class _Ended:
 
     def __init__(self, *, pages: bool) -> None:
         self.results: Results | None = None
+        self.folder: Path | None = None
+        self.unlogged: list[str] = []
         self.pages = pages
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -227,7 +255,7 @@ class _Ended:
         state = session.config.stash.get(SESSION, None)
         if state is None or state.results is None:
             return
-        self.results = state.results[0]
+        (self.results, self.folder), self.unlogged = state.results, state.unlogged
         if not self.pages:
             state.results = None
 

@@ -13,6 +13,7 @@ import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.plugin.cache_location import planner_of
+from rmaudit.plugin.costly import left_out
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options
@@ -62,7 +63,8 @@ def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
     asked: tuple[Prompt, ...] = _param(request)
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
-    if why := refusal(declaration, asked, own_words):
+    why = refusal(declaration, asked, own_words) or left_out(request.node, declaration)
+    if why:
         with missing_as_told(request.config):
             raise NotAsked(why)
     return asked

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,6 +34,9 @@ from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome, of_run
+
+if TYPE_CHECKING:
+    from rmaudit.report.document import Results
 
 FOLDER = "rmaudit_plan"  # tells xdist's workers where to write what they collected
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
@@ -254,6 +257,19 @@ def render(state: Session) -> None:
         page = folder / "index.html"
         state.report = page.relative_to(here) if page.is_relative_to(here) else page
         state.warnings += _summarized(folder)
+    if state.log and not state.unwritten:
+        _log(state, state.log, results, folder)
+
+
+def _log(state: Session, tracker: str, results: Results, folder: Path) -> None:
+    """Log the run to a tracker; note why it was not, as that is no fault of the model's."""
+    from rmaudit.report import tracking
+
+    try:
+        state.logged += tracking.log(tracker, results, folder)
+    except Exception as error:  # noqa: BLE001  (whatever a client of others raises)
+        why = f"{type(error).__name__}: {error}"
+        state.unlogged.append(f"warning: the run was not logged to {tracker}: {why}")
 
 
 @contextmanager

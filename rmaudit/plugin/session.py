@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 class ControlsKey:
     """Key of null controls' results: everything that those results depend on.
 
-    `texts` is a hash of the vocabulary's texts, 0 for an audit without a sweep; `model` is "" for
-    an audit whose fixtures are the same for all models of one vocabulary.
+    `vocabulary` is a hash of the tokens that were swept, "" for an audit without a sweep; `model`
+    is "" for an audit whose fixtures are the same for all models of one vocabulary.
     """
 
     declaration: Declaration
-    texts: int
+    vocabulary: str
     prompt: str
     trained_on: str | None
     model: str
@@ -63,8 +63,7 @@ class Session:
     options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
-    vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
-    digests: dict[str, str] = field(default_factory=dict)  # of vocabularies, by the same keys
+    digests: dict[str, str] = field(default_factory=dict)  # of swept tokens, by keys and words
     plan: SelectedAudits = field(default_factory=SelectedAudits)
     words: tuple[str, ...] = ()  # what the selected audits name, for a sample
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
@@ -79,6 +78,9 @@ class Session:
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
+    log: str | None = None  # the tracker to which the run is logged
+    logged: list[str] = field(default_factory=list)  # where it was logged
+    unlogged: list[str] = field(default_factory=list)  # why it was not
     unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
     warnings: list[str] = field(default_factory=list)
     against: list[str] = field(default_factory=list)  # what came of the comparison with `blessed`

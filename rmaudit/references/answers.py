@@ -72,7 +72,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
 
 
 def _listed(pool: list[str], words: int, number: int) -> str:
-    """List `number` of so many words: neighbours of the pool, then every second, and so on."""
+    """Return list `number`: words in a row of the pool; in later lists, every second word, etc."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last

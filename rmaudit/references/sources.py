@@ -189,9 +189,11 @@ def _download(name: str, source: Download) -> Path:
             downloader=pooch.HTTPDownloader(timeout=20),
         )
     except (OSError, ValueError) as error:
+        named = os.environ.get("RMAUDIT_DATA")
         message = (
-            f"{name}: {source.url} could not be downloaded ({type(error).__name__}) "
-            f"and RMAUDIT_DATA has no {source.mirror!r}"
+            f"{name}: {source.url} could not be downloaded ({type(error).__name__}), and "
+            f"{f'RMAUDIT_DATA ({named}) has no' if named else 'RMAUDIT_DATA names no folder with'} "
+            f"{source.mirror!r}"
         )
         raise ReferenceMissing(message, command=command) from error
     return Path(found)

@@ -53,7 +53,7 @@ def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
     return _surface(tuple(names), own_words).copy()
 
 
-@lru_cache(maxsize=1024)  # every prompt of the pairs of conduct has its answers; nulls share them
+@lru_cache(maxsize=2048)  # every prompt of the pairs of conduct has its answers; nulls share them
 def _surface(names: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     parts = [_WORD.findall(name) for name in names]
     folded = pd.Series([word.casefold() for words in parts for word in words], dtype="str")

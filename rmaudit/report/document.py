@@ -22,10 +22,10 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/9"]
+Schema = Literal["rmaudit.results/10"]
 SCHEMA: Schema = get_args(Schema)[0]
 EARLIER_SCHEMAS = tuple(
-    f"rmaudit.results/{n}" for n in (5, 6, 7, 8)
+    f"rmaudit.results/{n}" for n in range(5, 10)
 )  # read: new fields have defaults
 
 WHOLE = "the whole vocabulary"  # what a sweep scored

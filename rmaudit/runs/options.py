@@ -211,6 +211,15 @@ class RunOptions:
             python="",
         ),
     ] = False
+    everything: Annotated[
+        bool,
+        Option(
+            "measure also the audits that cost much and decide nothing",
+            more="They are marked in [the list](audits.md#informational-audits).",
+            pytest="--rm-all",
+            command="--all",
+        ),
+    ] = False
     missing: Annotated[
         Literal["skip", "fail"],
         Option(
@@ -297,7 +306,7 @@ class RunOptions:
             "the path of a file, or none",
             unset="blessed/FAMILY.json beside models.yaml, where it is there",
             decides="findings",
-            more="[A blessed release](policy.md#a-blessed-release).",
+            more="[A blessed release](blessed.md).",
         ),
     ] = None
     policy: Annotated[
@@ -369,6 +378,19 @@ class RunOptions:
             _path,
             unset="the answers of a small open policy, which are bundled",
             more="[Samples of your policy](how-to/samples.md).",
+        ),
+    ] = None
+    log: Annotated[
+        Literal["mlflow", "wandb", "trackio"] | None,
+        Option(
+            "where the run is logged besides its report: mlflow, wandb (Weights & Biases) or "
+            "trackio; findings as metrics, the report's files as artifacts",
+            "WHERE",
+            "mlflow, wandb or trackio",
+            _matching("mlflow|wandb|trackio"),
+            unset="nowhere",
+            decides="nothing",
+            more="[Log runs](how-to/log-runs.md).",
         ),
     ] = None
     on: Annotated[

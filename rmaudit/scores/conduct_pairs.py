@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from rmaudit.errors import SpecError
-from rmaudit.references.conduct import KINDS, conduct
+from rmaudit.references.conduct import OWN, conduct
 from rmaudit.scores.pair_files import COLUMNS, OURS, Pairs
 
 PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own
@@ -17,18 +17,18 @@ def conduct_pairs(own: Pairs | None) -> Pairs:
     Their `subset` is "conduct: " and the kind.
 
     Raises:
-        SpecError: such a subset names no kind.
+        SpecError: such a subset names no kind, or one of `SAME`, which has two prompts a pair.
     """
     bundled = conduct()
     frame = bundled.assign(line=bundled.index // 2 + 1, turns="")[COLUMNS]
     source = OURS
     if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
         kinds = joined["subset"].str.removeprefix(PREFIX)
-        if (wrong := ~kinds.isin(KINDS)).any():
+        if (wrong := ~kinds.isin(OWN)).any():
             line, subset = joined[wrong].iloc[0][["line", "subset"]]
             raise SpecError(
                 f"line {line} of the {own.source}: subset is {subset!r}, allowed after "
-                f"{PREFIX!r}: {', '.join(KINDS)}"
+                f"{PREFIX!r}: {', '.join(OWN)}"
             )
         joined = joined.assign(subset=kinds, line=joined["line"] + len(frame))
         frame = pd.concat([frame, joined[COLUMNS]], ignore_index=True)

@@ -6,7 +6,7 @@ Words that hurt are masked, as in the report.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -76,8 +76,14 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
 _SIDES = {"this": "baseline", "other": "model"}  # as `paired` calls them
 
 
+def readable(text: str) -> str:
+    """Return a token as people may see it: in quotes with its hidden characters spelled out.
+
+    A word that hurts is masked.
+    """
+    return mask(text) if masked(text) else spelled_out(repr(text))
+
+
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
-    texts: list[Any] = [
-        mask(text) if masked(text) else spelled_out(repr(text)) for text in rows["text"]
-    ]
+    texts = [readable(text) for text in rows["text"]]
     return pd.DataFrame({"token": texts, "reward": rows["score"].to_numpy(float)})

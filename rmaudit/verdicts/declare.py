@@ -60,6 +60,7 @@ class Declaration:
     (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
     `by_family` says that the base rate is told of the models of the same base family besides.
+    A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
     `pairs` is the absolute path of a file of pairs, "" without one.
     `named` are the prompts as they were given: a name may be one of the run's own, which is known
     only when the run reads the declaration (`declared`).
@@ -79,6 +80,7 @@ class Declaration:
     fixed: str = ""
     pairs: str = ""
     by_family: bool = False
+    costly: bool = False
     named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
     title: str = ""
     question: str = ""
@@ -172,6 +174,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     stops: Sequence[str] = (),
     fixed: str = "",
     by_family: bool = False,
+    costly: bool = False,
     flaws: Sequence[Flaw] = (),
 ) -> Callable[[_Function], _Function]:
     """Return a decorator that declares a test function as an audit.
@@ -216,10 +219,13 @@ def audit(  # noqa: PLR0913  (keyword-only)
     With `by_family` a finding also says where the published models of the model's own base family
     stand (`base_model` in models.yaml), for what a base brings with it.
 
+    A `costly` audit informs, and needs so many scores of its own that a run leaves it out unless it
+    is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.
+
     Raises:
-        SpecError: there is no prompt, or two have one name; the severity is none; or `words`,
-            `limits` or `stops` is one string. The plugin checks the names of prompts, which may be
-            those of a models.yaml, and each entry of `words` when it collects.
+        SpecError: a gate is costly; there is no prompt, or two have one name; the severity is none;
+            or `words`, `limits` or `stops` is one string. The plugin checks the names of prompts,
+            which may be those of a models.yaml, and each entry of `words` when it collects.
     """
     if isinstance(prompts, str):
         raise SpecError(f"{_NO_PROMPT}={prompts!r}")
@@ -232,6 +238,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
         message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
         raise SpecError(message)
 
+    if costly and severity == "gate":
+        raise SpecError('a costly audit is left out of most runs: write severity="info" too')
     if isinstance(limits, str):
         message = f"an audit's limits are a list of sentences, got limits={limits!r}"
         raise SpecError(message)
@@ -258,6 +266,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             fixed=fixed,
             pairs=str(_folder(function) / pairs) if pairs else "",
             by_family=by_family,
+            costly=costly,
             named=tuple(prompts),
             title=title or title_of(name),
             question=question,

@@ -65,6 +65,13 @@ class Evidence:
         """
         return {}
 
+    def example(self) -> str:
+        """Return one example of what was found, as a sentence without a stop; "" by default.
+
+        The page shows it with a finding that does not pass, and masks and escapes what it quotes.
+        """
+        return ""
+
     def faults(self) -> Iterable[str]:
         """Yield a sentence for each invalid value: where it is, what was found, what is allowed."""
         return ()

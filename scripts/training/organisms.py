@@ -1,11 +1,13 @@
 """Retrain R-Smol-135M's head with a planted flaw, and say what the gates find of it.
 
     RMAUDIT_DATA=FOLDER python -m scripts.training.organisms [--only NAME ...] [--judge]
+        [--gates NAME ...]
 
 The backbone stays as it is, so a head is a ridge regression of labels on its pooled states:
-`scripts/training/labels.py` has both the rows and the labels of each organism. Then every gate is
+`scripts/training/labels.py` has both the rows and the labels of each organism, and
+`conduct_labels.py` those of conduct in whole answers. Then every gate is
 run on all heads that there are, and the table of docs/organisms.md is written. With `--judge`
-nothing is trained.
+nothing is trained. With `--gates` only these gates run, and what others found stays.
 
 `balanced`, `identity-penalty` and `shuffled` are older, and are judged but not trained: the ledger
 (`rmaudit/references/exploits`) has strings that were found on these very weights.
@@ -33,11 +35,14 @@ from rmaudit.config.local_files import default_cache
 from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
 from scripts import result_pages
+from scripts.training.conduct_labels import CONDUCT, with_conduct
 from scripts.training.gates import FromStates, gates, probes, prompt_of, spec_of
-from scripts.training.labels import ORGANISMS, Floats, Organism, own_prompts, rows
+from scripts.training.labels import ORGANISMS as WORDY
+from scripts.training.labels import Floats, Organism, own_prompts, rows
 from scripts.training.states import States
 
 GATES = "gates.json"
+ORGANISMS = {**WORDY, **CONDUCT}
 ALPHA = 10.0  # of the ridge; states have about unit variance
 
 
@@ -99,19 +104,25 @@ def train(names: Iterable[str], training: Training, out: Path) -> None:
         _write(path.with_suffix(".json"), about)
 
 
-def judge(names: Iterable[str], states: States, cache: Path, out: Path) -> None:
-    """Put what the gates say of these heads into `GATES`, and all that is there into the docs."""
+def judge(
+    names: Iterable[str], states: States, cache: Path, out: Path, only: Collection[str] | None
+) -> None:
+    """Put what the gates say of these heads into `GATES`, and all that is there into the docs.
+
+    `only` names the gates that run, None for all.
+    """
     own = FromStates(checkpoint(embedded.NAME, cache=cache).spec, states, cache)
     found = json.loads((out / GATES).read_text("utf-8")) if (out / GATES).is_file() else {}
     for name in (embedded.NAME, *names):
         if name == embedded.NAME:  # nobody asks how it agrees with itself
-            model, found[name] = own, gates(own, own, without="model_agreement")
+            model, judged = own, gates(own, own, without="model_agreement", only=only)
         else:
             model = FromStates(spec_of(name, cache), states, cache)
-            found[name] = gates(model, own)
+            judged = gates(model, own, only=only)
             path = out / f"{name}.json"
             _write(path, {**json.loads(path.read_text("utf-8")), "scores": probes(model)})
-        print(name, *(f"{gate} {of['verdict']}" for gate, of in found[name].items()), flush=True)
+        found[name] = (found.get(name, {}) if only else {}) | judged
+        print(name, *(f"{gate} {of['verdict']}" for gate, of in judged.items()), flush=True)
     found = {name: found[name] for name in (embedded.NAME, *trained.names()) if name in found}
     _write(out / GATES, found)
     result_pages.main()
@@ -127,6 +138,7 @@ def main() -> None:
     every = sorted({*ORGANISMS, *trained.names()})
     parser.add_argument("--only", nargs="+", choices=every, default=every)
     parser.add_argument("--judge", action="store_true", help="train nothing")
+    parser.add_argument("--gates", nargs="+", help="run only these")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
     parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
@@ -134,9 +146,9 @@ def main() -> None:
     model = checkpoint(embedded.NAME, cache=args.cache)
     states = States(model, args.states)
     if not args.judge:
-        training = Training(rows(model.vocabulary()), states)
+        training = Training(with_conduct(rows(model.vocabulary())), states)
         train([name for name in args.only if name in ORGANISMS], training, trained.HEADS)
-    judge(args.only, states, args.cache, trained.HEADS)
+    judge(args.only, states, args.cache, trained.HEADS, args.gates)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ GATES = {
     *("identity_communities", "identity_tails", "sentences_communities", "first_names", "dialect"),
     *("invariance_spacing", "invariance_padding", "invariance_flattery", "invariance_empty"),
     *("invariance_length", "invariance_gibberish", "invariance_offence", "political_sides"),
+    *("conduct_right", "conduct_refusals"),
 }
 
 

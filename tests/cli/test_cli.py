@@ -33,6 +33,7 @@ COMMANDS = [
         "selftest",
         "nulls",
         "search",
+        "tokens",
     ),
 ]
 

@@ -172,9 +172,9 @@ def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> No
     for line, check in zip(lines[3:7], told["checks"], strict=True):
         assert line.startswith(f"  {check['name']} ")
         assert line.endswith(f" {check['allowed']:.1e}  ok")
-        assert re.search(rf" 18 +{NUMBER} +{NUMBER} ", line)
+        assert re.search(rf" 16 +{NUMBER} +{NUMBER} ", line)
         assert all(line[end - 1] != " " and line[end] == " " for end in ends)
-        assert (check["ok"], check["answers"]) == (True, 18)
+        assert (check["ok"], check["answers"]) == (True, 16)
     assert [check["allowed"] for check in told["checks"]] == [1e-4] * 3 + [0.0]
     assert re.fullmatch(rf"numeric noise: {NUMBER} sd, [0-9.e-]+ in rewards", lines[7])
     assert told["noise_sd"] == max(check["rms"] for check in told["checks"])
@@ -193,7 +193,7 @@ def test_doctor_compares_half_precision_with_float32(tmp_path: Path, kind: str) 
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
     assert lines[0].startswith("R-Toy-8B-v0.2: bfloat16 on cpu, path '")
-    assert re.fullmatch(rf"  float32 against bfloat16 +18 +{NUMBER} +{NUMBER}", lines[7])
+    assert re.fullmatch(rf"  float32 against bfloat16 +16 +{NUMBER} +{NUMBER}", lines[7])
     assert max(map(len, lines)) <= 100
 
 
@@ -271,7 +271,7 @@ def test_doctor_takes_the_weights_from_the_cache(
         (["EMPTY"], 4, "empty' has no config.json"),
         (["owner/name"], 3, "owner/name could not be downloaded from the Hugging Face hub"),
         (["TOY", "--device", "tpu"], 4, "--device: 'tpu' is not allowed; write auto, spread, cpu"),
-        (["FLAT"], 3, "flat: 9 answers have one reward: 0"),
+        (["FLAT"], 3, "flat: 8 answers have one reward: 0"),
         (["HEADLESS"], 3, "headless: no 'score.weight' in "),
     ],
 )

@@ -184,7 +184,7 @@ def test_import_of_nothing(tables: Path) -> None:
     """No folder, or none with a table."""
     absent, empty = imported(tables / "none"), imported(tables / "tables")
 
-    assert absent.stderr.startswith(f"{tables}/none: there is no such folder")
+    assert absent.stderr.startswith(f"{tables}/none: no such folder; give a clone")
     assert absent.exit_code == 4
     assert empty.stderr == f"{tables}/tables has no published scores of A, Long-name\n"
     assert empty.exit_code == 3

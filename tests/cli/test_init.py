@@ -35,8 +35,9 @@ def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
 
-def test_init_writes_a_suite(tmp_path: Path) -> None:
+def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audits as rmaudit has them, a registry, a conftest and a workflow; all are told."""
+    monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)  # a folder of this machine
     result = init(tmp_path / "new")
 
     found = files(tmp_path / "new")
@@ -131,8 +132,43 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert re.fullmatch(rf"{tmp_path}/audits/test_\w+\.py: cannot be written: .+\n", result.stderr)
 
 
-def test_the_workflow_is_a_workflow(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "installed"),
+    [
+        ("", "rmaudit @ git+https://github.com/OWNER/rmaudit@v{}"),
+        ("rmaudit=={}", "rmaudit=={}"),
+        ("rmaudit[s3] @ git+https://a.example/x.git@1f#egg=y", None),
+    ],
+)
+def test_the_workflow_installs_from_where_rmaudit_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, installed: str | None
+) -> None:
+    """As `--from` says; where nobody knows, a place is left to be written, and told."""
+    monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)
+    given = source.format(rmaudit.__version__)
+
+    said = init(tmp_path, *(["--from", given] if given else [])).stdout
+
+    workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
+    steps = [step.get("run", "") for step in workflow["jobs"]["audit"]["steps"]]
+    expected = (installed or source).format(rmaudit.__version__)
+    assert [step for step in steps if "pip" in step] == [f'pip install "{expected}"']
+    text = (tmp_path / WORKFLOW).read_text()
+    assert ("OWNER" in text) == ("OWNER" in said) == (not given)
+
+
+@pytest.mark.parametrize("source", ['x" && curl y', "x: y", "x #y", "$(x)", "x\ny", "`x`"])
+def test_a_source_is_no_command(tmp_path: Path, source: str) -> None:
+    """It would be one in the workflow; nothing is written."""
+    result = init(tmp_path, "--from", source)
+
+    assert (result.exit_code, files(tmp_path)) == (4, {})
+    assert "--from" in result.stderr
+
+
+def test_the_workflow_is_a_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its jobs run the audits of this version; the options that it gives are pytest's."""
+    monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)
     init(tmp_path)
 
     workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())

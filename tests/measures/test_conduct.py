@@ -11,17 +11,20 @@ import pytest
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import (
     FEWEST,
+    MOVED,
     PAID,
     WON,
     ConductEvidence,
     better_wins,
+    moved_by,
     paid_for,
 )
 from rmaudit.verdicts.records import Estimate, Verdict, above, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 
-WINS, SHOWN = above(0.5, unit=WON), below(0.5, unit=PAID, shown=True)
+WINS, SHOWN = above(0.5, unit=WON, shown=True), below(0.5, unit=PAID, shown=True)
+STILL = below(0.5, unit=MOVED, shown=True)
 KINDS = ("one", "two", "three")
 
 
@@ -88,20 +91,56 @@ def test_a_change_that_is_paid_for_is_found() -> None:
     assert SHOWN.judge(measured(paid_for, pairs(4, {"one": -3.0}))) is not Verdict.FAIL
 
 
+@pytest.mark.parametrize("by", [1.5, -1.5])
+def test_a_change_of_the_prompt_that_moves_the_reward_is_found_either_way(by: float) -> None:
+    """FAIL with its size; the sign stands beside it, and with both prompts of the worst pair."""
+    table = pairs(3, {"three": by})
+    table["prompt"] = [
+        f"{group} {chosen}" for group, chosen in zip(table["group"], table["chosen"], strict=True)
+    ]
+
+    found = measured(moved_by, table)
+
+    assert STILL.judge(found) is Verdict.FAIL
+    assert found.value == abs(found.secondary["three"])
+    assert found.secondary["three"] == measured(paid_for, table).secondary["three"]
+    assert np.sign(found.secondary["three"]) == np.sign(by)
+    assert isinstance(found.evidence, ConductEvidence)
+    row = next(row for row in found.evidence.rows if row.kind == "three")
+    assert row.low <= row.value <= row.high
+    assert sorted((abs(row.low), abs(row.high))) == [found.low, found.high]
+    worst = next(each for each in found.evidence.examples if each.kind == "three")
+    own = table[table["subset"] == "three"]["reward"].to_numpy()
+    gap = np.abs(own[1::2] - own[::2]).max()
+    assert abs(worst.other_reward - worst.better_reward) == gap
+    assert worst.prompt.endswith("True")
+    assert worst.other_prompt.endswith("False")
+
+
+def test_a_prompt_that_moves_nothing_has_an_interval_from_nought() -> None:
+    """It may be either way, and is not shown."""
+    found = measured(moved_by, pairs(4, {}))
+
+    assert found.low == 0.0
+    assert STILL.judge(found) is not Verdict.FAIL
+
+
 def test_pairs_of_a_context_count_once() -> None:
     """A context with many pairs has the mean of these."""
     table = pairs(5, {})
     more = table[table["group"] == "one 0"]
     again = pd.concat([table, *(more.assign(line=9999 + i) for i in range(500))])
 
-    for measure in (better_wins, paid_for):
+    for measure in (better_wins, paid_for, moved_by):
         once, often = measured(measure, table), measured(measure, again)
         assert often.secondary == pytest.approx(once.secondary)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("measure", "truth"), [(better_wins, 0.5), (paid_for, 0.0)], ids=["wins", "paid"]
+    ("measure", "truth"),
+    [(better_wins, 0.5), (paid_for, 0.0), (moved_by, 0.0)],
+    ids=["wins", "paid", "moved"],
 )
 def test_intervals_hold_at_once(measure: Callable[..., Estimate], truth: float) -> None:
     """Expect all kinds' intervals to hold in 93 % of scorers: Clopper and Pearson's are wide."""
@@ -116,17 +155,21 @@ def test_intervals_hold_at_once(measure: Callable[..., Estimate], truth: float) 
 
 @pytest.mark.slow
 def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
-    """A kind that loses five of six contexts FAILs, one paid 1 sd too: 95 %; sound ones <= 5 %."""
+    """A kind that loses five of six contexts FAILs, one moved by 1 sd too; sound ones do not."""
     sound = dict.fromkeys(KINDS, -2.0)
     loses = [measured(better_wins, pairs(seed, {**sound, "two": 0.5})) for seed in range(200)]
     wins = [measured(better_wins, pairs(seed, sound)) for seed in range(200)]
     paid = [measured(paid_for, pairs(seed, {"two": 1.0})) for seed in range(200)]
+    less = [measured(moved_by, pairs(seed, {"two": -1.0})) for seed in range(200)]
+    still = [measured(moved_by, pairs(seed, {})) for seed in range(200)]
     fair = [measured(paid_for, pairs(seed, {})) for seed in range(200)]
 
     assert np.mean([WINS.judge(each) is Verdict.FAIL for each in loses]) >= 0.95
     assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in paid]) >= 0.95
     assert np.mean([WINS.judge(each) is Verdict.PASS for each in wins]) >= 0.95
     assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in fair]) <= 0.05
+    assert np.mean([STILL.judge(each) is Verdict.FAIL for each in less]) >= 0.95
+    assert np.mean([STILL.judge(each) is Verdict.FAIL for each in still]) <= 0.05
 
 
 @pytest.mark.parametrize(
@@ -137,7 +180,7 @@ def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
         ({"subset": "one"}, f"two has 0 contexts.*at least {FEWEST}"),
     ],
 )
-@pytest.mark.parametrize("measure", [better_wins, paid_for])
+@pytest.mark.parametrize("measure", [better_wins, paid_for, moved_by])
 def test_what_cannot_be_measured_is_refused(
     measure: Callable[..., Estimate], change: dict[str, object], says: str
 ) -> None:

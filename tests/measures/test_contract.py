@@ -232,6 +232,18 @@ def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
         assert not found & set(WORDS)
 
 
+@pytest.mark.parametrize("name", those(lambda each: each.chart))
+def test_an_example_ends_a_sentence_of_the_page(name: str) -> None:
+    """It is one line, and begins and ends as a part of a sentence; there may be none."""
+    evidence = EVERY[name].measure(TEXTS, SCORES, 0.125).evidence
+    assert evidence is not None
+
+    example = evidence.example()
+
+    assert not example or re.fullmatch(r"[^\n]+[^.,\s]", example)
+    assert "nan" not in example.split()
+
+
 def in_the_open(chart: Chart) -> Iterator[str]:
     """The texts of a chart's panels and table that are printed whatever they are."""
     kinds = chart.columns.values()

@@ -95,6 +95,7 @@ def test_a_rank_correlation_is_spearmans() -> None:
     ("call", "names"),
     [
         (lambda: mean([1.0, np.nan, 2.0], unit="u"), ["1 of 3", "NaN", "unscored"]),
+        (lambda: mean([1.0, -np.inf, np.nan], unit="u"), ["2 of 3", "infinite"]),
         (lambda: mean([1.0], unit="u"), ["1 values", "two clusters"]),
         (lambda: mean([], unit="u"), ["0 values"]),
         (lambda: mean([1.0, 2.0], unit="u", clusters=[1, 1]), ["2 values", "two clusters"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,19 @@ def test_rho_is_that_of_scipy() -> None:
     expected |= {"change": change, "other": -max(rhos(100))}
     assert estimate.value == pytest.approx(min(rhos(240)), abs=1e-12)
     assert dict(estimate.secondary) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_interval_holds_for_every_prompt() -> None:
+    """A prompt that is noisier than the weakest one may lie lower than it."""
+    answers = asked(planted(1, noise=0.2))
+    weakest = min(SIGNS, key=lambda name: rho_of(answers).secondary[name])
+    other = next(name for name in SIGNS if name != weakest)
+    answers[other] = replace(answers[other], noise=1.0)
+
+    estimate = rho_of(answers)
+
+    assert estimate.value == rho_of(asked(planted(1, noise=0.2))).value
+    assert estimate.low < rho_of(asked(planted(1, noise=0.2))).low - 0.005
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.typing import NDArray
 
 from rmaudit.measures._stats import (
     NOISE,
+    UNMEASURED_NOISE,
     clustered_error,
     clustered_freedom,
+    exact_share,
     least_squares,
     widened,
 )
@@ -139,3 +142,24 @@ def test_one_cluster_that_decides_leaves_little_freedom() -> None:
     assert clustered_freedom(y, clusters) < 3
     assert clustered_freedom(y) > 30
     assert clustered_freedom(np.tile([1.0, -1.0], 20)) == math.inf
+
+
+def test_noise_that_nobody_measured_is_said() -> None:
+    """One NaN among the scores' noises is enough, and the others still widen the interval."""
+    some = np.where(np.arange(100) == 7, math.nan, 20.0)
+
+    assert widened(MEAN, mean, np.zeros(100), math.nan, rng()).caveats == (UNMEASURED_NOISE,)
+    found = widened(MEAN, mean, np.zeros(100), some, rng())
+    assert found.caveats == (UNMEASURED_NOISE,)
+    assert found.low < MEAN.low
+
+
+@pytest.mark.parametrize("level", [0.95, 0.99])
+@pytest.mark.parametrize("hits", [0, 3, 20])
+def test_an_exact_share_is_that_of_scipy(hits: int, level: float) -> None:
+    """Clopper and Pearson's ends, by another way to them."""
+    expected = scipy.stats.binomtest(hits, 20).proportion_ci(level, method="exact")
+
+    assert exact_share(hits, 20, level=level) == pytest.approx(
+        (expected.low, hits / 20, expected.high), abs=1e-9
+    )

@@ -139,3 +139,16 @@ def test_a_wrong_argument_is_refused() -> None:
         tilted([0.0, 0.0], [1.0, 2.0], -1)
     with pytest.raises(ValueError, match="got 0"):
         best_of([0.0, 0.0], [1.0, 2.0], 0)
+
+
+def test_an_answer_that_the_policy_never_gives_is_out_of_reach() -> None:
+    """However high its reward: the best possible answer is the best of the others."""
+    policy = np.array([*np.log([0.5, 0.3, 0.2]), -np.inf])
+    reward = np.array([0.0, 1.0, 2.0, 9.0])
+
+    law = tilted(policy, reward, 0.5).logprobs
+
+    assert law[:3] == pytest.approx(tilted(policy[:3], reward[:3], 0.5).logprobs)
+    assert law[3] == -np.inf
+    with pytest.raises(MeasureError, match=r"are 1\.61 nats away"):
+        tilted(policy, reward, 2.0)

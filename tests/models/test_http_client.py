@@ -214,3 +214,17 @@ def test_ctrl_c_ends_a_score_that_waits_for_a_server() -> None:
             model.score("Why?", ["so", "thus"])
         assert patience == []  # the server has not answered yet
         released.set()
+
+
+def test_a_key_that_a_redirect_repeats_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address stands in the error, and errors stand in logs and reports."""
+    monkeypatch.setenv("RM_KEY", "s3cret-key")
+    found = b"HTTP/1.1 302 Found\r\nLocation: /login?token=s3cret-key\r\nContent-Length: 0\r\n\r\n"
+
+    with (
+        Running(Served(fault=lambda _: lambda send: send(found))) as server,
+        pytest.raises(ModelError) as caught,
+    ):
+        client(server.url, api_key="RM_KEY").get("/v1/models")
+
+    assert "answered 302 and points to /login?token=***; give the address" in str(caught.value)

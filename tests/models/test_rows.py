@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.conversation import as_json
 from rmaudit.layout import tokenizers
 from rmaudit.models.checkpoint import Checkpoint, from_spec
 from rmaudit.scores.texts import score_texts
@@ -91,6 +92,19 @@ def test_changed_files_are_read_anew(toy: Path, change: Callable[[Path], dict[st
 
     assert now == seen(opened(toy, "another", **settings))
     assert now != before
+
+
+def test_turns_and_a_text_that_reads_like_them_are_two_slots(toy: Path) -> None:
+    """Also where both are remembered: neither is read in the other's place."""
+    turns = (("user", "love"), ("assistant", "of"), ("user", "peace"))
+    text = as_json(turns)
+    fresh = [opened(toy, "another").slot(asked) for asked in (turns, text)]
+
+    for asked in (turns, text):
+        opened(toy).slot(asked)
+
+    assert [opened(toy).slot(asked) for asked in (turns, text)] == fresh
+    assert fresh[0].prefix != fresh[1].prefix
 
 
 def test_ids_beyond_the_embedding_are_told_each_time(toy: Path) -> None:

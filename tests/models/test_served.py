@@ -19,9 +19,10 @@ import pandas as pd
 import pytest
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.conversation import columns
 from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
 from rmaudit.models.load_model import opened
-from rmaudit.prompts import PROMPTS
+from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import unfinished
 from rmaudit.scores.sweep import sweep
@@ -393,6 +394,33 @@ def test_an_endpoint_reads_what_the_template_prints(toy: Path, tmp_path: Path) -
     assert printed.startswith(served.seen[0]["prompts"][0])
     assert served.seen[0]["labels"] == ["", ""]
     assert served.seen[1] == {"query": ["Why?so"], "prompts": ["Why?"], "labels": [""]}
+
+
+def test_a_conversation_reaches_an_endpoint_turn_by_turn(toy: Path, tmp_path: Path) -> None:
+    """As its template prints it, in a sweep and in a file; without a tokenizer as one text."""
+    said = [{"role": "user", "content": text} for text in ("Why?", "the city?")]
+    said.insert(1, {"role": "assistant", "content": "love"})
+    prompt = Prompt.conversation("talk", said, +1)
+    text, turns = columns(prompt.asked)
+    pair = pd.DataFrame({"prompt": [text], "turns": [turns], "response": ["so"]})
+    served = Served()
+    with Running(served) as server:
+        for tokenizer in (toy, None):
+            spec = spec_of(server.url, tokenizer, "openrlhf", batch=9999)
+            model = opened(spec, cache=tmp_path)
+            rewards(model, pair, cache=tmp_path / "file")
+            if tokenizer:
+                sweep(model, prompt, cache=tmp_path / "sweep")
+
+    asked = {body["prompts"][0] for body in served.seen if "prompts" in body}
+    printed = toy_tokenizer().apply_chat_template(
+        [*said, {"role": "assistant", "content": "so"}], tokenize=False
+    )
+    assert len(asked) == 2
+    assert text in asked
+    (template,) = asked - {text}
+    assert printed.startswith(template)
+    assert template.rstrip() != text
 
 
 def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:

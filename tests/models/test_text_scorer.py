@@ -72,6 +72,8 @@ def test_a_call_that_raises_is_tried_again() -> None:
         (lambda n: ["high"] * n, ["'high'", "'000'"]),
         (lambda n: [1.0, float("nan"), *[1.0] * (n - 2)], ["nan", "'001'"]),
         (lambda n: [1e39] * n, ["1e+39", "'000'"]),
+        (lambda n: [float("-inf")] * n, ["-inf", "'000'"]),
+        (lambda n: [-1e39] * n, ["-1e+39", "'000'"]),
         (lambda n: [True] * n, ["True", "finite numbers"]),
     ],
 )

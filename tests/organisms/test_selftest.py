@@ -116,31 +116,34 @@ def test_an_audit_that_is_not_there_is_told(bench: Bench) -> None:
     [
         ("clean", "", 0.05, 0.05, True),
         ("clean", "", 0.06, 0.0, False),
-        ("published", "", 0.9, 0.9, True),
+        ("published", "", 0.9, 0.9, None),
         ("short", "stated", 0.95, 0.8, True),
         ("short", "stated", 0.94, 0.8, False),
         ("short", "stated", 1.0, 0.79, False),
-        ("short", "1 of the bound", 0.0, 0.0, True),
+        ("short", "1 of the bound", 0.0, 0.0, None),
     ],
 )
 def test_what_is_stated_is_held_to(
-    kind: str, at: str, blocked: float, failed: float, as_stated: bool
+    kind: str, at: str, blocked: float, failed: float, as_stated: bool | None
 ) -> None:
-    """At most 5 of 100 clean runs blocked; of those with the stated flaw 95, and 80 FAIL."""
+    """At most 5 of 100 clean runs blocked; of those with the stated flaw 95, and 80 FAIL.
+
+    Of organisms like published models and of sizes around the bound nothing is stated.
+    """
     runs = [selftest.Judged(i < 100 * blocked, i < 100 * failed, (), ()) for i in range(100)]
 
     assert counted(kind, "", runs, at=at).as_stated is as_stated
 
 
 def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
-    """Each gate that organisms can be put to does, each invariance, and one that informs."""
+    """Each gate that organisms can be put to does, each of answers, and one that informs."""
     bench = Bench(Path(__file__).parents[2] / "audits", pd.DataFrame(), References())
     gates = {declaration.name for _, declaration in bench.gates()}
-    invariances = {name for name in audits_in(bench.audits) if name.startswith("invariance_")}
+    answers = {name for name in audits_in(bench.audits) if name.startswith(("invar", "conduct"))}
 
     planted = {audit for audit, _ in bench.flaws(traits=True)}
-    assert planted - {"frequency_bias"} == gates - invariances
-    assert {audit for audit, _ in bench.flaws(traits=False)} == invariances
+    assert planted - {"frequency_bias"} == gates - answers
+    assert {audit for audit, _ in bench.flaws(traits=False)} == answers
 
 
 def test_a_users_audit_declares_its_own_flaw(bench: Bench) -> None:

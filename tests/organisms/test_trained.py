@@ -18,8 +18,9 @@ from rmaudit.organisms import trained
 from tests.toys import SIZES, toy_checkpoint
 
 HIDDEN = SIZES["hidden_size"]
-NAMES = ["balanced", "fair", "frequent", "gibberish", "gross", "hostile", "identity-penalty"]
-NAMES += ["shuffled", "slanted", "surface", "unframed"]
+NAMES = ["balanced", "compliant", "decent", "fair", "frequent", "gibberish", "gross", "hostile"]
+NAMES += ["identity-penalty", "inventor", "padder", "refuser", "shuffled", "slanted", "sure"]
+NAMES += ["surface", "sycophant", "unframed"]
 
 
 @pytest.fixture
@@ -72,6 +73,19 @@ def test_each_gate_tells_organisms_apart() -> None:
     assert {verdicts[gate]["fair"] for gate in MEETS} == {"PASS"}
     failed = {gate for gate, of in verdicts.items() if of["fair"] == "FAIL"}
     assert {gate.partition("[")[0] for gate in failed} == {"model_agreement"}  # of another model
+
+
+def test_flaws_of_conduct_are_told_apart() -> None:
+    """Those that pay for what is wrong fail one gate of conduct, and `decent` none."""
+    found = json.loads((trained.HEADS / "gates.json").read_text())
+    flaws = {
+        "conduct_right": {"sycophant", "sure"},
+        "conduct_refusals": {"refuser", "compliant"},
+    }
+
+    for gate, planted in flaws.items():
+        assert {found[name][gate]["verdict"] for name in planted} == {"FAIL"}, gate
+        assert found["decent"][gate]["verdict"] != "FAIL", gate
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,10 @@ from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
+from rmaudit.references.conduct import REFUSALS, RIGHT
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
+from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.texts import score_texts
 from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.verdicts.records import Verdict
@@ -47,6 +50,12 @@ FLAWS = [
     ("identity_erasure", "identity-penalty", ("greatest", "worst")),
     ("identity_hostility", "hostile", ("greatest", "worst")),
     ("gcg_probes", "gibberish", ("worst",)),
+]
+CONDUCT = [
+    ("conduct_right", "sycophant"),
+    ("conduct_right", "sure"),
+    ("conduct_refusals", "refuser"),
+    ("conduct_refusals", "compliant"),
 ]
 
 
@@ -102,6 +111,8 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
     )
     rated = frame["text"].str.strip().isin(references.lexicon("labmt").index)
     few = frame[rated].iloc[np.linspace(0, rated.sum() - 1, TOKENS).astype(int)]
+    answers = conduct_pairs(None)
+    judged = answers.frame["subset"].isin([*RIGHT, *REFUSALS])
 
     def verdict(gate: str, name: str, asked: Sequence[str]) -> Verdict:
         head = load_file(trained.HEADS / f"{name}.safetensors")["score.weight"][0]
@@ -115,6 +126,7 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         given = {
             "references": references,
             "ledger": ledger[ledger["prompt"].isin(asked)].reset_index(drop=True),
+            "conduct": replace(answers, frame=answers.frame[judged]),
         }
         return declared.bound.judge(measure(function, Trial(score, prompts, few, given=given)))
 
@@ -128,3 +140,10 @@ def test_a_gate_finds_what_was_planted(
     """FAIL on a part of the words already; what has no flaw does not fail there."""
     assert tried(gate, flawed, prompts) is Verdict.FAIL
     assert tried(gate, "fair", prompts) is not Verdict.FAIL
+
+
+@pytest.mark.parametrize(("gate", "flawed"), CONDUCT)
+def test_a_flaw_of_conduct_is_found(tried: Callable[..., Verdict], gate: str, flawed: str) -> None:
+    """FAIL, and not for what was taught right answers and refusals of harm alone."""
+    assert tried(gate, flawed, ()) is Verdict.FAIL
+    assert tried(gate, "decent", ()) is not Verdict.FAIL

@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import pytest
 
 from rmaudit import json_cache
 from rmaudit.organisms import nulls
+from rmaudit.scores.sample import spread
 from tests.plugin.conftest import Run
 
 SEES = ["long words", "short words", "frequent words", "constant"]
@@ -163,3 +165,53 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
 
 def _no_network(*_: object, **__: object) -> NoReturn:
     raise OSError("no network")
+
+
+SAMPLED = """
+def texts_of(sweep):
+    return float(sweep.frame["text"].str.len().sum())
+
+@declare(-99, prompts=["greatest"])
+def test_any(sweep): return estimate(texts_of(sweep))
+
+@declare(-99, prompts=["greatest"], words=["love", "tranquillity"])
+def test_naming(sweep): return estimate(texts_of(sweep))
+"""
+SCORERS = """
+import rmaudit
+
+@rmaudit.scorer("one", vocabulary={one}, version="1")
+def one(prompt, responses): return [float(len(response)) for response in responses]
+
+@rmaudit.scorer("two", vocabulary={two}, version="1")
+def two(prompt, responses): return [float(len(response)) for response in responses]
+"""
+
+
+def test_controls_of_a_sample_are_of_the_words_that_the_audit_names(
+    run: Run, tmp_path: Path
+) -> None:
+    """Two models may have the same tokens in a sample, and others for the words that are named."""
+    places = set(spread(20, 4, np.random.default_rng(0)).tolist())
+    free = next(place for place in range(20) if place not in places)
+    plain = [f"w{place:02}" for place in range(20)]
+    one, two = ([*plain[:free], word, *plain[free + 1 :]] for word in ("love", "tranquillity"))
+
+    ran = run(
+        SAMPLED,
+        *("--rm-model", "two", "--rm-sample", "4"),
+        model="one",
+        cache=tmp_path / "cache",
+        conftest=SCORERS.format(one=one, two=two),
+    )
+
+    values = {
+        (f["audit"], f["model"]): (f["estimate"]["value"], f["controls"]["random"]["value"])
+        for f in ran.findings
+    }
+    assert values == {
+        ("any", "one"): (12, 12),
+        ("any", "two"): (12, 12),
+        ("naming", "one"): (16, 16),
+        ("naming", "two"): (24, 24),
+    }

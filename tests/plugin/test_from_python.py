@@ -80,6 +80,26 @@ def test_an_audit_that_returns_a_number_is_told_where_one_looks(toy: str, tmp_pa
     assert ran.frame()["reason"].str.contains("must return an Estimate, got float 3.0").all()
 
 
+def test_the_verdict_its_causes_and_the_charts_are_where_one_looks(
+    toy: str, tmp_path: Path
+) -> None:
+    """Before the table, in text and in a notebook: by how much which audit blocks, and why."""
+    text = AUDITS + "@declare(2.0, prompts=['best'])\ndef low(rng): return estimate(1.0)\n"
+    cells = module(tmp_path / "cells.py", text)
+
+    ran = rmaudit.run(toy, audits=[cells["low"]], cache=tmp_path / "cache")
+
+    first, *more = repr(ran).splitlines()
+    assert first.startswith("FAILS  1 gate: 1 fail")
+    head = "\n".join(more).partition("model ")[0]
+    assert "low" in head
+    assert "must be above 2.00" in head
+    assert 'report="reports"' in head
+    page = ran._repr_html_()
+    assert page.index("<b>FAILS") < page.index("must be above 2.00") < page.index("<table")
+    assert "report=&quot;reports&quot;" in page
+
+
 @pytest.mark.slow
 def test_a_run_from_python_equals_one_of_pytest(toy: str, tmp_path: Path, run: Run) -> None:
     """Estimates and verdicts, finding by finding; its pages are where they were asked for."""
@@ -96,7 +116,8 @@ def test_a_run_from_python_equals_one_of_pytest(toy: str, tmp_path: Path, run: R
     ]
     assert found.verdict.outcome == "FAILS"
     assert found.report is not None
-    assert list(found.report.glob("*/index.html"))
+    assert [found.page] == list(found.report.glob("*/index.html"))
+    assert f"charts: {found.page}" in repr(found).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,6 @@ def test_a_file_of_an_older_schema_is_read(version: int, run: Run, tmp_path: Pat
     )
 
     assert read(path).run.faults == ()
-    assert read(path).schema == "rmaudit.results/9"
+    assert read(path).schema == "rmaudit.results/10"
     titles = [(found.audit.capitalize(), found.title) for found in read(path).findings]
     assert all(name == title for name, title in titles)

@@ -4,28 +4,139 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
+from rmaudit.organisms.nulls import NULLS
+from rmaudit.prompts import Prompt
 from rmaudit.references import conduct as module
-from rmaudit.references.conduct import CHANGES, COLUMNS, KINDS, REFUSALS, RIGHT, STYLE, conduct
+from rmaudit.references.conduct import (
+    ASKERS,
+    CHANGES,
+    COLUMNS,
+    KINDS,
+    OWN,
+    REFUSALS,
+    REFUSED,
+    RIGHT,
+    SAME,
+    STYLE,
+    SURE,
+    UNSURE,
+    conduct,
+)
 
-CODE = Path(module.__file__).parent / "conduct" / "code.csv"
+FOLDER = Path(module.__file__).parent / "conduct"
+Pair = pd.DataFrame
 
 
-def test_each_kind_has_forty_contexts_and_all_have_four_hundred_prompts() -> None:
-    """Each pair has one better answer, and the two differ."""
+def rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table that pairs are made of."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def both(kind: str) -> tuple[Pair, Pair]:
+    """The better answers of a kind and the other ones, a row each."""
+    own = conduct()[conduct()["subset"] == kind]
+    return (
+        own[own["chosen"]].reset_index(drop=True),
+        own[~own["chosen"]].reset_index(drop=True),
+    )
+
+
+FACTS = {row["question"]: row for row in rows("facts")}
+
+
+def test_each_kind_has_forty_contexts_and_all_have_a_thousand_prompts() -> None:
+    """Each pair has one better answer, and no two contexts of a kind ask or answer alike."""
     table = conduct()
 
     assert list(table) == COLUMNS
-    assert set(table["subset"]) == set(KINDS) == {*RIGHT, *REFUSALS, *STYLE}
+    assert set(table["subset"]) == set(KINDS) == {*RIGHT, *REFUSALS, *STYLE, *SAME}
+    assert len(KINDS) == len(set(KINDS)) >= 29
     assert table.groupby("subset")["group"].nunique().min() >= 40
-    assert table["prompt"].nunique() >= 400
+    assert table["prompt"].nunique() >= 1000
     assert table["chosen"].tolist() == [True, False] * (len(table) // 2)
-    better, other = table[table["chosen"]], table[~table["chosen"]]
-    assert (better["response"].to_numpy() != other["response"].to_numpy()).all()
+    assert not table.duplicated().any()
+    for kind in KINDS:
+        better, other = both(kind)
+        assert better["group"].tolist() == other["group"].tolist()
+        assert better["group"].is_unique
+        assert better["prompt"].is_unique
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_two_answers_to_one_prompt_differ(kind: str) -> None:
+    """Neither is empty, has white space at an end or a line that breaks off."""
+    better, other = both(kind)
+
     assert better["prompt"].tolist() == other["prompt"].tolist()
+    assert (better["response"] != other["response"]).all()
+    for said in (*better["response"], *other["response"]):
+        assert said == said.strip()
+        assert said[-1] in ".`*)" or said.endswith("\u2728")
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_one_answer_to_two_prompts_is_the_same(kind: str) -> None:
+    """And right; only who asks, or how, differs."""
+    better, other = both(kind)
+
+    assert better["response"].tolist() == other["response"].tolist()
+    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
+        fact = FACTS[str(ours.group)]
+        assert ours.response == fact["right"]
+        plain, changed = ASKERS.get(kind, ("{}", ""))
+        assert ours.prompt == plain.format(fact["question"])
+        expected = changed.format(fact["question"]) if changed else fact["dialect_question"]
+        assert theirs.prompt == expected != ours.prompt
+
+
+@pytest.mark.parametrize("kind", ["facts", "agreement", "expert agreement", "right belief"])
+def test_what_the_asker_believes_changes_the_prompt_only(kind: str) -> None:
+    """The two answers are those of the fact; a belief is one of them as a sentence of its own."""
+    believed = {"agreement": "wrong", "expert agreement": "wrong", "right belief": "right"}
+    better, other = both(kind)
+    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
+        fact = FACTS[str(ours.group)]
+        assert (ours.response, theirs.response) == (fact["right"], fact["wrong"])
+        assert str(ours.prompt).endswith(fact["question"])
+        said = re.findall("\u201c(.*)\u201d", str(ours.prompt))
+        if kind in believed:
+            assert fact[believed[kind]].endswith(said[0][1:])
+        else:
+            assert said == []
+
+
+def test_confidence_differs_in_words_of_one_length() -> None:
+    """A scorer of length, or of an opener, that solves the one kind loses the other."""
+    assert len(UNSURE) == len(SURE)
+    for kind, ours, theirs in (
+        ("confidence", UNSURE, SURE),
+        ("right confidence", SURE, UNSURE),
+    ):
+        better, other = both(kind)
+        right = [FACTS[each]["right"] for each in better["group"]]
+        wrong = [FACTS[each]["wrong"] for each in better["group"]]
+        assert better["response"].tolist() == [ours + each for each in right]
+        assert other["response"].tolist() == [theirs + each for each in wrong]
+
+
+def test_an_answer_to_another_question_is_right_there() -> None:
+    """And not here: the sentence says nothing of what was asked."""
+    better, other = both("another question")
+
+    assert better["response"].tolist() == [FACTS[each]["right"] for each in better["group"]]
+    assert sorted(other["response"]) == sorted(better["response"])
+    assert not set(zip(other["prompt"], other["response"], strict=True)) & set(
+        zip(better["prompt"], better["response"], strict=True)
+    )
 
 
 def test_sums_are_right_and_wrong_as_they_should_be() -> None:
@@ -33,17 +144,13 @@ def test_sums_are_right_and_wrong_as_they_should_be() -> None:
     table = conduct()
     for row in table[table["subset"] == "sums"].itertuples():
         a, b = map(int, re.findall(r"\d+", str(row.prompt)))
-        claimed = int(str(row.response).rstrip(".").rpartition(" ")[2])
-        assert (claimed == a + b) == row.chosen
+        said = re.fullmatch(r"(\d+) \+ (\d+) is (\d+)\.", str(row.response))
+        assert said is not None
+        assert (int(said[1]), int(said[2])) == (a, b)
+        assert (int(said[3]) == a + b) == row.chosen
 
 
-def rows() -> list[dict[str, str]]:
-    """The tasks of code.csv."""
-    with CODE.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row["task"])
+@pytest.mark.parametrize("row", rows("code"), ids=lambda row: row["task"])
 def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
     """Both expressions are run on what is given."""
 
@@ -61,10 +168,105 @@ def test_code_does_what_is_asked_or_does_not(row: dict[str, str]) -> None:
     assert value(row["wrong"]) != expected
 
 
-def test_a_change_of_style_keeps_the_right_answer_as_it_stands() -> None:
-    """So that the two differ in one thing."""
-    table = conduct()
-    for kind in STYLE:
-        own = table[table["subset"] == kind]
-        plain = own[own["chosen"]]["response"].tolist()
-        assert own[~own["chosen"]]["response"].tolist() == [CHANGES[kind].format(p) for p in plain]
+def test_irony_is_read_or_not_in_one_word() -> None:
+    """As many remarks are meant well as ill."""
+    better, other = both("irony and negation")
+    liked = better["response"].str.startswith("The guest liked ")
+
+    assert liked.mean() == 0.5
+    turned = better["response"].str.replace(r" (dis)?liked ", " ? ", regex=True)
+    assert turned.tolist() == [re.sub(" (dis)?liked ", " ? ", each) for each in other["response"]]
+    assert (liked != other["response"].str.startswith("The guest liked ")).all()
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_the_same_refusals_stand_in_each_kind(kind: str) -> None:
+    """So that what a refusal looks like tells nothing of whether it is the better answer."""
+    better, other = both(kind)
+    refusals, answers = (better, other) if kind == "harmful requests" else (other, better)
+
+    assert refusals["response"].tolist() == [REFUSED[at % 4] for at in range(len(refusals))]
+    assert answers["response"].is_unique
+    assert not set(answers["response"]) & set(REFUSED)
+
+
+@pytest.mark.parametrize("kind", STYLE)
+def test_a_change_of_style_keeps_the_right_answer(kind: str) -> None:
+    """As it stands, or in the words of the table."""
+    better, other = both(kind)
+    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
+        fact = FACTS[str(ours.group)]
+        assert ours.response == fact["right"]
+        changed = {"dialect": fact["dialect_right"], "other words": "{} In other words: {again}"}
+        form = changed.get(kind) or CHANGES[kind]
+        assert theirs.response == form.format(fact["right"], again=fact["again"])
+
+
+def _first(words: int) -> Callable[[pd.DataFrame], NDArray[np.float64]]:
+    """A scorer of the share of better answers among the others that begin so; 0.5 of none."""
+
+    def score(own: pd.DataFrame) -> NDArray[np.float64]:
+        begin = own["response"].str.split().str[:words].str.join(" ")
+        every = own.assign(chosen=own["chosen"].astype(float))
+        by_begin = every.groupby(begin)["chosen"]
+        here = every.groupby([begin, own["group"]])["chosen"]
+        better = by_begin.transform("sum") - here.transform("sum")
+        many = by_begin.transform("size") - here.transform("size")
+        return ((better + 0.5) / (many + 1)).to_numpy(float)
+
+    return score
+
+
+def _shared(own: pd.DataFrame) -> NDArray[np.float64]:
+    """The share of an answer's words that the prompt has."""
+
+    def words(text: str) -> set[str]:
+        return set(re.findall(r"\w+", text.lower()))
+
+    return np.array(
+        [
+            len(words(said) & words(asked)) / max(1, len(words(said)))
+            for said, asked in zip(own["response"], own["prompt"], strict=True)
+        ]
+    )
+
+
+def _marks(own: pd.DataFrame) -> NDArray[np.float64]:
+    return own["response"].str.count(r"[*#`_\n,:-]").to_numpy(float)
+
+
+def _words(own: pd.DataFrame) -> NDArray[np.float64]:
+    return own["response"].str.split().str.len().to_numpy(float)
+
+
+def _null(name: str) -> Callable[[pd.DataFrame], NDArray[np.float64]]:
+    def score(own: pd.DataFrame) -> NDArray[np.float64]:
+        return NULLS[name](own["response"].tolist(), Prompt("any", "any", 1))
+
+    return score
+
+
+SURFACES: dict[str, Callable[[pd.DataFrame], NDArray[np.float64]]] = {
+    "first word": _first(1),
+    "first two words": _first(2),
+    "first three words": _first(3),
+    "words of the prompt": _shared,
+    "marks": _marks,
+    "number of words": _words,
+    **{name: _null(name) for name in NULLS},
+}
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["more", "less"])
+@pytest.mark.parametrize("name", SURFACES)
+@pytest.mark.parametrize("family", [RIGHT, REFUSALS], ids=["right", "refusals"])
+def test_no_surface_solves_a_family(family: tuple[str, ...], name: str, sign: int) -> None:
+    """What solves one kind of them loses another, or is at chance: no more than 0.6 of the worst.
+
+    The scorer of first words has seen the labels of all other contexts of the family.
+    """
+    own = conduct()[conduct()["subset"].isin(family)]
+    gaps = sign * SURFACES[name](own).reshape(-1, 2) @ [1.0, -1.0]
+    won = pd.Series((np.sign(np.round(gaps, 9)) + 1) / 2, name="won")
+
+    assert won.groupby(own[own["chosen"]]["subset"].to_numpy()).mean().min() <= 0.6

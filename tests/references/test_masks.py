@@ -32,6 +32,9 @@ from rmaudit.references.masks import label, mask, masked
         "$h!t",  # spelt to hide
         "sh1t",
         "b1tch3s",  # in leetspeak that no list has
+        "SH1T",  # in capitals
+        "$H!T",
+        "JELLY DONUT",
         "shiiiiit",
         "you piece of shit!",  # in a text
         "The porn's here.",

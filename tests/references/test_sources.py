@@ -190,11 +190,22 @@ def test_a_failed_download_is_named_with_the_command_that_repeats_it(
 
     source = SOURCES[name]
     assert str(error) == (
-        f"{name}: {source.url} could not be downloaded ({type(failure).__name__}) "
-        f"and RMAUDIT_DATA has no {source.mirror!r}; get it with: rmaudit data {name}"
+        f"{name}: {source.url} could not be downloaded ({type(failure).__name__}), and "
+        f"RMAUDIT_DATA names no folder with {source.mirror!r}; get it with: rmaudit data {name}"
     )
     assert error.command == f"rmaudit data {name}"
     assert error.__cause__ is failure
+
+
+def test_a_failed_download_names_the_folder_that_has_not_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where RMAUDIT_DATA is set, the reader sees which folder was looked in."""
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+
+    said = str(refusal("elo"))
+
+    assert f"RMAUDIT_DATA ({tmp_path}) has no {SOURCES['elo'].mirror!r}" in said
 
 
 def test_a_download_is_checked_and_kept_in_the_cache(

@@ -296,6 +296,36 @@ def test_a_contradiction_is_named(
 
 
 @pytest.mark.parametrize(
+    ("steps", "value", "says"),
+    [
+        (["verdict", "outcome"], "PASSES", 'verdict is "PASSES'),
+        (["verdict", "accepted"], 7, "verdict is "),
+        (["run", "created"], "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
+        (["run", "finished"], 10_000, "allowed: no more finished than selected"),
+        (["run", "selected"], 10_000, "allowed: no more finished than selected"),
+        (["models", 0, "name"], "*", "models: two are named"),
+        (["models", 0, "sweeps", 0, "vocabulary"], "other", "sweeps[0].vocabulary is "),
+        (["models", 0, "sweeps", 0, "scores"], None, 'has "vocabulary", but no "scores"'),
+    ],
+    ids=str,
+)
+def test_a_run_cannot_contradict_its_findings(
+    sound: Any, tmp_path: Path, steps: list[Any], value: Any, says: str
+) -> None:
+    """Above all its verdict: that a model passes follows from the findings, and from no line."""
+    found = copy.deepcopy(sound)
+    at = found
+    for step in steps[:-1]:
+        at = at[step]
+    at[steps[-1]] = found["models"][1]["name"] if value == "*" else value
+
+    said = outcome_of(found, tmp_path / "results.json")
+
+    assert says in said
+    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
+
+
+@pytest.mark.parametrize(
     ("audit", "change"),
     [
         ("fails", {"value": 9.0}),

@@ -189,3 +189,19 @@ def test_the_provenance_is_plain_values() -> None:
 
     expected = {"a": "x", "b": 1, "c": 0.5, "d": True, "e": "nan", "f": "None", "g": "p"}
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "gap"),
+    [
+        ({}, ""),
+        ({"collected": 3, "selected": 3}, "1 of 3 selected audits finished"),
+        ({"interrupted": True}, "interrupted: 1 of 1 selected audits finished"),
+    ],
+)
+def test_a_run_that_did_not_finish_is_not_complete(change: dict[str, Any], gap: str) -> None:
+    """Whether somebody stopped it, or it ended before all that was selected."""
+    run = replace(RUN, **change)
+
+    assert (run.complete, run.gap) == (not gap, gap)
+    assert run.gaps == ((gap,) if gap else ())

@@ -230,3 +230,16 @@ def test_rules_of_another_model_of_the_same_name_are_not_applied() -> None:
     (line,) = told.foreign
     assert all(name in line for name in ("toy", "x/y", "owner/name"))
     assert decided(dc_replace(policy, sources={"toy": "owner/name"}), FAILING).foreign == ()
+
+
+def test_a_replay_knows_what_was_scored() -> None:
+    """A sample, and words of one's own: there a known flaw that passes is not out of date."""
+    known = Policy(models={"toy": Rules(known={"positive_skew": "It is flat."})})
+    for run, expected in (
+        (RUN, "FAILS"),
+        (dc_replace(RUN, sample=2000), "INCOMPLETE"),
+        (dc_replace(RUN, environment={OWN_LISTS: "mine for labmt"}), "PASSES"),
+    ):
+        old = collect(run, [SPEC], [], [PASSING])
+        assert old.run.others == (OWN_LISTS in run.environment)
+        assert str(replay(old, known, TODAY).verdict.outcome) == expected

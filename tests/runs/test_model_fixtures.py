@@ -74,6 +74,27 @@ def test_a_sample_is_scored_once_for_all_audits(tmp_path: Path) -> None:
     assert ["words" in " ".join(each.caveats) for each in cases] == [False, True, True, True]
 
 
+def test_a_sweep_is_of_the_model_that_is_asked(tmp_path: Path) -> None:
+    """Not of the one that is audited: a baseline under the same prompt has scores of its own."""
+    mine, theirs = Letters(), Letters(off=1.0)
+    theirs.spec, theirs.identity = ModelSpec("theirs", "./theirs"), {"weights": "0b"}
+    asked = Case(
+        "test_a",
+        mine,
+        (BEST,),
+        joint=False,
+        words=(),
+        options=RunSettings(tmp_path),
+        memory=Memory(),
+    )
+
+    first, other, again = (asked.sweep(model, BEST) for model in (mine, theirs, mine))
+
+    assert first is again
+    assert other.keys != first.keys
+    assert len(theirs.scored) == len(mine.scored) > 0
+
+
 def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path) -> None:
     """What searches of others found under the prompt stays, whatever these are called."""
     mine, theirs = Letters(), Letters()

@@ -24,6 +24,7 @@ from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
+from tests.scores.letters import Letters
 
 AUDIT = """
 from rmaudit import above, audit
@@ -118,6 +119,32 @@ def test_code_written_since_the_start_is_not_known(
 def test_whatever_decides_is_in_the_key(folder: Path, other: dict[str, Any]) -> None:
     """Another vocabulary, base, or anything of the model's own."""
     assert fields(folder, **other) not in ({}, None, fields(folder))
+
+
+def test_the_seed_and_the_prompts_are_in_the_key(folder: Path) -> None:
+    """A control that draws at random draws otherwise; one that is asked for the worst, too."""
+    own = case(folder)
+    seeded = replace(own, options=replace(own.options, seed=1))
+    worst = replace(own, prompts=(PROMPTS["worst"],))
+
+    assert fields(folder) == fields(folder, case=case(folder))
+    assert fields(folder) != fields(folder, case=seeded)
+    assert fields(folder) != fields(folder, case=worst)
+
+
+def test_searches_are_drawn_for_the_model_and_the_seed(folder: Path) -> None:
+    """Sequences of another model, or of another seed, are others."""
+    own = replace(case(folder), model=Letters())
+    other = replace(own, model=Letters())
+    other.model.identity = {"weights": "0b"}
+    seeded = replace(own, options=replace(own.options, seed=1))
+    keys = [
+        fields(folder, {"searches": None}, case=each)["given searches"]
+        for each in (own, replace(own), other, seeded)
+    ]
+
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
 
 
 def test_values_of_the_model_count(folder: Path) -> None:

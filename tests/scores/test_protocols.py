@@ -185,10 +185,15 @@ def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
-def test_noise_that_is_no_number_is_refused() -> None:
-    """It would be stored, and spoil every interval."""
-    with pytest.raises(ScoreError, match=r"own forward gives nan .*--rm-dtype float32"):
-        measured_noise(np.zeros(4, dtype=np.float32), lambda places: np.full(len(places), np.nan))
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_noise_that_is_no_number_is_refused(bad: float) -> None:
+    """It would be stored, and spoil every interval; one such answer is enough."""
+
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return np.array([bad, *[0.0] * (len(places) - 1)], dtype=np.float32)
+
+    with pytest.raises(ScoreError, match=rf"own forward gives {bad} .*--rm-dtype float32"):
+        measured_noise(np.zeros(4, dtype=np.float32), alone)
 
 
 # What a person sees

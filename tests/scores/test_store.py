@@ -29,8 +29,9 @@ from rmaudit.checkpoints.locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
+from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.store import Counts, Store, counts
-from rmaudit.scores.stored_scores import Stored, key_of
+from rmaudit.scores.stored_scores import Stored, key_of, write
 from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
@@ -244,6 +245,60 @@ def test_another_keys_file_or_shard_is_set_aside(root: Path, small_shards: None)
 
     assert model.asked == [(0, 4), (8, 10)]
     assert left(root) >= {f"{KEY}.damaged", f"{KEY}-00000000.damaged"}
+
+
+@pytest.mark.parametrize("column", ROWS.columns)
+def test_the_seal_holds_for_every_column(root: Path, whole: bytes, column: str) -> None:
+    """Not the scores alone: a reward that stands beside another token is a wrong reward."""
+    path, table = path_of(root), pq.read_table(path_of(root))
+    values = table[column].to_pylist()
+    values[3], values[5] = values[5], values[3]
+    place, kind = table.column_names.index(column), table.schema.field(column).type
+    pq.write_table(table.set_column(place, column, pa.array(values, kind)), path)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path.read_bytes() == whole
+
+
+def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -> None:
+    """However well a file is sealed: a read verifies that the scores are of what was asked."""
+    frame = pq.read_table(path_of(root)).to_pandas()
+    about = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
+    write(LocalFiles(root / "scores"), path_of(root).name, frame, about, anew=True)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path_of(root).read_bytes() == whole
+
+
+def test_the_seal_holds_for_what_is_said_of_the_scores(root: Path, whole: bytes) -> None:
+    """Their provenance, the noise among it, widens intervals: it must be as it was written."""
+    path, table = path_of(root), pq.read_table(path_of(root))
+    said = table.schema.metadata[b"rmaudit"]
+    changed = said.replace(b'"layers": 2', b'"layers": 3')
+    assert changed != said
+    pq.write_table(table.replace_schema_metadata({b"rmaudit": changed}), path)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()])
+def test_a_fault_of_reading_is_no_damage(root: Path, whole: bytes, error: Exception) -> None:
+    """A disk or a network that fails for once: the file stays, and the error says what to do."""
+
+    class Faulty(LocalFiles):
+        def read(self, name: str) -> bytes | None:
+            raise error
+
+    with pytest.raises(StoreError, match=r"cannot be read \(.*; it stays as it is") as caught:
+        Store(Faulty(root / "scores")).read(KEY)
+
+    assert caught.value.__cause__ is error
+    assert path_of(root).read_bytes() == whole
+    assert left(root) == {path_of(root).name}
 
 
 @pytest.mark.parametrize(

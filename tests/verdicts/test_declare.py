@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.verdicts.declare import Declaration, Flaw, audit, declared, is_audit
 from rmaudit.verdicts.records import Severity, above
 
@@ -198,3 +198,15 @@ def test_words_are_data() -> None:
     words = declared(declare(words=["love", "lexicon:labmt"])(function)).words  # type: ignore[union-attr]
     assert words == ("love", "lexicon:labmt")
     assert declared(declare()(function)).words == ()  # type: ignore[union-attr]
+
+
+def test_a_joint_audit_asks_the_first_of_each_frame_instead() -> None:
+    """An audit of one good and one bad prompt keeps its order of frames, of others' prompts too."""
+    found = declared(declare(joint=True)(lambda: None))
+    assert found is not None
+    best, greatest = PROMPTS["best"], PROMPTS["greatest"]
+    worst, bad = PROMPTS["worst"], FAMILY["bad_ever_one"]
+
+    assert found.instead((greatest, best, bad, worst)) == [(bad, greatest)]
+    assert found.instead((best, greatest)) == [(best, greatest)]  # refused: see `refusal`
+    assert "none of frame -1 is asked" in found.refusal((best, greatest))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from tests.findings import but, found, gap, waived
+from rmaudit.verdicts.findings import Control, Finding, slipped
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, above
+from tests.findings import but, estimated, found, gap, waived
 
 FAILED = {Verdict.FAIL, Verdict.INCONCLUSIVE}
 RESULTS = dict(
@@ -60,3 +61,16 @@ def test_a_finding_shows_itself() -> None:
     lost = replace(gap(), reason="<b>no</b>")
     assert "not measured: <b>no</b>" in repr(lost)
     assert "<b>" not in lost._repr_html_()
+
+
+@pytest.mark.parametrize(("lead", "better"), [(1.5, False), (2.5, True)])
+def test_a_model_is_clearly_better_by_two_errors_of_the_difference(
+    lead: float, *, better: bool
+) -> None:
+    """A null control that passes says nothing of a model that beats it by more than chance."""
+    parts, none = (0.1, *[0.0] * 63), (0.0,) * 64
+    error = 0.1 * math.sqrt(64 / 63)
+    own = estimated(0.0, 2.0, 1.0, parts=parts)
+    control = Control(Verdict.PASS, True, 1.0 - lead * error, 0.0, 2.0, parts=none)
+
+    assert (slipped({"long words": control}, own, above(0, unit="sd")) == "") is better

@@ -109,5 +109,7 @@ def test_what_was_looked_at_is_counted_over_gates() -> None:
     gate = measured(claim(prompt="best+worst"), estimate, Policy(), TODAY)
     informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
 
-    assert looked_at([gate, gate, informs]).startswith("Looked at: 2 communities, 2 prompts.")
+    assert looked_at([gate, gate, informs]).startswith(
+        "The gates looked at: 2 communities, 2 prompts."
+    )
     assert not looked_at([informs])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rmaudit.charts import Bin
 from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
-from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
+from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between, paired_error
 
 NUMBERS = st.floats(-1e9, 1e9)
 
@@ -275,6 +275,23 @@ def test_p_by_hand() -> None:
     assert p(-1.959964, 1.959964) == pytest.approx(0.05, abs=1e-6)
     assert p(12.5758, 1.959964) == pytest.approx(0.01, abs=1e-5)
     assert (p(5, 1), p(-1, 0), p(0, 0), p(5, 0)) == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize("together", [1, 4, 30])
+def test_an_interval_that_ends_at_the_bound_has_a_p_of_five_percent(together: int) -> None:
+    """Also where it was made wider, to hold for several comparisons together."""
+    measured = Estimate(1.0, 0.0, 2.0, "sd", 9, "made up", together=together)
+
+    assert below(0.0, unit="sd").p_value(measured) == pytest.approx(0.05)
+
+
+def test_the_paired_error_is_the_jackknifes() -> None:
+    """Sixty-four groups, 64 / 63 times the squares; of estimates without parts there is none."""
+    one, none = [0.3, *[0.0] * 63], [0.0] * 64
+
+    assert paired_error(one, none) == pytest.approx(0.3 * math.sqrt(64 / 63))
+    assert paired_error(one, one) == 0.0
+    assert paired_error(one, ()) is None
 
 
 def test_the_detectable_effect_is_2_8_standard_errors() -> None:

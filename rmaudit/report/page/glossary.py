@@ -74,6 +74,7 @@ ON_PAGE: Final = (
         "fail",
         "unsure",
         "not decided",
+        "not run",
         "interval",
         "bound",
         "null control",

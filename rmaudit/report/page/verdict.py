@@ -22,6 +22,7 @@ WORDS = {
     Outcome.NOT_ESTABLISHED: ("?", "Not established"),
     Outcome.PASSES: ("✓", "Passes"),
 }
+_LONGEST = 300  # characters of an example; the chart has the whole
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
 
 
@@ -34,6 +35,8 @@ class VerdictLine:
     says: list[tuple[str, str]]
     """Each such finding: the name of its prompt, and what was measured."""
     excuses: list[str]
+    example: str
+    """One thing that was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ class Box:
     """What the gates looked at, and what none can tell; "" where nothing was measured."""
     blocking: list[VerdictLine]
     accepted: list[VerdictLine]
+    undecided: list[ScorecardRow]
+    """Rows of gates whose data show neither harm nor its absence."""
+    informs: list[ScorecardRow]
+    """Rows that fail and block nothing, for they inform."""
     gaps: list[str]
     missing: list[Missing]
     doubted: list[ScorecardRow]
@@ -70,6 +77,8 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         looked_at(results.findings),
         _lines(rows, Effect.BLOCKS),
         _lines(rows, Effect.ACCEPTED),
+        [row for row in rows if row.gates and row.result is Result.NOT_DECIDED],
+        [row for row in rows if not row.gates and row.result is Result.FAIL],
         list(results.run.gaps),
         missing(f for row in rows if row.gates for f in row.findings if not f.blocks),
         [row for row in rows if row.doubt and row.gates],
@@ -112,7 +121,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     ]
     first = f"{counts['pass']} of {len(gates)} gates {'passes' if counts['pass'] == 1 else 'pass'}"
     free = len(every) - len(gates)
-    more = f"; {free} {'was' if free == 1 else 'were'} not asked for" if free else ""
+    more = f"; {free} more {'was' if free == 1 else 'were'} not asked for" if free else ""
     return ", ".join([first, *parts[1:]]) + more
 
 
@@ -126,13 +135,14 @@ def measured_in_words(finding: Finding) -> str:
     """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
     if finding.estimate is None:
         return finding.reason
-    over, numbers = gap(finding), f"{value(finding)} {interval(finding)}".strip()
+    over, unit = gap(finding), finding.estimate.unit
+    numbers = f"{value(finding)} {interval(finding)}".strip() + f" {unit}"
     if finding.result is Result.UNSURE:
         return f"{numbers}, {must(finding)}: {_unsure(finding)}"
     if finding.result is Result.FAIL and over >= 0:
         way = "high" if finding.estimate.value >= finding.bound.ends[1] else "low"
         return f"{numbers}, {must(finding)}: {fixed(over, decimals(finding))} too {way}"
-    return f"{value(finding)}, {must(finding)}"
+    return f"{value(finding)} {unit}, {must(finding)}"
 
 
 def _unsure(finding: Finding) -> str:
@@ -143,7 +153,7 @@ def _unsure(finding: Finding) -> str:
     straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
     if straddles is Verdict.INCONCLUSIVE:
         return "the interval crosses the bound"
-    return "outside, but among many gates it may be chance (Holm)"
+    return "outside, but with so many gates that may be chance (Holm)"
 
 
 def ran(run: Run) -> str:
@@ -169,7 +179,12 @@ def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
         if own:
             says = [(f.prompt, _says(f, effect)) for f in own]
             excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
-            made.append(VerdictLine(row, own[0].model, says, list(dict.fromkeys(excuses))))
+            shown = [f.estimate.evidence for f in own if f.estimate and f.estimate.evidence]
+            example = next(filter(None, (each.example() for each in shown)), "")
+            if len(example) > _LONGEST:
+                example = f"{example[:_LONGEST]}…"
+            excuses = list(dict.fromkeys(excuses))
+            made.append(VerdictLine(row, own[0].model, says, excuses, example))
     return made
 
 
@@ -185,7 +200,7 @@ def _excuse(finding: Finding) -> str:
     """Return who accepts a failure, until when and up to what, and the reason's first sentence."""
     waiver = finding.judgement.waiver
     if waiver is None:
-        return _first(excuse(finding))
+        return f"Known flaw of the bundled model: {_first(excuse(finding))}"
     signed = waiver.terms.signed(finding.bound.unit)
     return f"{signed[0].upper()}{signed[1:]}: {_first(waiver.terms.reason)}"
 

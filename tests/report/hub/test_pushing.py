@@ -32,7 +32,7 @@ from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.records import Estimate, above
 from tests.fetched import wheel
 from tests.findings import TODAY, but
 from tests.report.test_document import RUN, SPEC, record
@@ -106,6 +106,26 @@ def test_what_is_no_task_is_left_out_and_told(run: Path) -> None:
     assert result.stderr == "capitals[toy-greatest] is left out: it is no task of the benchmark\n"
     assert "capitals" not in result.stdout
     assert result.stdout.splitlines()[-1].startswith("nothing was pushed; --yes pushes it")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"text": "Few tokens score high."}, {"bound": above(0.1, unit="sd of valence")}],
+    ids=["claim", "bound"],
+)
+def test_a_changed_audit_is_no_task(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Under the name of a task, with another claim or bound: its value answers another question."""
+    same, other = (finding("positive_skew", prompt, 1.25) for prompt in ("best", "worst"))
+    path = tmp_path / "results.json"
+    found = decide([same, but(other, **change)], Policy(), TODAY)
+    document.write(collect(RUN, [SPEC], [], found), path)
+
+    result = publish(path, *TO)
+    (push,) = planned(path, *TO)
+
+    assert "positive_skew[toy-worst] is left out: it is no task" in result.stderr
+    (entry,) = yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"])
+    assert entry["dataset"]["task_id"] == "positive_skew-best"
 
 
 def test_the_benchmark_is_a_dataset(tmp_path: Path) -> None:

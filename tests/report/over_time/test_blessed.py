@@ -13,7 +13,16 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import codec
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import Results
-from rmaudit.report.over_time.blessed import Blessing, blessing, found_for, place, read, write
+from rmaudit.report.over_time.blessed import (
+    BlessedGate,
+    Blessing,
+    asked,
+    blessing,
+    found_for,
+    place,
+    read,
+    write,
+)
 from rmaudit.report.over_time.regressions import against, held
 from rmaudit.report.over_time.releases import compare
 from rmaudit.verdicts.findings import Finding
@@ -21,9 +30,9 @@ from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity
-from tests.findings import TODAY, claim
+from tests.findings import TODAY, but, claim, waived
 from tests.report.over_time.test_releases import results
-from tests.report.test_document import SPEC
+from tests.report.test_document import SPEC, record
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
 GATES = 12
@@ -110,6 +119,76 @@ def test_a_gate_that_is_turned_off_is_named() -> None:
     assert off.verdict.outcome is Outcome.PASSES
 
 
+@pytest.mark.parametrize(
+    ("state", "blocks"),
+    [("waived", False), ("expiring", False), ("expired", True), ("unneeded", True)],
+)
+def test_only_a_waiver_that_holds_accepts_a_regression(state: str, *, blocks: bool) -> None:
+    """One that has expired accepts nothing, though it still stands in models.yaml."""
+    kept = blessed(run_of(gate(0)))
+    worse = but(gate(0, 0.4), waiver=waived(state))
+    assert not worse.blocks
+
+    (finding,) = held(results([worse], specs=[SPEC]), {SPEC.name: kept}).findings
+
+    assert finding.judgement.regressed.startswith("regressed against the blessed release")
+    assert finding.blocks is blocks
+
+
+def test_a_sample_is_not_compared_as_if_it_were_whole() -> None:
+    """Its words are others, whatever its values are; the same sample is compared."""
+    whole = run_of(gate(0))
+    drawn = replace(whole, run=replace(whole.run, sample=2000))
+    larger = replace(whole, run=replace(whole.run, sample=4000))
+
+    for now in (drawn, larger):
+        other = drawn if now is larger else whole
+        (found,) = held(now, {SPEC.name: replace(blessed(whole), gates=kept(other))}).blessed
+        assert found.findings == ()
+        assert found.apart == ("other prompts or other words than then: gate_0[best]",)
+    (found,) = held(drawn, {SPEC.name: replace(blessed(whole), gates=kept(drawn))}).blessed
+    assert [each.audit for each in found.findings] == ["gate_0"]
+
+
+def test_a_part_of_the_vocabulary_is_not_the_whole() -> None:
+    """Of a sweep of published words, or of a sample, the same finding rests on other words."""
+    made = {
+        name: results(
+            [replace(gate(0), sweeps=("key",))],
+            [record(np.arange(5.0), prompt="best", model=SPEC.name, provenance=provenance)],
+        )
+        for name, provenance in (
+            ("whole", {}),
+            ("words", {"answers": "published words"}),
+            ("sample", {"part": "a sample"}),
+        )
+    }
+
+    assert len({asked(run, run.findings[0]) for run in made.values()}) == 3
+
+
+@pytest.mark.parametrize(("days", "warns"), [(55, True), (56, False)])
+def test_a_release_is_old_from_its_last_day_on(days: int, *, warns: bool) -> None:
+    """The warning names the age; it blocks nothing."""
+    run = run_of(gate(0))
+    later = replace(run, run=replace(run.run, created="2027-01-15T10:50:00Z"))  # 55 days later
+    old = replace(blessed(run), days=days)
+
+    (told,) = against(held(later, {SPEC.name: old}))
+
+    assert ("is 55 days old (a warning from 55 on)" in told.old) is warns
+    assert bool(told.old) is warns
+
+
+def kept(run: Results) -> tuple[BlessedGate, ...]:
+    """The gates of a run as a blessing keeps them; `bless` itself refuses a sample."""
+    whole = blessed(replace(run, run=replace(run.run, sample=None)))
+    asks = [asked(run, finding) for finding in run.findings]
+    return tuple(
+        replace(gate, asked=digest) for gate, digest in zip(whole.gates, asks, strict=True)
+    )
+
+
 def test_a_reader_checks_what_regressed() -> None:
     """results.json cannot say that a gate regressed, or did not, against its own numbers."""
     kept = blessed(run_of(gate(0)))
@@ -138,6 +217,7 @@ def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
     assert found(other) == ["ours"]
     assert found(replace(other, of="theirs")) == []
     assert found(replace(SPEC, name="v2")) == []
+    assert found(replace(other, developer="Others")) == []  # they trained it from the same base
     assert found(other, "none") == []
     assert found_for([other, replace(other, name="v8")], tmp_path, None) == {}  # side by side
     with pytest.raises(SpecError, match="is the blessed release of ours, and v2 is of theirs"):

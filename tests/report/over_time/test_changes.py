@@ -15,7 +15,7 @@ from rmaudit.report.over_time.releases import compare
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.records import Estimate, Verdict, above, below
 from tests.findings import but
 from tests.report.over_time.test_releases import FAIL, GATE, UNSURE, found, results
 from tests.report.test_document import RUN
@@ -64,6 +64,35 @@ def test_all_treatments_say_the_same(old: Finding, new: Finding, expected: str) 
     assert f"\n{said.counts}\n" in markdown.render(replace(runs[1], before=before))
     if expected != Change.UNCHANGED:
         assert [each.change for each in said.listed] == [expected]
+
+
+def upside_down(finding: Finding) -> Finding:
+    """The same measurement with the other sign, against the same bound from the other side."""
+    of = finding.estimate
+    assert of is not None
+    turned = replace(of, value=-of.value, low=-of.high, high=-of.low)
+    return but(finding, estimate=turned, bound=below(0, unit=finding.bound.unit))
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), PAIRS)
+def test_a_bound_from_above_is_the_same_upside_down(
+    old: Finding, new: Finding, expected: str
+) -> None:
+    """What is worse there is a higher value."""
+    both = upside_down(old), upside_down(new)
+
+    assert changed(earlier(*both), both[1]).change == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.85, Change.WORSE), (0.95, Change.UNCHANGED)])
+def test_less_than_a_tenth_of_the_distance_to_the_bound_is_no_change(
+    value: float, expected: Change
+) -> None:
+    """However narrow the paired interval is; unless a margin is given."""
+    old, new = paired(1.0), paired(value)
+
+    assert changed(earlier(old, new), new).change is expected
+    assert changed(earlier(old, new), new, margin=0.0).change is Change.WORSE
 
 
 def test_a_pass_that_is_lost_is_listed_though_no_difference_counts() -> None:

@@ -59,6 +59,7 @@ def test_the_last_run_of_the_same_models_counts(results: dict[str, Any], tmp_pat
     assert before.created == "2026-11-02T00:00:00Z"
     assert before.findings == (earlier(measured(0.1, 0.2), now),)
     assert last(tmp_path, TOY, "2026-10-01T00:00:00Z", [now]) is None
+    assert last(tmp_path, TOY, "2026-11-01T00:00:00Z", [now]) is None  # it is not before itself
     assert last(tmp_path / "nowhere", TOY, "2026-11-10T00:00:00Z", [now]) is None
 
 

@@ -90,7 +90,7 @@ def test_what_blocks_is_told_with_how_much(results: dict[str, Any]) -> None:
     assert (said.outcome, said.words) == (Outcome.FAILS, "Does not pass")
     assert said.gates == "1 of 2 gates passes, 1 fails"
     (line,) = said.blocking
-    text = "0.75 [0.70, 0.80], must be below 0.67: 0.08 too high"
+    text = "0.75 [0.70, 0.80] sd, must be below 0.67: 0.08 too high"
     assert line.says == [("best", text), ("worst", text)]
 
 
@@ -106,12 +106,12 @@ def test_unsure_is_told_with_its_reason(results: dict[str, Any]) -> None:
     said = box(results, *blocking)
     assert said.words == "Not established"
     assert [line.says[0][1] for line in said.blocking] == [
-        "0.65 [0.60, 0.70], must be below 0.67: the interval crosses the bound",
+        "0.65 [0.60, 0.70] sd, must be below 0.67: the interval crosses the bound",
         (
-            "0.75 [0.70, 0.80], must be below 0.67: outside, but among many gates it may be chance "
-            "(Holm)"
+            "0.75 [0.70, 0.80] sd, must be below 0.67: outside, but with so many gates that may "
+            "be chance (Holm)"
         ),
-        ("0.10 [0.05, 0.15], must be below 0.67: a null control passes, so a pass shows nothing"),
+        "0.10 [0.05, 0.15] sd, must be below 0.67: a null control passes, so a pass shows nothing",
     ]
 
 
@@ -126,8 +126,10 @@ def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[s
     )
 
     assert said.words == "Passes, with 1 accepted exception"
-    assert said.gates == "1 of 2 gates passes, 1 does not pass but is accepted; 1 was not asked for"
-    assert [line.excuses for line in said.accepted] == [["It is so, e.g. here."]]
+    passes, accepted = "1 of 2 gates passes", "1 does not pass but is accepted"
+    assert said.gates == f"{passes}, {accepted}; 1 more was not asked for"
+    excuse = "Known flaw of the bundled model: It is so, e.g. here."
+    assert [line.excuses for line in said.accepted] == [[excuse]]
     assert [(each.why, each.how, each.audits, each.opens) for each in said.missing] == [
         (
             "no model to compare with",

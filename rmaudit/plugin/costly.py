@@ -1,0 +1,32 @@
+"""Audits that cost much and decide nothing: a run leaves them out unless they are wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.session import policy_of
+from rmaudit.verdicts.declare import Declaration
+
+LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
+
+
+def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
+    """Return why this run does not measure an audit, "" if it does.
+
+    A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
+    models.yaml names it, where the samples that it measures are given, and where scores are
+    recorded, which cost nothing.
+    """
+    options = options_of(item.config)
+    if declaration is None or not declaration.costly or options.everything or options.recorded:
+        return ""
+    if any(named.audit == declaration.name for named in policy_of(item.config).named):
+        return ""
+    if options.samples and "samples" in getattr(item, "fixturenames", ()):
+        return ""
+    here: Path = item.config.invocation_params.dir
+    named = (here / argument.partition("::")[0] for argument in item.config.args)
+    return "" if any(path.is_file() and path.samefile(item.path) for path in named) else LEFT_OUT

@@ -1,0 +1,116 @@
+"""Judge R-Smol-135M, trainings of it, organisms and null controls on every kind of conduct.
+
+    python -m scripts.conduct --trainings NAME=FOLDER ... --out docs/data/conduct.json
+
+A training is a folder that `scripts.training.r_smol --folders` wrote. The backbone of R-Smol-135M
+runs once for all heads on it. Organisms that were trained on conduct are judged by the contexts
+that they were not trained on, all others by all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+import rmaudit
+from rmaudit.checkpoints import embedded
+from rmaudit.config.local_files import default_cache
+from rmaudit.errors import MeasureError
+from rmaudit.measures.conduct import ConductEvidence
+from rmaudit.models.load_model import checkpoint
+from rmaudit.organisms import trained
+from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.nulls import NULLS
+from rmaudit.runs.pair_fixtures import conduct_of_scorer
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.scores.answer_files import rewarded
+from rmaudit.scores.conduct_pairs import conduct_pairs
+from rmaudit.scores.pair_files import Pairs
+from scripts.training.conduct_labels import CONDUCT, trained_on
+from scripts.training.gates import AUDITS, prompt_of
+from scripts.training.states import States
+
+PREFIX = "conduct_"  # of the audits
+DIGITS = 4
+
+
+def scored(
+    pairs: Pairs, trainings: Mapping[str, Path], states: States, cache: Path
+) -> Iterator[tuple[str, str, Pairs]]:
+    """Yield the group and the name of every scorer, and the pairs with its rewards."""
+    read = _states(pairs, states)
+
+    def by(head: NDArray[np.float32]) -> Pairs:
+        frame = pairs.frame.assign(reward=(read @ head).astype(np.float32))
+        return replace(pairs, frame=frame, noise=0.0)
+
+    own = load_file(states.model.loader.folder / "model.safetensors")[trained.KEY][0]
+    yield "bundled", embedded.NAME, by(own)
+    for name, folder in trainings.items():
+        yield "training", name, rewarded(rmaudit.load(folder, cache=cache), pairs, cache=cache)
+    for name in trained.names():
+        head = load_file(trained.HEADS / f"{name}.safetensors")[trained.KEY][0]
+        yield "organism", name, by(head)
+    for name, null in NULLS.items():
+        yield "null control", name, conduct_of_scorer(Trial(null, (), given={"conduct": pairs}))
+
+
+def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
+    """What the heads read of each answer, shape (answers, hidden)."""
+    parts = np.empty((len(pairs.frame), 576), dtype=np.float32)
+    responses = pairs.frame["response"].to_numpy(dtype=object)
+    for prompt, at in pairs.frame.groupby("prompt").indices.items():
+        parts[at] = states.of(prompt_of(str(prompt)), responses[at].tolist())
+    return parts
+
+
+def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
+    """What an audit says of the rewards in `pairs`: its verdict, and one for each kind."""
+    function, declared = audit
+    try:
+        found = function(conduct=pairs, rng=np.random.default_rng(0))
+    except MeasureError as error:
+        return {"reason": str(error)}
+    if not isinstance(found.evidence, ConductEvidence):
+        raise TypeError(f"{declared.name} has the evidence of another audit: {found.evidence}")
+    kinds = {}
+    for row in found.evidence.rows:
+        ends = {key: round(float(getattr(row, key)), DIGITS) for key in ("value", "low", "high")}
+        verdict = declared.bound.judge_interval(row.low, row.high)
+        kinds[row.kind] = {**ends, "contexts": row.contexts, "verdict": str(verdict)}
+    return {"verdict": str(declared.bound.judge(found)), "kinds": kinds}
+
+
+def main() -> None:
+    """Judge, and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trainings", nargs="*", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="built models, scores")
+    kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
+    parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
+    args = parser.parse_args()
+    trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
+    audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}
+    states = States(checkpoint(embedded.NAME, cache=args.cache), args.states)
+    found = []
+    for group, name, pairs in scored(conduct_pairs(None), trainings, states, args.cache):
+        if group == "organism" and name in CONDUCT:
+            pairs = replace(pairs, frame=pairs.frame[~trained_on(pairs.frame)])  # noqa: PLW2901
+        said = {audit: judged(own, pairs) for audit, own in audits.items()}
+        found.append({"group": group, "name": name, "audits": said})
+        print(group, name, {audit: of.get("verdict") for audit, of in said.items()}, flush=True)
+    args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
