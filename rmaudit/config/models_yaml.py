@@ -18,7 +18,7 @@ from yaml import ScalarNode
 from rmaudit.config import own_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.spec import COMMIT, SOURCE, Implicit, Judge, ModelSpec, is_hub_id
+from rmaudit.config.spec import COMMIT, NAMED, SOURCE, Implicit, Judge, ModelSpec, is_hub_id
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
@@ -90,9 +90,12 @@ def _with_policies(document: Document) -> Document:
     nodes, models = dict(document.nodes), _models(document.value)
     for name, entry in models.items():
         keys = entry.get("implicit") if isinstance(entry, dict) else None
-        policy = keys.get("policy") if isinstance(keys, dict) else None
-        if not isinstance(policy, str):
+        if not isinstance(keys, dict):
             continue
+        policy = keys.get("policy")
+        if not isinstance(policy, str):
+            at = nodes["models", name, "implicit"][0]
+            raise YamlProblem(at, f"{name}: implicit: policy: expected {NAMED}")
         at = nodes["models", name, "implicit", "policy"]
         if "source" in entry:
             what = "an implicit reward's source is its policy; remove one of them"

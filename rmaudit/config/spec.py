@@ -58,7 +58,7 @@ class Key:
         return core_schema.no_info_wrap_validator_function(check, schema)
 
 
-_NAMED = "a model of this file by its name, a hub id, or a folder that begins with './', '../', '/'"
+NAMED = "a model of this file by its name, a hub id, or a folder that begins with './', '../', '/'"
 _WORD = "a word in quotes, with the space before it if there is one, such as ' Yes'"
 
 
@@ -88,8 +88,8 @@ class ImplicitKeys:
         closing: whether the tokens that close the answer's turn are counted.
     """
 
-    policy: Annotated[str, Key("", _NAMED)]
-    reference: Annotated[str, Key("", _NAMED)]
+    policy: Annotated[str, Key("", NAMED)]
+    reference: Annotated[str, Key("", NAMED)]
     beta: Annotated[
         float,
         Key(

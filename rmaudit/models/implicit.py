@@ -11,7 +11,6 @@ the prompt in each model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -77,7 +76,6 @@ class ImplicitReward(LaidOut):
             self._models[role] = language_model.find(
                 wanted, each, cache=cache, device=device, dtype=dtype or spec.dtype
             )
-        self._open = ExitStack()
         self._loaded: dict[str, Likelihood] = {}
         self._asked: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer
 
@@ -200,16 +198,18 @@ class ImplicitReward(LaidOut):
 
     def close(self) -> None:
         """Free the weights of both models; the next score loads them again."""
-        self._loaded.clear()
-        self._open.close()
+        if self._loaded:
+            from rmaudit.scoring import memory
+
+            self._loaded.clear()
+            memory.release()
 
     def _less(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
         """Return beta times what the policy gives less what the reference gives, float32."""
         if not self._loaded:
             _ = self._shared
             for role, model in self._models.items():
-                opened = model.opened(self.rows.vocabulary)
-                self._loaded[role] = self._open.enter_context(opened)
+                self._loaded[role] = model.loaded(self.rows.vocabulary)
         policy, reference = (of(model).astype(np.float64) for model in self._loaded.values())
         rewards = self.implicit.beta * (policy - reference)
         if not np.isfinite(rewards).all():

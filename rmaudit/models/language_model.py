@@ -30,6 +30,8 @@ from rmaudit.models.loader import dtype_of, ran_on, refuse_too_many_layers
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+    from rmaudit.models.loading import LoadRequest
+
 
 _ROLES = {
     "base": "that it was trained from",
@@ -85,11 +87,37 @@ class Base:
         from rmaudit.models import loading
         from rmaudit.scoring import memory
 
+        try:
+            yield self.loaded(vocabulary)
+        except (RuntimeError, MemoryError) as error:
+            if not memory.is_out_of_memory(error):
+                raise
+            raise loading.too_big(self._asked) from error
+        finally:
+            memory.release()
+
+    def loaded(self, vocabulary: Vocabulary) -> Likelihood:
+        """Load the weights, and return a `Likelihood` that rates answers and holds them.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.models import loading
+
         loaded_from = digest.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-        asked = loading.LoadRequest(
+        # Its attention is transformers' choice, whatever config.json says.
+        model = loading.load(self._asked, attn_implementation=None)
+        digest.refuse_changed(loaded_from.states, model=self.name)
+        return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
+
+    @property
+    def _asked(self) -> LoadRequest:
+        from rmaudit.models import loading
+
+        return loading.LoadRequest(
             name=self.name,
             folder=self.folder,
             kind="AutoModelForCausalLM",
@@ -99,18 +127,6 @@ class Base:
             correct=self.correct,
             besides="the reward model",
         )
-        try:
-            # Its attention is transformers' choice, whatever config.json says.
-            model = loading.load(asked, attn_implementation=None)
-            digest.refuse_changed(loaded_from.states, model=self.name)
-            yield Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
-        except (RuntimeError, MemoryError) as error:
-            if not memory.is_out_of_memory(error):
-                raise
-            raise loading.too_big(asked) from error
-        finally:
-            model = None
-            memory.release()
 
     @property
     def dtype(self) -> str:

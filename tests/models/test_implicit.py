@@ -21,11 +21,12 @@ from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
 from rmaudit.models import inspection, load_model
 from rmaudit.models.doctor import EXACT
 from rmaudit.models.implicit import ImplicitReward
-from tests.toys import WORDS, toy_language_model, toy_tokenizer
+from tests.toys import toy_language_model, toy_tokenizer
 
 PROMPT = "the love of the city?"
 ANSWERS = ["love", "war", "peace and love", "the table of the city is of the city", ""]
 BETA = 0.3
+OTHER = ("green", "blue", "red", "yellow", "black", "white", "brown", "grey", "pink", "violet")
 FILE = """
 models:
   tuned: {{source: ./policy}}
@@ -35,7 +36,7 @@ models:
 """
 
 
-@pytest.fixture(params=["llama", "gemma2", "gpt_neox"])
+@pytest.fixture(params=["llama", "gemma2", "qwen3"])
 def both(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A folder with a policy and a reference, and the models.yaml that names both."""
     return pair(tmp_path, kind=request.param)
@@ -95,7 +96,7 @@ def test_a_vocabulary_is_scored_whole(tmp_path: Path) -> None:
     ids = [(i,) for i in model.vocabulary().ids]
     expected = as_trl(tmp_path, model, ids, closing=False)
     sweep = rmaudit.sweep(model, "greatest", cache=tmp_path / "store")
-    assert len(sweep.scores) == len(ids)
+    assert len(sweep.frame) == len(ids)
     rewards = model.score(PROMPT, ids)
     assert np.abs(rewards - expected).max() / expected.std() < EXACT
 
@@ -134,7 +135,7 @@ def test_what_needs_a_head_says_so(tmp_path: Path) -> None:
 def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
     """Ids mean other tokens to the reference."""
     pair(tmp_path)
-    toy_language_model(tmp_path / "reference", tokenizer=toy_tokenizer(WORDS[::-1]))
+    toy_language_model(tmp_path / "reference", tokenizer=toy_tokenizer(OTHER))
     with pytest.raises(ModelError, match="its tokenizer is another one") as caught:
         implicit(tmp_path).vocabulary()
     assert "`reference` of `implicit` in models.yaml" in str(caught.value)
@@ -161,7 +162,7 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
         ("{policy: ./policy, reference: who, beta: 1}", "no model 'who' in this file"),
         ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),
         ("{policy: a/b, reference: a/c, beta: 1}, source: a/d", "remove one of them"),
-        ("{reference: a/c, beta: 1}", "the key 'policy' is missing"),
+        ("{reference: a/c, beta: 1}", "models.yaml:2: A: implicit: policy: expected a model"),
     ],
 )
 def test_the_registry_refuses_half_of_one(tmp_path: Path, keys: str, said: str) -> None:
