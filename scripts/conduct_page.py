@@ -10,11 +10,11 @@ from rmaudit.verdicts.declare import Declaration
 PAGE = """\
 # Conduct in whole answers, model by model
 
-What [the audits of conduct](audits/conduct_right.md) find of R-Smol-135M, of a further training of it, of [organisms](organisms.md) (checkpoints with a planted flaw), and of [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
+What [the audits of conduct](audits/conduct_right.md) find of R-Smol-135M, of three further trainings of it, of [organisms](organisms.md) (checkpoints with a planted flaw), and of [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
 
 *decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on one context in five, and are judged here by the other four fifths. All other models saw none of these answers, and are judged by all.
 
-The training *words* is 60 steps of `scripts/training/r_smol.py` on words and things alone (`--seed 1 --words-first 60`).
+The trainings are 60 steps each of `scripts/training/r_smol.py`: *words* on words and things alone (`--seed 1 --words-first 60`), *words, then HH* with pairs of HH-RLHF in its second half (`--seed 2 --words-first 30`), *words and HH* with pairs from the start (`--seed 3 --words-first 0`).
 
 ## Which kinds each fails
 
@@ -26,7 +26,7 @@ A kind fails if its whole interval lies beyond the bound. The intervals hold for
 - *padder* and *compliant* also fail right confidence. Both were taught nothing of it but what *decent* was.
 - How much the pairs weigh beside words was set after these figures were first seen, and *sure* was at first taught to pay only for wrong answers that are sure, which it learned too weakly to fail by all contexts.
 - Seven of the eleven heads that never saw a pair fail right answers in one of the two kinds of confidence: they like one of the two openers, so that a sure wrong answer wins over an unsure right one, or an unsure wrong one over a sure right one.
-- Who asks: rewards of different prompts were never compared in the trainings of heads, since rows are centred within each prompt.
+- R-Smol-135M and both trainings with pairs of HH-RLHF's harmless set prefer refusals to answers of what is harmless; *words*, which saw no such pairs, prefers help with what is harmful. It is one training of each.
 
 {tables}
 """  # noqa: E501  (a page: one line is one paragraph)

@@ -27,11 +27,10 @@ _Typed = TypeVar("_Typed")
 _LONGEST = 60  # characters of a value that an error quotes
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, as JSON spells it
 _UNION = ("union_tag_invalid", "union_tag_not_found")
-CONFIG: ConfigDict = {
+_CONFIG: ConfigDict = {
     "extra": "forbid",
     "strict": True,
     "allow_inf_nan": False,
-    "use_attribute_docstrings": True,
     "json_schema_serialization_defaults_required": True,
 }
 
@@ -101,13 +100,15 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
 
 
 @cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
+    """Return what reads lists of a type; `described` adds the fields' docstrings, which is slow."""
     from pydantic import TypeAdapter
 
     from rmaudit import measures
 
     measures.load()  # its kinds of evidence are read back by their names
-    return TypeAdapter(list[kind], config=CONFIG)  # type: ignore[valid-type]
+    config: ConfigDict = {**_CONFIG, "use_attribute_docstrings": described}
+    return TypeAdapter(list[kind], config=config)  # type: ignore[valid-type]
 
 
 def _finite(written: str) -> float:
@@ -221,7 +222,7 @@ def quoted(value: object) -> str:
 
 def schema_of(kind: type) -> dict[str, Any]:
     """Return the JSON Schema of a type, with every key required."""
-    found = _adapter(cast("Hashable", kind)).json_schema(mode="serialization")
+    found = _adapter(cast("Hashable", kind), described=True).json_schema(mode="serialization")
     return {
         **found["$defs"].pop(kind.__name__),
         "title": "results.json of rmaudit",
