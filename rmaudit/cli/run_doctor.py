@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.text_scorer import TextScorer
-    from rmaudit.scores.against import Against
+    from rmaudit.scores.against import Diagnosis
 
 
 @grouped
@@ -150,11 +150,11 @@ def _compared(
     return _against_lines(model.name, path, found), _against_json(model.name, found), found.ok
 
 
-def _against_json(name: str, found: Against) -> dict[str, Any]:
+def _against_json(name: str, found: Diagnosis) -> dict[str, Any]:
     return {"model": name, **asdict(found), "ok": found.ok}
 
 
-def _against_lines(name: str, path: Path, found: Against) -> Iterator[str]:
+def _against_lines(name: str, path: Path, found: Diagnosis) -> Iterator[str]:
     yield f"{name}: {found.rows} rows of {path}, whose rewards here have an sd of {found.sd:.4g}"
     if found.ok:
         yield "  equal: the logged rewards are the model's own"

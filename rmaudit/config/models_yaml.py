@@ -94,8 +94,8 @@ def _with_policies(document: Document) -> Document:
             continue
         policy = keys.get("policy")
         if not isinstance(policy, str):
-            at = nodes["models", name, "implicit"][0]
-            raise YamlProblem(at, f"{name}: implicit: policy: expected {NAMED}")
+            where = nodes["models", name, "implicit"][0]
+            raise YamlProblem(where, f"{name}: implicit: policy: expected {NAMED}")
         at = nodes["models", name, "implicit", "policy"]
         if "source" in entry:
             what = "an implicit reward's source is its policy; remove one of them"

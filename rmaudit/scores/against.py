@@ -97,7 +97,7 @@ _CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class Diagnosis:
     """The result of comparing logged rewards with the model's.
 
     Attributes:
@@ -139,7 +139,7 @@ class _Found(NamedTuple):
         return self.fit.rms <= self.allowed
 
 
-def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Against:
+def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
     """Compare logged rewards with the model's; name what explains a difference.
 
     Raises:
@@ -181,7 +181,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Against:
     return _told(found, rewards, sd)
 
 
-def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Against:
+def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
     """Return the explanation with the fewest causes, or the nearest to one."""
     fitting = [found for found in tried if found.fits]
 
@@ -196,7 +196,7 @@ def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Against:
     names = chosen.causes
     if not fitting:
         names = ("other weights" if correlation >= _NEAR else "head",)
-    return Against(
+    return Diagnosis(
         rows=len(rewards),
         sd=sd,
         causes=tuple(_CAUSES[name] for name in dict.fromkeys(names)),

@@ -22,7 +22,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores import logged_rows
-from rmaudit.scores.against import Against, against
+from rmaudit.scores.against import Diagnosis, against
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 ROWS, BATCH = 48, 4
@@ -104,14 +104,14 @@ def trained(
     return np.array(rewards)
 
 
-def diagnosed(folder: Path, path: Path, rows: Sequence[dict[str, Any]]) -> Against:
+def diagnosed(folder: Path, path: Path, rows: Sequence[dict[str, Any]]) -> Diagnosis:
     """What the doctor says of these rows."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     model = Checkpoint(ModelSpec("toy", str(folder)), cache=folder.parent / "cache")
     return against(model, logged_rows.read(path))
 
 
-def names(found: Against) -> list[str]:
+def names(found: Diagnosis) -> list[str]:
     """The causes' names."""
     return [cause.name for cause in found.causes]
 
