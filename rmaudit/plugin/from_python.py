@@ -248,7 +248,12 @@ class _Ended:
         self.results: Results | None = None
         self.folder: Path | None = None
         self.unlogged: list[str] = []
-        self.pages = pages
+        self.pages, self.progress = pages, sys.stderr
+
+    @pytest.hookimpl(trylast=True)  # the run's state is made by then
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Let progress through, where pytest's own output is kept back."""
+        config.stash[SESSION].progress = self.progress
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Keep the results; this runs after they are written and before pages are rendered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,16 @@ from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
+from rmaudit.report.safe_text import log
 from rmaudit.runs.case import Case, opened, single
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
+    from rmaudit.scores.sweep import Sweep
 
+_WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
 CASE = "_case"  # the fixture that all others are made of
 
@@ -93,9 +96,30 @@ def case(
         options=audit_options(request.config),
         memory=request.config.stash[SESSION].memory,
         watched=partial(terminal, request.config),
+        on_sweep=partial(_first_words, request.node),
     )
     with made.after:
         yield made
+
+
+def _first_words(item: pytest.Item, sweep: Sweep) -> None:
+    """Print the best and worst tokens of the run's first sweep, long before the run ends."""
+    config = item.config
+    state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
+    if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
+        return
+    state.shown_first = True
+    from rmaudit.scores.sweep_views import in_lines
+
+    lines = in_lines(sweep.model, sweep.prompt.name, sweep.top(_WORDS), sweep.bottom(_WORDS))
+    if state.progress is not None:
+        state.progress.writelines(f"{log(each)}\n" for each in lines)
+    elif reporter is not None:  # a worker of xdist has none
+        reporter.ensure_newline()
+        for each in lines:
+            reporter.write_line(log(each))
+        if config.get_verbosity() == 0:  # else pytest itself names the test once more
+            reporter.write_fspath_result(item.nodeid, "")
 
 
 def _fixture(name: str, make: Callable[[Case], Any]) -> object:
@@ -146,10 +170,17 @@ def terminal(config: pytest.Config) -> Iterator[None]:
     own, and the cursor goes back to where pytest left it: the file's name and the results so far
     stay. (`ensure_newline` would print the name anew each time.)
     """
-    capture = config.pluginmanager.getplugin("capturemanager")
+    capture, stream = (
+        config.pluginmanager.getplugin("capturemanager"),
+        config.stash[SESSION].progress,
+    )
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if capture is None:
         yield
+        return
+    if stream is not None:
+        with capture.global_and_fixture_disabled(), redirect_stderr(stream):
+            yield
         return
     writer = config.get_terminal_writer()
     writer.flush()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
@@ -78,6 +78,8 @@ class Session:
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
+    shown_first: bool = False  # whether the first sweep's best and worst tokens were printed
+    progress: TextIO | None = None  # where progress goes, if not to pytest's terminal
     log: str | None = None  # the tracker to which the run is logged
     logged: list[str] = field(default_factory=list)  # where it was logged
     unlogged: list[str] = field(default_factory=list)  # why it was not

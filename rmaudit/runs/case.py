@@ -102,6 +102,7 @@ class Case:
         words: the words that a sample of the vocabulary must have for this audit.
         pairs: the file of pairs that the audit declares, "" without one.
         watched: a context in which progress may be shown.
+        on_sweep: told each sweep of the run when it is there, before any audit has it.
         keys: the keys of the stored scores that were handed out, in order.
         caveats: sentences about what was handed out, in order.
         of_words: whether a sweep that was handed out is of published words, no vocabulary.
@@ -116,6 +117,7 @@ class Case:
     options: RunSettings
     memory: Memory
     watched: Callable[[], AbstractContextManager[None]] = nullcontext
+    on_sweep: Callable[[Sweep], None] = lambda _: None
     keys: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     of_words: bool = False
@@ -162,6 +164,7 @@ class Case:
                 own_words=own_words,
             )
             known[place] = self.ask(model, asked)
+            self.on_sweep(known[place])
         found = known[place].naming(self.words, own_words) if options.sample else known[place]
         self.caveats.extend(found.caveats)
         self.of_words |= found.of_words

@@ -29,7 +29,9 @@ from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import Stored, checksum, key_of
 from rmaudit.scoring import Begun, version
 
-EVERY = 30.0  # seconds from one line of progress to the next, where there is no terminal
+FIRST, EVERY = 5.0, 30.0  # seconds to the first line of progress, and from one to the next
+_SLOW = 10  # a second: fewer have decimals
+_TOO_FEW = 0.01  # of a work: from less, the time that is left is not known
 ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
 
@@ -287,12 +289,16 @@ class Bar:
         self._made += done
         self._bar.update(done)
         now = self._clock()
-        if self._bar.disable and self._made and now - self._said >= EVERY:
+        wait = EVERY if self._said > self._begun else FIRST
+        if self._bar.disable and self._made and now - self._said >= wait:
             self._said = now
             rate, there = self._made / (now - self._begun), self._found + self._made
-            left = tqdm.format_interval(max(self._total - there, 0) / rate)
-            done_so_far = f"{there:,} of {self._total:,}{self._unit}, {rate:,.0f} a second"
-            tqdm.write(f"{self._title}: {done_so_far}, {left} left", file=sys.stderr)
+            seconds = max(self._total - there, 0) / rate
+            known = self._made >= _TOO_FEW * self._total
+            left = f", {tqdm.format_interval(seconds)} left" if known else ""
+            speed = f"{rate:,.0f}" if rate >= _SLOW else f"{rate:.2g}"
+            done_so_far = f"{there:,} of {self._total:,}{self._unit}, {speed} a second"
+            tqdm.write(f"{self._title}: {done_so_far}{left}", file=sys.stderr)
 
     def say(self, text: str) -> None:
         """Show `text` after the numbers of the progress bar from now on."""

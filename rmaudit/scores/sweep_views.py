@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 _BINS = 80
+_CUT = 24  # characters of a token in a line of several
 
 
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
@@ -31,6 +32,18 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
     rows = both.to_html(float_format="{:.2f}".format, index=False)  # escapes what tokens hold
     hurts = "<p>These are a model's likings; words that hurt are masked.</p>"
     return f"<p>{escape(title)}</p>{hurts}{rows}"
+
+
+def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
+    """Return the best and worst tokens with their rewards in two lines; a long token is cut."""
+    said = []
+    for end, rows in (("best", best), ("worst", worst)):
+        shown = [
+            f"{text if len(text) <= _CUT else f'{text[:_CUT]}…'} {reward:+.2f}"
+            for text, reward in zip(map(readable, rows["text"]), rows["score"], strict=True)
+        ]
+        said.append(f"rmaudit: {model} · {prompt}, {end}: {', '.join(shown)}")
+    return said
 
 
 def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tests.plugin.conftest import AUDITS
+import rmaudit
+from rmaudit.scores.sweep_views import in_lines
+from tests.plugin.conftest import AUDITS, Run
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal is made with pty, which Windows lacks")
 termios = pytest.importorskip("termios")
@@ -70,12 +73,48 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     shown = on_a_terminal([*command, "--color=yes", "--rm-cache", "a"], pytester.path)
     silent = pytester.run(*command, "--rm-cache", "b")
 
-    assert "toy · greatest" in shown
+    assert "toy · greatest:" in shown
     assert "tokens/s" in shown
     assert "\x1b[32m\x1b[1mPASSES" in shown
     lines = [line.split() for line in screen(shown)]
     assert ["test_toy.py", "..", "[", "50%]"] in lines
     assert ["test_two.py", "..", "[100%]"] in lines
-    assert not any("toy · greatest" in line for line in screen(shown))
-    assert "toy · greatest" not in silent.stdout.str() + silent.stderr.str()
+    assert not any("toy · greatest:" in line for line in screen(shown))
+    assert "toy · greatest:" not in silent.stdout.str() + silent.stderr.str()
     silent.assert_outcomes(passed=4)
+
+
+def test_the_first_sweep_shows_its_ends(run: Run) -> None:
+    """Once in a run, before the summary: the best and worst tokens, masked; none with -q."""
+    ran = run(SWEEPING)
+    quiet = run(SWEEPING, "-q")
+
+    best = [line for line in ran.said.outlines if ", best: " in line]
+    assert len(best) == 1
+    ran.says(
+        "rmaudit: toy · greatest, best: *, * +*", "rmaudit: toy · greatest, worst: *", "*1 gate*"
+    )
+    assert not [line for line in quiet.said.outlines if ", best: " in line]
+
+
+def test_a_notebook_sees_progress(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ends of the first sweep are on stderr, as a line of progress is; nothing on stdout."""
+    (tmp_path / "test_toy.py").write_text(AUDITS + SWEEPING, encoding="utf-8")
+
+    rmaudit.run(str(toy), audits=[tmp_path / "test_toy.py"], cache=tmp_path / "cache")
+
+    told = capsys.readouterr()
+    assert [line.partition(":")[0] for line in told.err.splitlines()] == ["rmaudit", "rmaudit"]
+    assert told.out == ""
+
+
+def test_ends_are_masked_and_short() -> None:
+    """A slur, a token of many characters, one that steers a terminal."""
+    rows = pd.DataFrame({"text": ["kike", "x" * 99, "\x1b[2J"], "score": [1.0, 0.5, -2.25]})
+
+    best, worst = in_lines("toy", "best", rows, rows[::-1])
+
+    assert best == f"rmaudit: toy · best, best: k••• +1.00, '{'x' * 23}… +0.50, '\\x1b[2J' -2.25"
+    assert worst.startswith("rmaudit: toy · best, worst: '\\x1b[2J' -2.25, ")

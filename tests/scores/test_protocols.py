@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.protocols import EVERY, Bar, measured_noise
+from rmaudit.scores.protocols import EVERY, FIRST, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts
 from tests.scores.letters import Letters
@@ -254,8 +254,8 @@ def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
 
 
 def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is done, how fast, and what is left; what an earlier run did says nothing of speed."""
-    seconds = iter([0.0, 0.0, 1.0, EVERY + 1, EVERY + 2, 2 * EVERY + 1])
+    """Soon the first, then seldom; what an earlier run did says nothing of speed."""
+    seconds = iter([0.0, 0.0, 1.0, FIRST + 1, FIRST + 2, EVERY + FIRST + 1])
     with Bar("toy · best", 1000, " tokens", clock=lambda: next(seconds)) as bar:
         bar.found(380)
         for done in (31, 31, 31, 90):
@@ -263,6 +263,15 @@ def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[
 
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "toy · best: 442 of 1,000 tokens, 2 a second, 04:39 left",
-        "toy · best: 563 of 1,000 tokens, 3 a second, 02:25 left",
+        "toy · best: 442 of 1,000 tokens, 10 a second, 00:54 left",
+        "toy · best: 563 of 1,000 tokens, 5.1 a second, 01:25 left",
     ]
+
+
+def test_no_time_is_told_from_too_little(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of ten thousand, of which the first waits for the weights, say nothing of the rest."""
+    seconds = iter([0.0, 0.0, FIRST + 1])
+    with Bar("toy", 10_000, " tokens", clock=lambda: next(seconds)) as bar:
+        bar.advance(3)
+
+    assert capsys.readouterr().err == "toy: 3 of 10,000 tokens, 0.5 a second\n"
