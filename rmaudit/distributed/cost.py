@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.distributed.this_machine import Machine, measured
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.runs.requests import FORWARDS
@@ -120,6 +121,12 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
             {"model": name, **(_size(size) if size else {"parameters": None})}
             for name, size in known.items()
         ],
+        "this machine": [
+            {"model": name, "device": own.device, "seconds": _here(absent, size, own)}
+            for name, size in known.items()
+            if (absent := [n for n in plan.missing_needs if n.request.spec.name == name])
+            if size is not None and (own := measured(plan.device, size.dtype))
+        ],
         "needs": [_need(need, known[need.request.spec.name]) for need in needs],
         "answers": sum(need.missing for need in plan.missing_needs),
         "not known before": list(plan.unknown),
@@ -137,11 +144,24 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
         needs = [need for need in plan.needs if need.request.spec.name == name]
         yield _head(name, size)
         yield from _rows([need for need in needs if need.missing] if missing else needs, size)
-        yield from _sum([need for need in needs if need.missing], size)
+        absent = [need for need in needs if need.missing]
+        yield from _sum(absent, size)
+        if absent and size is not None and (own := measured(plan.device, size.dtype)):
+            seconds = _here(absent, size, own)
+            rate = f"{own.rate / 1e9:,.0f} GFLOP/s"
+            yield (
+                f"  on this machine ({own.device}) {_time(seconds)}: {SHARE:.0%} of {rate}, "
+                "measured just now"
+            ).replace("%", " %")
     for audit in plan.unknown:
         yield f"{audit} takes the model itself: what it scores is known when it runs"
     for test, why in plan.broken.items():
         yield f"{test}: {why}"
+
+
+def _here(missing: Iterable[Need], size: Size, machine: Machine) -> float:
+    """Return the seconds that this machine takes for the missing scores."""
+    return sum(flops_of(need, size) for need in missing) / (SHARE * machine.rate)
 
 
 def _rows(needs: Sequence[Need], size: Size | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -139,6 +140,20 @@ def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) 
     assert "--prompts=worst --pairs=mine.jsonl" in script
     refused = command("plan", *run, "--ledger", "none.jsonl", code=3)
     assert refused.startswith("--rm-ledger: none.jsonl:1: ")
+
+
+def test_the_time_on_this_machine_is_told(audits: str, toy: Path, tmp_path: Path) -> None:
+    """In words and as JSON, for the model's missing scores."""
+    run = ["plan", audits, "--model", str(toy), "--cache", str(tmp_path / "cache")]
+
+    (line,) = [line for line in command(*run).splitlines() if "on this machine (" in line]
+    (told,) = json.loads(command(*run, "--json"))["this machine"]
+
+    assert re.fullmatch(
+        r"  on this machine \(\S+\) \S+ .*: 60 % of [\d,]+ GFLOP/s, measured.*", line
+    )
+    assert told["model"] == "toy"
+    assert 0 < told["seconds"] < 3600
 
 
 @pytest.mark.slow
