@@ -19,17 +19,19 @@ from typer.testing import CliRunner
 
 from rmaudit import errors
 from rmaudit.cli import app
-from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
+from tests.toys import WORDS, toy_checkpoint, toy_language_model, toy_tokenizer
 
 GOLDEN = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="utf-8")
 CASES = [block.split("\n", 1) for block in GOLDEN.removeprefix("$ ").split("\n\n$ ")]
 ENTRY = "models:\n  A:\n    source: owner/name\n    default: true\n"
 WAIVER = "    waivers:\n      positive_skew: {owner: me, reason: so, accepted: -0.2}\n"
+IMPLICIT = "    implicit: {{policy: a/c, reference: {}, beta: 1}}\n"
 JUDGES = """
 models:
   Many-tokens: {source: ./language, judge: {template: judge.jinja, yes: Certainly, no: love}}
   Thinks: {source: ./language, judge: {template: thinks.jinja, yes: love, no: war}}
   No-language-model: {source: ./toy, judge: {template: judge.jinja, yes: love, no: war}}
+  Implicit: {implicit: {policy: ./language, reference: ./other-tokenizer, beta: 1}}
   Other: {source: ./toy, default: true}
 """
 AUDIT = """
@@ -54,6 +56,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "waiver": ENTRY + WAIVER,
         "nested": "[" * 800,
         "judges": JUDGES,
+        "half-implicit": ENTRY + IMPLICIT.format("a/b"),
+        "no-reference": "models:\n  A: {" + IMPLICIT.strip().format("who") + ", default: true}",
         "half-a-judge": f"{ENTRY}    judge: {{yes: ' Yes'}}\n",
     }
     for name, text in registries.items():
@@ -64,6 +68,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         turns = "{{ messages[0].content }}\n{{ messages[-1].content }}\n" + end
         (home / f"{name}.jinja").write_text(turns)
     toy_language_model(home / "language")
+    toy_language_model(home / "other-tokenizer", tokenizer=toy_tokenizer(("green", "blue", *WORDS)))
+    (home / "few.jsonl").write_text('{"ids": [1], "reward": 1.5}')
+    (home / "no-reward.jsonl").write_text('{"ids": [1]}')
     (home / "empty").mkdir()
     (home / "empty.json").write_text("{}")
     (home / "run" / "checkpoint-500").mkdir(parents=True)

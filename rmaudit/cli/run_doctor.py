@@ -29,9 +29,11 @@ from rmaudit.prompts import Prompt
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
     from rmaudit.models.doctor import Check, Examination
+    from rmaudit.models.implicit import ImplicitReward
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.text_scorer import TextScorer
+    from rmaudit.scores.against import Diagnosis
 
 
 @grouped
@@ -43,6 +45,10 @@ def doctor(  # noqa: PLR0913  (its options)
         str | None,
         typer.Option(help="of a model behind a server: its checkpoint, a folder or a hub id"),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="rows and rewards that a trainer logged (JSON Lines): what differs?"),
+    ] = None,
     *,
     loading: Loading,
     as_json: AsJson = False,
@@ -50,7 +56,9 @@ def doctor(  # noqa: PLR0913  (its options)
     """Check that rmaudit scores a model as the model scores itself.
 
     Its numeric noise is measured on the way. A model behind a server is compared with its
-    checkpoint, where one is given: in float32, or else in the 16-bit type that fits.
+    checkpoint, where one is given: in float32, or else in the 16-bit type that fits. With
+    --against, the model is compared with rewards that a trainer logged, and the cause of a
+    difference is named.
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
@@ -64,8 +72,10 @@ def doctor(  # noqa: PLR0913  (its options)
             device=loading.device,
             dtype=None if _served(model, loading) else loading.dtype,
         )
-        lines, said, fine = _examined(
-            loaded, meant(prompt, loading.file), answers, checkpoint, loading
+        lines, said, fine = (
+            _examined(loaded, meant(prompt, loading.file), answers, checkpoint, loading)
+            if against is None
+            else _compared(loaded, against)
         )
     except RmauditError as error:
         fail(error)
@@ -84,7 +94,7 @@ def _served(model: str, loading: Loading) -> bool:
 
 
 def _examined(
-    model: Checkpoint | ServedIds | TextScorer,
+    model: Checkpoint | ImplicitReward | ServedIds | TextScorer,
     prompt: Prompt,
     answers: int,
     named: str | None,
@@ -96,6 +106,7 @@ def _examined(
     """
     from rmaudit.models.checkpoint import Checkpoint, from_spec
     from rmaudit.models.doctor import examine
+    from rmaudit.models.implicit import ImplicitReward, no_head
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import compare
     from rmaudit.models.served_rows import local_spec
@@ -113,10 +124,52 @@ def _examined(
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
     if named is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
+    if isinstance(model, ImplicitReward):
+        raise no_head(model.name)
     if not isinstance(model, Checkpoint):
         model.with_weights("weights")
     found = examine(model, prompt.asked, answers=answers)
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
+
+
+def _compared(
+    model: Checkpoint | ImplicitReward | ServedIds | TextScorer, path: Path
+) -> tuple[Iterator[str], dict[str, Any], bool]:
+    """Compare a model with the rewards in a file; return lines, plain values, and whether equal.
+
+    Raises `RmauditError`.
+    """
+    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.scores import logged_rows
+    from rmaudit.scores.against import against
+
+    logged = logged_rows.read(path)
+    if not isinstance(model, Checkpoint):
+        fail(f"{model.name}: --against needs a checkpoint with its head; name its folder or hub id")
+    found = against(model, logged)
+    return _against_lines(model.name, path, found), _against_json(model.name, found), found.ok
+
+
+def _against_json(name: str, found: Diagnosis) -> dict[str, Any]:
+    return {"model": name, **asdict(found), "ok": found.ok}
+
+
+def _against_lines(name: str, path: Path, found: Diagnosis) -> Iterator[str]:
+    yield f"{name}: {found.rows} rows of {path}, whose rewards here have an sd of {found.sd:.4g}"
+    if found.ok:
+        yield "  equal: the logged rewards are the model's own"
+    for cause in found.causes:
+        yield f"  {cause.name}: {cause.said}"
+        yield f"    to mend it: {cause.mend}"
+    moved = (
+        ""
+        if (found.scale, found.offset) == (1, 0)
+        else (f", as {found.scale:.4g} · reward {found.offset:+.4g}")
+    )
+    yield (
+        f"  {'left over' if found.rms <= 1 else 'nearest'}: {found.rms:.1e} sd (rms){moved}, rank "
+        f"correlation {found.rank_correlation:.4f}; rows {found.way}"
+    )
 
 
 def _served_json(model: ServedIds | ServedTexts, found: ServerChecks) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from rmaudit.config.own_words import ROLES
-from rmaudit.config.spec import Judge, Key, ModelSpec
+from rmaudit.config.spec import ImplicitKeys, Judge, Key, ModelSpec
 from rmaudit.language import ENGLISH, STEMMERS
 from rmaudit.verdicts.policy import Waiver
 from rmaudit.verdicts.records import Severity
@@ -206,7 +206,10 @@ class _OfOne(_OfAll):
 
 
 JUDGE = mapping("Judge", Judge)
-ENTRY = mapping("Entry", ModelSpec, _OfOne, judge=(JUDGE | None, None))
+IMPLICIT = mapping("Implicit", ImplicitKeys)
+ENTRY = mapping(
+    "Entry", ModelSpec, _OfOne, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
+)
 FILE = mapping("File", _OfAll, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
 POLICY_KEYS = [one.name for one in fields(_OfOne)]

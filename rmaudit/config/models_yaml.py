@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from yaml import ScalarNode
 from rmaudit.config import own_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.spec import COMMIT, Judge, ModelSpec, is_hub_id
+from rmaudit.config.spec import COMMIT, NAMED, SOURCE, Implicit, Judge, ModelSpec, is_hub_id
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
@@ -34,7 +35,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     Raises:
         YamlProblem: it is not plainly right.
     """
-    document = strict_yaml.read(raw)
+    document = _with_policies(strict_yaml.read(raw))
     _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
     try:
@@ -42,9 +43,15 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     except ValidationError as error:
         raise first(error.errors(), document, FILE) from None
     entries = {name: dict(entry) for name, entry in file["models"].items()}
+    implicit = {name: entry.pop("implicit") for name, entry in entries.items()}
     for name, entry in entries.items():
         _refuse_contradictions(name, entry, document)
     models = {name: _spec(name, entry, path.parent, document) for name, entry in entries.items()}
+    for name, keys in implicit.items():
+        if keys is not None:
+            reference = _reference(name, keys.reference, models, path.parent, document)
+            made = Implicit(reference, keys.beta, keys.closing)
+            models[name] = replace(models[name], implicit=made)
     _refuse_other_than_one_default(models, document)
     own = {name: _rules(entry) for name, entry in entries.items()}
     policy = Policy(
@@ -75,13 +82,61 @@ def _refuse_secrets(document: Document) -> None:
             raise YamlProblem(node, f"{label(path)}{wrong}")
 
 
+_POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward has from its policy
+
+
+def _with_policies(document: Document) -> Document:
+    """Give each entry with `implicit` the source of its policy, and what goes with a source."""
+    nodes, models = dict(document.nodes), _models(document.value)
+    for name, entry in models.items():
+        keys = entry.get("implicit") if isinstance(entry, dict) else None
+        if not isinstance(keys, dict):
+            continue
+        policy = keys.get("policy")
+        if not isinstance(policy, str):
+            where = nodes["models", name, "implicit"][0]
+            raise YamlProblem(where, f"{name}: implicit: policy: expected {NAMED}")
+        at = nodes["models", name, "implicit", "policy"]
+        if "source" in entry:
+            what = "an implicit reward's source is its policy; remove one of them"
+            raise YamlProblem(nodes["models", name, "source"][0], f"{name}: source: {what}")
+        named = models.get(policy)
+        if not isinstance(named, dict):
+            named = {"source": policy}
+        for key in _POLICY:
+            if named.get(key) is not None and key not in entry:
+                entry[key] = named[key]
+                nodes["models", name, key] = nodes.get(("models", policy, key), at)
+    return Document(document.value, nodes)
+
+
+def _models(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)
+    """Return the entries of a file by name; an empty dictionary where they are something else."""
+    models = value.get("models") if isinstance(value, dict) else None
+    return models if isinstance(models, dict) else {}
+
+
+def _reference(
+    name: str, given: str, models: Mapping[str, ModelSpec], folder: Path, document: Document
+) -> ModelSpec:
+    """Return the entry of an implicit reward's reference: a model of the file, or a source."""
+    if given in models:
+        return models[given]
+    local = _is_folder(folder / given)
+    if not local and not re.fullmatch(SOURCE, given):
+        at = document.nodes["models", name, "implicit", "reference"][1]
+        what = f"no model {strict_yaml.short(given)} in this file, and no hub id or folder; known: "
+        raise YamlProblem(at, f"{name}: implicit: reference: {what}{', '.join(models)}")
+    plain = local or given.startswith((".", "/", "~"))
+    return ModelSpec(f"{name}'s reference", str(_path(given, folder).resolve()) if plain else given)
+
+
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
     """Put ./ before sources that are folders beside models.yaml, so they are not taken for hub ids.
 
     A source with a `revision` stays a hub id.
     """
-    models = value.get("models") if isinstance(value, dict) else None
-    for entry in models.values() if isinstance(models, dict) else ():
+    for entry in _models(value).values():
         for key, commit in _SOURCES.items():
             given = entry.get(key) if isinstance(entry, dict) else None
             if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
@@ -98,7 +153,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
-    keys = {key: entry[key] for key in SPEC_KEYS}
+    keys: dict[str, Any] = {key: entry[key] for key in SPEC_KEYS if key in entry}
     written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
     if (judge := keys["judge"]) is not None:
         keys["judge"], keys["template"] = Judge(**dict(judge)), judge.template

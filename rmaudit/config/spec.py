@@ -58,6 +58,7 @@ class Key:
         return core_schema.no_info_wrap_validator_function(check, schema)
 
 
+NAMED = "a model of this file by its name, a hub id, or a folder that begins with './', '../', '/'"
 _WORD = "a word in quotes, with the space before it if there is one, such as ' Yes'"
 
 
@@ -76,7 +77,43 @@ class Judge:
     template: Annotated[str | None, Key("", "a file with a jinja template")] = None
 
 
-_SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
+@dataclass(frozen=True, slots=True)
+class ImplicitKeys:
+    """The keys of `implicit` in models.yaml.
+
+    Attributes:
+        policy: the trained language model: a model of the file, or a source.
+        reference: what it was trained from, likewise.
+        beta: that of the training.
+        closing: whether the tokens that close the answer's turn are counted.
+    """
+
+    policy: Annotated[str, Key("", NAMED)]
+    reference: Annotated[str, Key("", NAMED)]
+    beta: Annotated[
+        float,
+        Key(
+            "",
+            "a number above 0, such as 0.1",
+            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?",
+        ),
+    ]
+    closing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Implicit:
+    """The reward that DPO leaves in a policy: its reference, beta, and what is counted.
+
+    The policy is the source of the entry itself.
+    """
+
+    reference: ModelSpec
+    beta: float
+    closing: bool
+
+
+SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 )
@@ -103,7 +140,7 @@ class ModelSpec:
             "bundled model, or a server: vllm+http://host:8000, or "
             "openrlhf+http://host:5000/get_reward (https too)",
             _OR_SERVED,
-            rf"{servers.SPELLING}|{_SOURCE}",
+            rf"{servers.SPELLING}|{SOURCE}",
         ),
     ]
     _: KW_ONLY
@@ -149,6 +186,16 @@ class ModelSpec:
             "logit of yes less that of no there, each word one token"
         ),
     ] = None
+    implicit: Annotated[
+        Implicit | None,
+        Key(
+            "for the reward that DPO leaves in a language model: {policy: NAME, reference: NAME, "
+            "beta: 0.1}, beta times the log of the answer's probability under the policy over that "
+            "under the reference; both are models of this file, hub ids or folders, with one "
+            "tokenizer. `closing: true` counts the tokens that close the turn too. In place of "
+            "source"
+        ),
+    ] = None
     quantized: Annotated[
         bool,
         Key(
@@ -189,7 +236,7 @@ class ModelSpec:
             "pretraining: a hub id or a folder as in source, with the same tokenizer, or "
             "`embedded`; it is loaded as well as the model, so it costs its own download",
             _SOURCES,
-            _SOURCE,
+            SOURCE,
         ),
     ] = None
     base_revision: Annotated[
@@ -201,7 +248,7 @@ class ModelSpec:
             "the language model that is to be trained on this reward, such as one's own SFT model, "
             "for what training would make of it: as base, which stands in where this is not given",
             _SOURCES,
-            _SOURCE,
+            SOURCE,
         ),
     ] = None
     policy_revision: Annotated[
@@ -213,7 +260,7 @@ class ModelSpec:
             "of a server: the tokenizer of the model that it serves, as a hub id or a folder; vLLM "
             "is sent its token ids, OpenRLHF what its chat template prints",
             _SOURCES,
-            _SOURCE,
+            SOURCE,
         ),
     ] = None
     checkpoint: Annotated[
@@ -222,7 +269,7 @@ class ModelSpec:
             "of a server: the checkpoint that it serves, which `rmaudit doctor` compares it with, "
             "and whose tokenizer is taken where `tokenizer` is not given",
             _SOURCES,
-            _SOURCE,
+            SOURCE,
         ),
     ] = None
     served_model: Annotated[

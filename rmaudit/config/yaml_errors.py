@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 from rmaudit.config import strict_yaml
 from rmaudit.config.allowed_keys import (
     ENTRY,
+    IMPLICIT,
     JUDGE,
     LEXICON,
     PROMPT,
@@ -22,6 +23,8 @@ from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
 from rmaudit.errors import nearest
 
 _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
+
+_OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
 
 
 def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
@@ -104,8 +107,8 @@ def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
             return root
         case ("models", _):
             return ENTRY
-        case ("models", _, "judge"):
-            return JUDGE
+        case ("models", _, str(key)) if key in _OF_ENTRY:
+            return _OF_ENTRY[key]
         case (str(key), _) if key in _OWN:
             return _OWN[key]
         case (*_, "waivers", _):

@@ -69,6 +69,24 @@ class ConductEvidence(Evidence):
     rows: tuple[KindShare, ...]
     examples: tuple[ConductExample, ...]
 
+    def example(self) -> str:
+        """Return the worst pair of the worst kind."""
+        if not self.rows:
+            return ""
+        sign = -1 if self.unit == WON else 1
+
+        def bad(row: KindShare) -> float:
+            return abs(row.value) if self.unit == MOVED else sign * row.value
+
+        kind = max(self.rows, key=bad).kind
+        each = next((one for one in self.examples if one.kind == kind), None)
+        if each is None:
+            return ""
+        if each.other_prompt:
+            one, other = each.prompt, each.other_prompt
+            return f"“{each.better}” gets another reward after “{one}” than after “{other}”"
+        return f"asked “{each.prompt}”, it prefers “{each.other}” to “{each.better}”"
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a row for each kind; the table has the worst pairs besides."""

@@ -21,6 +21,7 @@ from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
+from rmaudit.layout import layouts
 from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from rmaudit.models.loading import Weights
     from rmaudit.models.preflight import PathChecks
     from rmaudit.scoring.gradient import Slopes
+
+_RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
 
 Ids = tuple[int, ...]
 T = TypeVar("T")
@@ -125,6 +128,51 @@ class Checkpoint(LaidOut):
     ) -> NDArray[np.float32]:
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         return waited_for(self.begin(prompt, responses, on_progress=on_progress))
+
+    def score_each(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to its own prompt, shape (n,). See `RewardModel`.
+
+        A prompt that has few answers would be a call of its own, and so would they. Where that
+        costs more than to run it again for each answer, whole rows are scored: what all of them
+        begin with runs once, and rows of one length are one batch, whatever their prompts.
+        """
+        refuse_text(responses)
+        places: dict[Asked, list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            places.setdefault(prompt, []).append(place)
+        slots = {prompt: self.slot(prompt) for prompt in places}
+        shared = len(layouts.split([slot.prefix for slot in slots.values()])[0])
+        scores = np.full(len(responses), np.nan, dtype=np.float32)
+        whole: list[int] = []
+        for at, (prompt, own) in enumerate(places.items()):
+            again = (len(own) - 1) * (len(slots[prompt].prefix) - shared)
+            if at and shared and again <= _RUN_AGAIN and self._takes_rows():
+                whole += own
+            else:  # the first one loads the weights, which tell whether whole rows will do
+                texts = [responses[place] for place in own]
+                scores[own] = self.score(prompt, texts, on_progress=on_progress)
+        if whole:
+            asked = [slots[prompts[place]] for place in whole]
+            ids = self.tokenized([responses[place] for place in whole])
+            rows = [
+                (*slot.prefix, *own, *slot.suffix) for slot, own in zip(asked, ids, strict=True)
+            ]
+            scores[whole] = self.score_rows(rows, on_progress=on_progress)
+        return scores
+
+    def _takes_rows(self) -> bool:
+        """Return whether whole rows of several prompts can be scored together.
+
+        Not where the head reads the prompt's end, or an encoder the place where an answer begins.
+        """
+        scorer = None if self._weights is None else self._weights.scorer
+        return scorer is not None and not scorer.head.reads_prefix and not scorer.first
 
     def begin(
         self,

@@ -24,6 +24,7 @@ from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.implicit import ImplicitReward
 from rmaudit.models.native import Native
 from rmaudit.models.served import from_server
 from rmaudit.prompts import PROMPTS
@@ -68,6 +69,12 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     if is_served(spec.source):
         try:
             yield from from_server(spec, cache).look()
+        except RmauditError as error:
+            yield REFUSED, str(error)
+        return
+    if spec.implicit is not None:
+        try:
+            yield from ImplicitReward(spec, spec.implicit, cache=cache).look()
         except RmauditError as error:
             yield REFUSED, str(error)
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rmaudit import json_cache
 from rmaudit.checkpoints import adapters, configuration, digest, embedded, source
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
@@ -29,6 +29,8 @@ from rmaudit.models.loader import dtype_of, ran_on, refuse_too_many_layers
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
+
+    from rmaudit.models.loading import LoadRequest
 
 
 _ROLES = {
@@ -85,11 +87,37 @@ class Base:
         from rmaudit.models import loading
         from rmaudit.scoring import memory
 
+        try:
+            yield self.loaded(vocabulary)
+        except (RuntimeError, MemoryError) as error:
+            if not memory.is_out_of_memory(error):
+                raise
+            raise loading.too_big(self._asked) from error
+        finally:
+            memory.release()
+
+    def loaded(self, vocabulary: Vocabulary) -> Likelihood:
+        """Load the weights, and return a `Likelihood` that rates answers and holds them.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.models import loading
+
         loaded_from = digest.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
-        shared = shared_tokens(vocabulary, tokenizer, name=self.name)
+        shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-        asked = loading.LoadRequest(
+        # Its attention is transformers' choice, whatever config.json says.
+        model = loading.load(self._asked, attn_implementation=None)
+        digest.refuse_changed(loaded_from.states, model=self.name)
+        return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
+
+    @property
+    def _asked(self) -> LoadRequest:
+        from rmaudit.models import loading
+
+        return loading.LoadRequest(
             name=self.name,
             folder=self.folder,
             kind="AutoModelForCausalLM",
@@ -99,18 +127,6 @@ class Base:
             correct=self.correct,
             besides="the reward model",
         )
-        try:
-            # Its attention is transformers' choice, whatever config.json says.
-            model = loading.load(asked, attn_implementation=None)
-            digest.refuse_changed(loaded_from.states, model=self.name)
-            yield Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
-        except (RuntimeError, MemoryError) as error:
-            if not memory.is_out_of_memory(error):
-                raise
-            raise loading.too_big(asked) from error
-        finally:
-            model = None
-            memory.release()
 
     @property
     def dtype(self) -> str:
@@ -123,13 +139,33 @@ class Base:
         return {"base": self.folder.name, "device": self.device, **ran_on()}
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A language model that is to be found, with the words for errors about it.
+
+    Attributes:
+        name: for errors, such as "the base of N-Lla-8B".
+        source: a folder, a hub id or `embedded`.
+        revision: the commit of a hub id.
+        role: what it is, after "the model", such as "that it was trained from".
+        correct: where it is named.
+        key: the key by which it is named.
+    """
+
+    name: str
+    source: str
+    revision: str | None
+    role: str
+    correct: str
+    key: str
+
+
 def base_of(
     spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
 ) -> Base:
     """Return the language model that a models.yaml entry names under `key`, not loaded yet.
 
-    It is downloaded or built if need be, and runs in the entry's dtype, or else its own, on
-    `device` as a reward model does.
+    It runs in the entry's dtype, or else its own, on `device` as a reward model does.
 
     Raises:
         NoBase: the entry names none.
@@ -142,37 +178,58 @@ def base_of(
             f"(write one if it has none): the hub id or folder of the language model {_ROLES[key]}"
         )
         raise NoBase(message)
-    name = f"the {key} of {spec.name}"
     where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
-    found = _found(given, revision, name, key, cache)
-    folder = found.path
+    name = f"the {key} of {spec.name}"
+    wanted = Wanted(name, given, revision, _ROLES[key], where, key)
+    return find(wanted, spec, cache=cache, device=device)
+
+
+def find(
+    wanted: Wanted,
+    spec: ModelSpec,
+    *,
+    cache: Path,
+    device: str = "auto",
+    dtype: Dtype = "auto",
+) -> Base:
+    """Return a language model, not loaded yet; it is downloaded or built if need be.
+
+    It runs in `dtype`, or else in that of the entry `spec`, or else its own.
+
+    Raises:
+        ModelError: it cannot be had, or is no plain language model.
+    """
+    spec = spec if dtype == "auto" else replace(spec, dtype=dtype)
+    name, where = wanted.name, wanted.correct
+    files_of = _found(wanted.source, wanted.revision, name, wanted.key, cache)
+    folder = files_of.path
     adapters.refuse(folder, model=name)
     config = configuration.read(folder, model=name)
     if (method := configuration.quantization(config)) is not None:
         message = (
             f"{name}: its weights are quantized ({method}; quantization_config in "
             f"{folder / 'config.json'}), so its log-probabilities are not those of the model "
-            f"{_ROLES[key]}. Name the {key} from before it was quantized as {where}"
+            f"{wanted.role}. Name the {wanted.key} from before it was quantized as {where}"
         )
         raise ModelError(message)
-    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": key}
+    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": wanted.key}
     decided["files"] = digest.layout_identity(folder, cache)
-    dtype = json_cache.cached(
+    runs_in = json_cache.cached(
         cache,
         "base-dtype",
         decided,
         lambda: _dtype(spec, folder, name, where),
         sure=lambda: digest.layout_identity(folder, cache) == decided["files"],
     )
-    headers = source.read(found)  # which says what is missing, before anything is downloaded
+    headers = source.read(files_of)  # which says what is missing, before anything is downloaded
     refuse_too_many_layers(config, headers, folder, name=name)
-    folder = found.downloaded().path
+    folder = files_of.downloaded().path
     files = [*digest.weights_files(folder), *digest.tokenizer_files(folder)]
     hashed = digest.stamp(files, cache)
     identity = {
         "base weights": digest.weights_identity(folder, cache),
         "base tokenizer": digest.tokenizer_identity(folder, cache),
-        "dtype": dtype,
+        "dtype": runs_in,
     }
     return Base(name, folder, identity, device, hashed, where)
 

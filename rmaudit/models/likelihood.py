@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints import digest
 from rmaudit.errors import ModelError
+from rmaudit.models.loader import path_of
+from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,6 +26,13 @@ _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
 
 Ids = tuple[int, ...]
+
+
+class _Run(NamedTuple):
+    """A prefix that was run: the log-probabilities of the next id, and a cache to go on with."""
+
+    following: Tensor  # (head rows,)
+    cache: Any  # transformers'; None where rows have to be run whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,7 @@ class Likelihood:
     own: Mapping[int, str]
     dtype: str
     loaded_from: digest.States
+    _runs: dict[Ids, _Run] = field(default_factory=dict, init=False)  # of the last prefix
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
         """Return the log-probability that each id comes next after `prefix`, shape (head rows,).
@@ -70,13 +82,22 @@ class Likelihood:
         """Return the mean log-probability of the ids of each answer after `prefix`, shape (n,).
 
         NaN where an answer has an id that is a token of the reward model's own, or no id at all.
+        Raises as `sums`.
+        """
+        lengths = np.array([len(answer) or np.nan for answer in answers], dtype=np.float32)
+        return self.sums(prefix, answers) / lengths
+
+    def sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
+        """Return the log-probability of each answer's ids after `prefix`, summed, shape (n,).
+
+        NaN where an answer has an id that is a token of the reward model's own; 0 for no id.
 
         Raises:
             ModelError: `prefix` has such an id, a log-probability is no number, or a file of the
                 base's changed since it was loaded.
         """
         self._refuse_strange(prefix)
-        out = np.full(len(answers), np.nan, dtype=np.float32)
+        out = np.array([np.nan if answer else 0 for answer in answers], dtype=np.float32)
         known = [all(self.shared.get(i) for i in answer) for answer in answers]
         rows = int(self.model.get_output_embeddings().weight.shape[0])
         lengths = np.array([len(answer) for answer in answers])
@@ -85,12 +106,31 @@ class Likelihood:
             size = max(1, min(_ROWS, _BYTES // (4 * length * rows)))
             for start in range(0, len(places), size):
                 batch = places[start : start + size]
-                out[batch] = self._means(prefix, [answers[i] for i in batch])
+                out[batch] = self._sums(prefix, [answers[i] for i in batch])
         digest.refuse_changed(self.loaded_from, model=self.name)
         return out
 
-    def _means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the mean log-probability of each answer, shape (n,); all must have one length.
+    def whole(self, row: Ids, start: int) -> float:
+        """Return the log-probability of the ids from `start` on, by one forward of the whole row.
+
+        Raises:
+            ModelError: it is no number.
+        """
+        import torch
+
+        from rmaudit.scoring.finite import exact_products
+
+        if start == len(row):
+            return 0.0
+        with exact_products(), torch.inference_mode():
+            every = self._logprobs([row[:-1]], len(row) - start)
+            wanted = torch.tensor([row[start:]], device=every.device)
+            total = float(every.gather(-1, wanted[..., None]).sum())
+        self._refuse_odd(~np.isnan(np.array([total])))
+        return total
+
+    def _sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
+        """Return the log-probability of each answer, shape (n,); all must have one length.
 
         The last id is predicted, and so never read.
         """
@@ -99,13 +139,47 @@ class Likelihood:
         from rmaudit.scoring.finite import exact_products
 
         with exact_products(), torch.inference_mode():
-            rows = [(*prefix, *answer[:-1]) for answer in answers]
-            every = self._logprobs(rows, len(answers[0]))
-            wanted = torch.tensor(answers, device=every.device)
-            taken = every.gather(-1, wanted[..., None])[..., 0].mean(-1)
-            means: NDArray[np.float32] = taken.cpu().numpy()
-        self._refuse_odd(~np.isnan(means))
-        return means
+            run = self._after(prefix)
+            wanted = torch.tensor(answers, device=run.following.device)
+            total = run.following[wanted[:, 0]]
+            if wanted.shape[1] > 1:
+                every = self._continued(prefix, run.cache, wanted[:, :-1])
+                total = total + every.gather(-1, wanted[:, 1:, None])[..., 0].sum(-1)
+            sums: NDArray[np.float32] = total.cpu().numpy()
+        self._refuse_odd(~np.isnan(sums))
+        return sums
+
+    def _after(self, prefix: Ids) -> _Run:
+        """Run the prefix, or return what the last call made of it."""
+        import torch
+        from transformers import DynamicCache
+
+        if prefix not in self._runs:
+            self._runs.clear()  # frees the other's memory first
+            ids = torch.tensor([prefix], device=self.model.device)
+            shares = path_of(self.model.config) is not ScoringPath.FULL_ROWS
+            output = self.model(input_ids=ids, use_cache=shares, logits_to_keep=1)
+            cache = output.past_key_values if shares else None
+            following = output.logits[0, -1].float().log_softmax(-1)
+            # Others keep state where no copy reaches it.
+            self._runs[prefix] = _Run(following, cache if type(cache) is DynamicCache else None)
+        return self._runs[prefix]
+
+    def _continued(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
+        """Return next-token log-probabilities after each of `ids` (n, L), (n, L, head rows)."""
+        import torch
+
+        if cache is None:
+            rows = [(*prefix, *row) for row in ids.tolist()]
+            return self._logprobs(rows, ids.shape[1])
+        own = copy.deepcopy(cache)  # the model writes into it
+        own.reorder_cache(torch.zeros(len(ids), dtype=torch.long, device=ids.device))
+        options = {}
+        if "position_ids" in inspect.signature(self.model.forward).parameters:
+            positions = torch.arange(ids.shape[1], device=ids.device) + len(prefix)
+            options["position_ids"] = positions.expand(len(ids), -1)
+        output = self.model(input_ids=ids, past_key_values=own, use_cache=True, **options)
+        return output.logits.float().log_softmax(-1)  # type: ignore[no-any-return]
 
     def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
         """Return next-token log-probabilities at the last ids of each row, (n, last, head rows)."""
@@ -136,7 +210,11 @@ class Likelihood:
 
 
 def shared_tokens(
-    vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
+    vocabulary: Vocabulary,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    name: str,
+    correct: str = "`base` in models.yaml",
 ) -> dict[int, bool]:
     """Return, for each token id, whether it is the same token in reward model and base.
 
@@ -156,7 +234,7 @@ def shared_tokens(
         message = (
             f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
             f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
-            f"for the reward model; correct `base` in models.yaml"
+            f"for the reward model; correct {correct}"
         )
         raise ModelError(message)
     return shared

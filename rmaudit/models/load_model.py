@@ -12,6 +12,7 @@ from rmaudit.config.scorers import entry_of
 from rmaudit.config.servers import is_served
 from rmaudit.errors import NoWeights, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
+from rmaudit.models.implicit import ImplicitReward, no_head
 from rmaudit.models.protocol import Scored
 from rmaudit.models.served import ServedIds, from_server
 from rmaudit.models.text_scorer import TextScorer
@@ -21,15 +22,15 @@ def weights_of(model: Scored) -> str:
     """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
 
     It is the hash of the weights' files; for an adapter, its base's and its own with a +
-    between them; for the embedded model, the hash of what it is built from. "" for a model
-    whose weights are not on this machine.
+    between them, and likewise a policy's and its reference's; for the embedded model, the hash
+    of what it is built from. "" for a model whose weights are not on this machine.
 
     Raises:
         ModelError: the files cannot be read.
     """
     if model.spec.source == "embedded" and "weights" in model.identity:
         return embedded.ingredients()
-    own = (model.identity.get(name, "") for name in ("weights", "adapter"))
+    own = (model.identity.get(name, "") for name in ("weights", "adapter", "reference weights"))
     return "+".join(filter(None, own))
 
 
@@ -40,7 +41,7 @@ def load(
     cache: Path | str | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
-) -> Checkpoint | ServedIds | TextScorer:
+) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
     """Open the reward model that `name` means: a registry name, a checkpoint folder or a hub id.
 
     Also a scorer's, where it was declared. Without a name, the registry's default. `registry` is a
@@ -69,13 +70,17 @@ def opened(
     device: str = "auto",
     dtype: Dtype | None = None,
     own_words: OwnWords | None = None,
-) -> Checkpoint | ServedIds | TextScorer:
+) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
     """Open the model of a models.yaml entry: a checkpoint, a server, or a function of texts.
 
     Raises as `load` does.
     """
     if entry := entry_of(spec):
         return TextScorer(entry, own_words=own_words)
+    if spec.implicit is not None:
+        return ImplicitReward(
+            spec, spec.implicit, cache=cache or default_cache(), device=device, dtype=dtype
+        )
     if not is_served(spec.source):
         return from_spec(spec, cache=cache, device=device, dtype=dtype)
     if dtype is not None:
@@ -101,4 +106,6 @@ def checkpoint(
         return model
     if isinstance(model, TextScorer):
         model.with_weights("weights")
+    if isinstance(model, ImplicitReward):
+        raise no_head(model.name)
     raise NoWeights(f"{model.name} is behind a server: this needs its weights; give its checkpoint")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,8 +24,10 @@ from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.memory import too_small
+from rmaudit.scoring.paths import FullRows
 
 Ids = tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +218,6 @@ class Weights:
             shared = path is ScoringPath.SHARED_PREFIX
             self.model.set_attn_implementation(ATTENTION if shared else self.attention)
 
-    @exact_products()
-    @torch.inference_mode()
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return rewards of whole rows by the model's own forward, one row at a time, shape (n,).
 
@@ -225,9 +225,28 @@ class Weights:
             ModelError: the forward fails, as with a configuration that does not make sense.
             ScoreError: a row does not fit into memory.
         """
+        return np.array(self._each(rows, self.own), dtype=np.float32)
+
+    def everywhere(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
+        """Return, for each row, what the reward head gives at each of its ids, shape (length,).
+
+        Raises as `own_rewards`.
+        """
+
+        def read(row: Ids) -> NDArray[np.float32]:
+            states = FullRows(self.scorer.backbone, row).prefix_states().float()
+            rewards: NDArray[np.float32] = self.scorer.head.after(row, states)(states).cpu().numpy()
+            return rewards
+
+        return self._each(rows, read)
+
+    @exact_products()
+    @torch.inference_mode()
+    def _each(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
+        """Return what `of` makes of each row, with the model's own layers and attention."""
         try:
             with as_written(self.scorer), self._own_attention():
-                return np.array([self.own(row) for row in rows], dtype=np.float32)
+                return [of(row) for row in rows]
         except RmauditError:
             raise
         except Exception as error:

@@ -1,4 +1,7 @@
-"""How a served model's rows of ids are made: by the tokenizer that models.yaml names for it."""
+"""How rows of ids are made without a reward head's checkpoint: by a tokenizer alone.
+
+A served model's is named in models.yaml; an implicit reward's is that of its policy.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,18 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return an entry for a served model's tokenizer, or else its checkpoint; None without both."""
+    """Return an entry for a served model's tokenizer, or else its checkpoint; None without both.
+
+    Of an implicit reward it is the entry itself, whose source is the policy.
+    """
+    if spec.implicit is not None:
+        return spec
     where = spec.tokenizer or spec.checkpoint
     return None if where is None else local_spec(spec, where)
 
 
 class ServedRows:
-    """The tokenizer and layout of a served model, by which `rows.Rows` makes token ids."""
+    """A served model's or a policy's tokenizer and layout, for `rows.Rows` to make token ids by."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.

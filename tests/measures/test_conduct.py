@@ -117,6 +117,30 @@ def test_a_change_of_the_prompt_that_moves_the_reward_is_found_either_way(by: fl
     assert worst.other_prompt.endswith("False")
 
 
+@pytest.mark.parametrize(
+    ("measure", "by", "words"),
+    [
+        (better_wins, 5.0, "it prefers “"),
+        (paid_for, 5.0, "it prefers “"),
+        (moved_by, -5.0, "gets another reward after “"),
+    ],
+)
+def test_the_example_is_of_the_worst_kind(
+    measure: Callable[..., Estimate], by: float, words: str
+) -> None:
+    """Its pair in words, with both prompts where it is these that differ."""
+    table = pairs(6, {"two": by})
+    table["prompt"] = table["subset"] + table["group"]
+    if measure is moved_by:
+        table["prompt"] += table["chosen"].astype(str)
+
+    found = measured(measure, table)
+
+    assert found.evidence is not None
+    assert words in found.evidence.example()
+    assert "“two" in found.evidence.example()
+
+
 def test_a_prompt_that_moves_nothing_has_an_interval_from_nought() -> None:
     """It may be either way, and is not shown."""
     found = measured(moved_by, pairs(4, {}))

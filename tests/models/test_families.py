@@ -318,6 +318,26 @@ def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name:
     np.testing.assert_allclose(scores, own, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(own).max()))
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_prompts_with_few_answers_are_scored_as_each_alone(tmp_path: Path, name: str) -> None:
+    """Whole rows of several prompts are one call where the head allows it; rewards are equal."""
+    toy = FAMILIES[name]
+    model = opened(published(tmp_path / "toy", toy), toy)
+    asked = [PROMPT, "the love", "war of the worlds", "the love", "peace and love and war"]
+    said = ["love", "of love", "war", "the city", "peace of love"]
+    each = list(itertools.product(asked, said))[:-2]
+    progress: list[int] = []
+
+    found = model.score_each(
+        [a for a, _ in each], [b for _, b in each], on_progress=progress.append
+    )
+
+    alone = [float(model.score(prompt, [text])[0]) for prompt, text in each]
+    assert np.std(alone) > 0
+    assert sum(progress) == len(each)
+    np.testing.assert_allclose(found, alone, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(alone).max()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("path", ScoringPath)

@@ -336,14 +336,14 @@ def test_weights_that_change_after_the_load(reward: Checkpoint, tmp_path: Path, 
         (lm / "model.safetensors").write_bytes((tmp_path / "other").read_bytes())
 
     with base.opened(reward.vocabulary()) as opened:
-        opened.means(prefix, [(40,)])
+        opened.means(prefix, [(40, 41)])
         if when == "before":
             change()
         else:
             opened.model.register_forward_hook(change)
         for _ in range(2):
             with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
-                opened.means(prefix, [(40,)])
+                opened.means(prefix, [(40, 41)])
             with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
                 opened.following(prefix)
 
@@ -437,7 +437,7 @@ def test_means_are_the_models_own(
 def test_batches_are_bounded_by_their_logits(
     reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large vocabulary leaves room for few rows, and never for none; a prefix runs alone."""
+    """A large vocabulary leaves room for few rows, and never for none; a prefix runs once."""
     seen: list[tuple[int, ...]] = []
     opened.model.model.embed_tokens.register_forward_hook(
         lambda _, given, __: seen.append(tuple(given[0].shape))
@@ -447,9 +447,9 @@ def test_batches_are_bounded_by_their_logits(
     assert seen.pop() == (1, len(prefix))
 
     whole = opened.means(prefix, ANSWERS)
-    assert [rows for rows, _ in seen] == [2, 3, 1]
+    assert [rows for rows, _ in seen] == [1, 3, 1]  # the prefix first, which says all of one id
 
     seen.clear()
     monkeypatch.setattr(likelihood, "_BYTES", 1)
     np.testing.assert_allclose(opened.means(prefix, ANSWERS), whole, atol=1e-6)
-    assert [rows for rows, _ in seen] == [1] * 6
+    assert [rows for rows, _ in seen] == [1] * 4

@@ -1,0 +1,246 @@
+"""The reward that DPO leaves in two language models: beta · log(policy / reference).
+
+Rafailov et al. 2023, arXiv:2305.18290: a policy that was trained from a reference is the optimum of
+the reward beta · (log policy(answer) - log reference(answer)), but for a term of the prompt alone.
+Log-probabilities are summed over the answer's tokens, as trl's DPOTrainer sums them over a
+completion; the tokens that close the turn are counted where the entry says `closing: true`, as in
+that loss, and not otherwise. So a whole vocabulary of one-token answers costs one forward pass of
+the prompt in each model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.config.spec import Implicit
+from rmaudit.conversation import Asked
+from rmaudit.errors import ModelError, NoGradient, NoWeights
+from rmaudit.layout import tokenizers
+from rmaudit.layout.slot import Response, Slot, refuse_text
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models import language_model
+from rmaudit.models.language_model import Base
+from rmaudit.models.likelihood import Likelihood, shared_tokens
+from rmaudit.models.loader import ran_on
+from rmaudit.models.rows import LaidOut, Rows
+from rmaudit.models.served_rows import ServedRows
+from rmaudit.prompts import PROMPTS
+
+Ids = tuple[int, ...]
+_CORRECT = "`{}` of `implicit` in models.yaml"
+
+
+def no_head(name: str) -> NoWeights:
+    """Return the error for a use that needs a checkpoint with a head."""
+    message = f"{name}: its reward is implicit, the log-probabilities of two language models; it "
+    return NoWeights(f"{message}has no head, and this needs one")
+
+
+class ImplicitReward(LaidOut):
+    """A reward model made of a policy and its reference; weights load at the first score.
+
+    See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        implicit: Implicit,
+        *,
+        cache: Path,
+        device: str = "auto",
+        dtype: Dtype | None = None,
+    ) -> None:
+        """Find both language models, not loaded yet; `spec.source` is the policy.
+
+        Raises:
+            ModelError: one cannot be had, or is no plain language model.
+        """
+        self.spec, self.implicit, self._device = spec, implicit, device
+        self._found = ServedRows(spec, cache)
+        self.rows = Rows(self._found, spec.name, cache)
+        both = {"policy": spec, "reference": implicit.reference}
+        self._models: dict[str, Base] = {}
+        for role, each in both.items():
+            wanted = language_model.Wanted(
+                f"the {role} of {spec.name}", each.source, each.revision,
+                "of this reward", _CORRECT.format(role), role,
+            )  # fmt: skip
+            self._models[role] = language_model.find(
+                wanted, each, cache=cache, device=device, dtype=dtype or spec.dtype
+            )
+        self._loaded: dict[str, Likelihood] = {}
+        self._asked: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer
+
+    # What it is
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Return the digests of both models and their tokenizers, beta, and what is counted."""
+        said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
+        said["counted"] = "answer and closing" if self.implicit.closing else "answer"
+        for role, model in self._models.items():
+            prefix = "" if role == "policy" else f"{role} "
+            for name in ("weights", "tokenizer"):
+                said[prefix + name] = model.identity[f"base {name}"]
+            said[f"{prefix}dtype"] = model.dtype
+        return said
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """Return facts for the report: sources, device, versions and machine."""
+        reference = self.implicit.reference.source
+        path = "log-probabilities after one run of the prompt"
+        return {
+            "source": self.spec.source,
+            "reference": reference,
+            "path": path,
+            "device": self._device,
+            **ran_on(),
+        }
+
+    @cached_property
+    def _shared(self) -> frozenset[int]:
+        """Return the ids that are the same token for both models.
+
+        Raises:
+            ModelError: the tokenizers differ in other tokens than added ones.
+        """
+        reference = self._models["reference"]
+        own = ModelSpec(reference.name, str(reference.folder))
+        theirs = tokenizers.read(reference.folder, own)
+        ours = self.rows.vocabulary
+        same = shared_tokens(ours, theirs, name=reference.name, correct=reference.correct)
+        return frozenset(i for i in ours.ids if same[i])
+
+    def vocabulary(self) -> Vocabulary:
+        """Return every token id that both models know as the same token."""
+        every, shared = self.rows.vocabulary, self._shared
+        rows = zip(every.ids, every.pieces, every.texts, strict=True)
+        ids, pieces, texts = zip(*(row for row in rows if row[0] in shared), strict=True)
+        return Vocabulary(ids, pieces, texts)
+
+    def slot(self, prompt: Asked) -> Slot:
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
+        slot = super().slot(prompt)
+        self._asked[slot.prefix] = slot
+        return slot
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Yield lines (label, text) on both models, what is counted, and a prompt as ids.
+
+        Raises:
+            ModelError: their tokenizers differ, or a prompt cannot be laid out.
+        """
+        for role, model in self._models.items():
+            yield role, f"{model.folder}, {model.dtype}"
+        counted = "the answer's ids" + " and those that close its turn" * self.implicit.closing
+        yield "reward", f"{self.implicit.beta:g} · log(policy / reference), over {counted}"
+        known, every = len(self.vocabulary().ids), len(self.rows.vocabulary.ids)
+        yield "vocabulary", f"{every:,} ids in the policy's tokenizer; {known:,} are scored"
+        slot = self.slot(PROMPTS["greatest"].text)
+        yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
+        yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
+
+    # Its rewards
+
+    def score(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
+        refuse_text(responses)
+        slot = self.slot(prompt)
+        counted = [self._counted(self.ids(response), slot) for response in responses]
+        rewards = self._less(lambda model: model.sums(slot.prefix, counted))
+        on_progress(len(responses))
+        return rewards
+
+    def score_rows(
+        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+    ) -> NDArray[np.float32]:
+        """Return the reward of each whole row, shape (n,).
+
+        Raises:
+            ModelError: a row does not begin with a prompt of this model's `slot`: which of its ids
+                are the answer is not known.
+        """
+        out = np.empty(len(rows), dtype=np.float32)
+        for slot, places in self._by_prompt(rows).items():
+            answers = [self._counted(self._answer(rows[i], slot), slot) for i in places]
+            out[places] = self._less(lambda model: model.sums(slot.prefix, answers))  # noqa: B023  (called at once)
+            on_progress(len(places))
+        return out
+
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
+        """Return the rewards of whole rows, each by a forward pass of its own, shape (n,)."""
+        out = np.empty(len(rows), dtype=np.float32)
+        for slot, places in self._by_prompt(rows).items():
+            for i in places:
+                row = (*slot.prefix, *self._counted(self._answer(rows[i], slot), slot))
+                start = len(slot.prefix)
+                out[i] = self._less(lambda model: np.array([model.whole(row, start)]))[0]  # noqa: B023  (called at once)
+        return out
+
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
+        """Raise `NoGradient`: rewards are differences of two models' sums."""
+        raise NoGradient(self.name, "an implicit reward is a sum over tokens of two models")
+
+    def close(self) -> None:
+        """Free the weights of both models; the next score loads them again."""
+        if self._loaded:
+            from rmaudit.scoring import memory
+
+            self._loaded.clear()
+            memory.release()
+
+    def _less(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return beta times what the policy gives less what the reference gives, float32."""
+        if not self._loaded:
+            _ = self._shared
+            for role, model in self._models.items():
+                self._loaded[role] = model.loaded(self.rows.vocabulary)
+        policy, reference = (of(model).astype(np.float64) for model in self._loaded.values())
+        rewards = self.implicit.beta * (policy - reference)
+        if not np.isfinite(rewards).all():
+            message = (
+                f"{self.name}: an answer has an id that is another token for the reference, or "
+                f"none; such ids have no reward"
+            )
+            raise ModelError(message)
+        return rewards.astype(np.float32)
+
+    def _counted(self, answer: Ids, slot: Slot) -> Ids:
+        return (*answer, *slot.suffix) if self.implicit.closing else answer
+
+    def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
+        """Return the places of rows by the prompt that they begin with, the longest that fits."""
+        known = sorted(self._asked.values(), key=lambda slot: -len(slot.prefix))
+        found: dict[Slot, list[int]] = {}
+        for place, row in enumerate(rows):
+            slot = next((s for s in known if row[: len(s.prefix)] == s.prefix), None)
+            if slot is None:
+                message = (
+                    f"{self.name}: a row to score begins with no prompt as its template lays it "
+                    f"out, so an implicit reward, which is a sum over the answer's tokens, is not "
+                    f"known of it; score by the exact protocol (--rm-protocol exact)"
+                )
+                raise ModelError(message)
+            found.setdefault(slot, []).append(place)
+        return found
+
+    def _answer(self, row: Ids, slot: Slot) -> Ids:
+        """Return the ids of the answer in a whole row."""
+        ids = self.ids(row[len(slot.prefix) :])
+        closing = len(slot.suffix)
+        return ids[:-closing] if closing and ids[-closing:] == slot.suffix else ids

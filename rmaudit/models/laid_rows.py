@@ -1,0 +1,137 @@
+"""Ways in which a trainer may have laid out what it scored, and what is odd about rows of ids.
+
+Each way is a row of ids for each logged row. What sets rows apart from the model's own layout is
+said of the rows themselves: how many BOS they begin with, whether the chat template's mark comes
+first, and whether they end as the template ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rmaudit.conversation import Asked
+from rmaudit.models.checkpoint import Checkpoint
+
+Ids = tuple[int, ...]
+_MORE, _WITHOUT, _ENDED = "with a BOS more", "without its BOS", "with an eos more"
+_CAUSE = {_MORE: "BOS", _WITHOUT: "no BOS", _ENDED: "eos"}  # of ways that leave no other trace
+_JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a template
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The ids by which rows are told apart.
+
+    Attributes:
+        bos: what the tokenizer begins texts with, None without one.
+        eos: what it ends them with, None without one.
+        ends: the ids of eos, pad and a special token that ends the template.
+        pad: the id that fills rows up, None without one.
+        start: the first id that the chat template prints after a BOS; None if it prints none.
+        suffix: what the template prints after an answer.
+        bos_count: how many BOS a row begins with in the model's own layout.
+    """
+
+    bos: int | None
+    eos: int | None
+    ends: frozenset[int]
+    pad: int | None
+    start: int | None
+    suffix: Ids
+    bos_count: int
+
+
+def marks(model: Checkpoint) -> Marks:
+    """Return the model's marks, from its tokenizer and two prompts as it lays them out."""
+    tokenizer = model.tokenizer
+    first, second = (model.slot(prompt) for prompt in ("What is it?", "Name one, please"))
+    bos, pad = tokenizer.bos_token_id, tokenizer.pad_token_id
+    count = _leading(first.prefix, bos)
+    heads = {slot.prefix[count] for slot in (first, second) if len(slot.prefix) > count}
+    pad = model.loader.defaults.get_text_config().pad_token_id if pad is None else pad
+    eos = tokenizer.eos_token_id
+    closing = next((i for i in first.suffix[-1:] if i in model.special_ids), None)
+    ends = frozenset(i for i in (eos, pad, model.loader.pad, closing) if i is not None)
+    start = heads.pop() if len(heads) == 1 else None
+    return Marks(bos, eos, ends, pad, start, first.suffix, count)
+
+
+def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
+    """Return a row without its padding, and how many pads stood before it.
+
+    Where the pad id is what ends a row, too, one is left at the end.
+    """
+    start, end = _leading(row, marks.pad), len(row)
+    while end > start and row[end - 1] == marks.pad:
+        end -= 1
+    own = marks.pad == marks.eos and end < len(row)
+    return row[start : end + own], start
+
+
+def of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
+    """Return ways in which rows of ids may have run, the logged one first, by name.
+
+    They are the rows as they are, and with a BOS or an eos more or less.
+    """
+    ways = {"as logged": list(rows)}
+    if marks.bos is not None:
+        ways[_MORE] = [(marks.bos, *row) for row in rows]
+        if all(row[:1] == (marks.bos,) and len(row) > 1 for row in rows):
+            ways[_WITHOUT] = [row[1:] for row in rows]
+    if marks.eos is not None:
+        ways[_ENDED] = [(*row, marks.eos) for row in rows]
+    return ways
+
+
+def of_pairs(
+    pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
+) -> Mapping[str, list[Ids]]:
+    """Return ways in which prompts and answers may have been laid out, the model's own first."""
+    own = []
+    for prompt, response in pairs:
+        slot = model.slot(prompt)
+        own.append((*slot.prefix, *model.ids(response), *slot.suffix))
+    ways = dict(of_ids(own, marks))
+    ways["as its template"] = ways.pop("as logged")
+    ways = {"as its template": own, **ways}
+    if marks.suffix:
+        ways["without the template's end"] = [row[: -len(marks.suffix)] for row in own]
+    for joint in _JOINTS:
+        plain = [
+            tuple(model.tokenizer(f"{prompt}{joint}{answer}").input_ids) for prompt, answer in pairs
+        ]
+        ways[f"without a template, joined by {joint!r}"] = plain
+        if marks.eos is not None:
+            ended = [(*row, marks.eos) for row in plain]
+            ways[f"without a template, joined by {joint!r}, with an eos"] = ended
+    return ways
+
+
+def odd(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
+    """Return what sets all rows of a way apart from the model's own layout, as names of causes."""
+    return _odd(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
+
+
+def _odd(rows: Sequence[Ids], marks: Marks) -> list[str]:
+    counts = {_leading(row, marks.bos) for row in rows} if marks.bos is not None else {0}
+    bodies = [row[_leading(row, marks.bos) :] for row in rows]
+    causes = []
+    if min(counts) > max(1, marks.bos_count):
+        causes.append("second BOS")
+    elif min(counts) > marks.bos_count:
+        causes.append("BOS")
+    elif max(counts) < marks.bos_count:
+        causes.append("no BOS")
+    if marks.start is not None and all(body[:1] != (marks.start,) for body in bodies):
+        return [*causes, "no template"]
+    tail = marks.suffix
+    if tail and all(row[-len(tail) :] != tail for row in rows):
+        ended = all(row[-1] == marks.eos and row[-1 - len(tail) : -1] == tail for row in rows)
+        causes.append("eos" if ended else "end")
+    return causes
+
+
+def _leading(row: Ids, mark: int | None) -> int:
+    """Return how many ids `mark` a row begins with."""
+    return next((i for i, one in enumerate(row) if one != mark), len(row))

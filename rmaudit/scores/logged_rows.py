@@ -1,0 +1,85 @@
+"""Rows that a trainer or a server logged: what it scored, and the reward that it gave.
+
+A JSON Lines file. Each line has `reward`, and what was scored: `ids`, the token ids that ran (with
+their padding, if that is how they were logged), or `text`, the whole text that was tokenized, or
+`prompt` and `response`, which somebody laid out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rmaudit import conversation
+from rmaudit.conversation import Asked
+from rmaudit.errors import SpecError
+from rmaudit.scores import json_lines
+
+FEWEST, MOST = 8, 256  # rows: fewer tell little, more take long
+_KINDS = (("ids",), ("text",), ("prompt", "response"))
+_ALLOWED = "an object with `reward`, and `ids`, `text`, or `prompt` and `response`"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRow:
+    """A row as it was logged; one of `ids`, `text`, and `response` with its `prompt` is not None.
+
+    `decimals` is how many digits after the point the reward was written with.
+    """
+
+    reward: float
+    decimals: int
+    ids: tuple[int, ...] | None = None
+    text: str | None = None
+    prompt: Asked | None = None
+    response: str | None = None
+
+
+def read(path: Path) -> list[LoggedRow]:
+    """Return the rows of a file, spread over it if there are more than 256.
+
+    Raises:
+        SpecError: the file cannot be read, has fewer than 8 rows, or a line is no such row, or of
+            another kind than the first.
+    """
+    rows: list[LoggedRow] = []
+    kinds = set()
+    for number, found in json_lines.objects(path, allowed=_ALLOWED):
+        where = f"{path}:{number}"
+        keys = next((kind for kind in _KINDS if all(key in found for key in kind)), None)
+        if keys is None or "reward" not in found:
+            message = f"{where}: it has {', '.join(found) or 'nothing'}; expected {_ALLOWED}"
+            raise SpecError(message)
+        kinds.add(keys)
+        if len(kinds) > 1:
+            message = f"{where}: rows before it have other fields; give one kind of rows in a file"
+            raise SpecError(message)
+        rows.append(_row(found, keys, where))
+    if len(rows) < FEWEST:
+        message = f"{path}: {len(rows)} rows, needed: at least {FEWEST}, better 50; log more"
+        raise SpecError(message)
+    step = max(1, -(-len(rows) // MOST))
+    return rows[: step * MOST : step]
+
+
+def _row(found: dict[str, Any], keys: tuple[str, ...], where: str) -> LoggedRow:
+    reward = found["reward"]
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or not np.isfinite(reward):
+        message = f"{where}: reward is {json_lines.shown(reward)}, allowed: a finite number"
+        raise SpecError(message)
+    decimals = len(repr(reward).partition(".")[2]) if "e" not in repr(reward) else 16
+    if keys == ("ids",):
+        ids = found["ids"]
+        if not isinstance(ids, list) or not ids or any(type(i) is not int or i < 0 for i in ids):
+            message = f"{where}: ids is {json_lines.shown(ids)}, allowed: a list of token ids"
+            raise SpecError(message)
+        return LoggedRow(reward, decimals, ids=tuple(ids))
+    if keys == ("text",):
+        return LoggedRow(reward, decimals, text=json_lines.text(found["text"], f"{where}: text"))
+    prompt, turns = json_lines.asked(found["prompt"], f"{where}: prompt")
+    response = json_lines.text(found["response"], f"{where}: response")
+    asked = conversation.asked_of(prompt, turns)
+    return LoggedRow(reward, decimals, prompt=asked, response=response)
