@@ -46,6 +46,7 @@ options:
 pages:
     python -m scripts.published_page
     python -m scripts.audit_pages
+    python -m scripts.result_pages
     python -m scripts.llms_txt
 
 # Build the documentation site into site/; a warning is an error.

@@ -36,7 +36,7 @@ no gate.
 def nulls(
     audits: Annotated[Path, typer.Argument(help="the folder of the audits")] = Path("audits"),
     audit: Annotated[list[str] | None, typer.Option(help="only this audit; repeatable")] = None,
-    out: Annotated[Path | None, typer.Option(help=f"a folder for {FILE}")] = None,
+    out: Annotated[Path | None, typer.Option(help=f"a folder for {FILE}, of all audits")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -46,6 +46,8 @@ def nulls(
     """
     from rmaudit.organisms.null_trials import every
 
+    if out is not None and audit:
+        fail("--out writes a page of all audits, and --audit tries some: give one of the two")
     found = []
     try:
         for one in every(audits, tuple(audit or ())):

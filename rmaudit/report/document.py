@@ -24,9 +24,10 @@ from rmaudit.verdicts.records import Result
 
 Schema = Literal["rmaudit.results/10"]
 SCHEMA: Schema = get_args(Schema)[0]
-EARLIER_SCHEMAS = tuple(
-    f"rmaudit.results/{n}" for n in range(5, 10)
-)  # read: new fields have defaults
+_NAME, _NUMBER = SCHEMA.split("/")
+EARLIER_SCHEMAS = tuple(  # read: new fields have defaults
+    f"{_NAME}/{number}" for number in range(5, int(_NUMBER))
+)
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them

@@ -10,6 +10,7 @@ import pytest
 
 from rmaudit.plugin.uncollected import uncollected
 from rmaudit.report.checked_results import read
+from rmaudit.report.document import SCHEMA
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
@@ -315,6 +316,6 @@ def test_a_file_of_an_older_schema_is_read(version: int, run: Run, tmp_path: Pat
     )
 
     assert read(path).run.faults == ()
-    assert read(path).schema == "rmaudit.results/10"
+    assert read(path).schema == SCHEMA
     titles = [(found.audit.capitalize(), found.title) for found in read(path).findings]
     assert all(name == title for name, title in titles)
