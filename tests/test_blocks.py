@@ -33,7 +33,7 @@ from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FENCE = re.compile(r"^ *```(\w*)$", re.MULTILINE)
-KNOWN = {"python", "console", "yaml", "text"}
+KNOWN = {"python", "console", "yaml", "text", "jinja"}
 INLINE = re.compile(r"`((?:rmaudit|pytest) [^`]+)`")
 INDENTED = re.compile(r"^    (?:rmaudit|pytest|pip|python|just) .*$", re.MULTILINE)
 SLOW = {
@@ -122,12 +122,14 @@ def test_commands_are_commands(page: Path, home: Path) -> None:
 @pytest.mark.parametrize("page", list(having("yaml")))
 def test_yaml_is_read(page: Path, home: Path) -> None:
     """What names models is a registry, with its keys; everything else is YAML."""
-    (home / "checkpoints/our-rm").mkdir(parents=True)
+    for name in ("our-rm", "our-judge", "dpo", "sft"):
+        (home / "checkpoints" / name).mkdir(parents=True)
+    (home / "judge.jinja").write_text("{{ messages[0].content }} {{ messages[-1].content }}")
     document = parsed(page, "yaml")
     for example in document.examples():
         if "models" in yaml.safe_load(example.parsed):
             (home / "models.yaml").write_text(example.parsed, encoding="utf-8")
-            assert load_registry(home / "models.yaml").default.name == "our-rm"
+            assert load_registry(home / "models.yaml").default.name.startswith("our-")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=STEMS)
