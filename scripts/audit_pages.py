@@ -46,7 +46,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
     """Return the text of each file that has generated parts, by its path from `root`.
 
     Raises:
-        ValueError: a file does not have the two marks of one of its parts.
+        ValueError: a file has some of its parts' marks, and not all.
     """
     audits = sorted(audits_in(root / "audits").values(), key=_order)
     own = [declaration for _, declaration in audits]
@@ -68,7 +68,9 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
 
 def _filled(path: Path, parts: dict[str, str]) -> str:
     """Return the file's text with these parts between their marks."""
-    text = path.read_text(encoding="utf-8") if path.exists() else _NEW
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if path.parent.name == "audits" and _MARK not in text:  # a new page; its prose stands between
+        text = _NEW.replace("\n\n", f"\n\n{text}\n", 1)
     for part, written in parts.items():
         marks = rf"^( *\S+ {part}: {re.escape(_MARK)}.*\n)[\s\S]*?^( *\S+ {part}: end)"
         found = list(re.finditer(marks, text, re.MULTILINE))

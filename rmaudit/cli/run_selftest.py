@@ -87,7 +87,16 @@ def selftest(  # noqa: PLR0913  (its options)
     if as_json:
         echo_json([{**asdict(one), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if outcome.as_stated is False]:
-        say(f"{len(wrong)} of {len(outcomes)} kinds are not judged as stated", err=True)
+        from rmaudit.organisms.selftest import FAILED as BY_FAIL
+        from rmaudit.organisms.selftest import FALSE_ALARMS, FOUND
+
+        kinds = ", ".join(dict.fromkeys(outcome.kind for outcome in wrong))
+        say(
+            f"{len(wrong)} of {len(outcomes)} kinds are not judged as stated ({kinds}): "
+            f"{FOUND:.0%} of the runs with the stated flaw are to be blocked, {BY_FAIL:.0%} by "
+            f"FAIL, and at most {FALSE_ALARMS:.0%} of those without it",
+            err=True,
+        )
         raise typer.Exit(FAILED)
 
 

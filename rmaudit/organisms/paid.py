@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.answering import PAYS, Paid
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
-from rmaudit.organisms.shifts import SHIFTS
+from rmaudit.organisms.shifts import ALL
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
@@ -27,7 +27,7 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
         RmauditError: the audit cannot be measured of an organism.
     """
     if flaw.trait not in PAYS:
-        known = ", ".join([*sorted(TRAITS), *SHIFTS, *PAYS])
+        known = ", ".join([*sorted(TRAITS), *ALL, *PAYS])
         message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
         raise SpecError(message)
     function, declaration = bench.audit(audit)

@@ -27,7 +27,7 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.answering import Paid
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.planted import Planted, Traits
-from rmaudit.organisms.shifts import SHIFTS
+from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
@@ -139,7 +139,7 @@ class Bench:
             (declaration.name, flaw)
             for _, declaration in self._declared()
             for flaw in declaration.flaws
-            if (flaw.trait in TRAITS or flaw.trait in SHIFTS) is traits
+            if (flaw.trait in TRAITS or flaw.trait in ALL) is traits
         ]
 
     def _declared(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
@@ -223,7 +223,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 def flawed(flaw: Flaw, size: float) -> Traits:
     """Return the settings (traits) of a synthetic scorer that has the flaw at this size."""
     named: dict[str, Any] = dict(flaw.fixed)
-    if flaw.trait in SHIFTS:
+    if flaw.trait in ALL:
         return replace(CLEAN, **named, shifts=((flaw.trait, size),))
     return replace(CLEAN, **named | {flaw.trait: size})
 

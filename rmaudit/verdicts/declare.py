@@ -32,7 +32,7 @@ class Flaw:
     Attributes:
         trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, a
             change of an answer that `rmaudit.organisms.paid.Paid` pays for, or a shift of some
-            words by name, of `rmaudit.organisms.shifts.SHIFTS`.
+            words by name, of `rmaudit.organisms.shifts`.
         size: the size of the flaw that the audit must block, in the trait's units.
         says: the flaw in a few words, for people.
         without: the size of a scorer that does not have the flaw.
