@@ -8,6 +8,7 @@ import pytest
 
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import policy_of
+from rmaudit.runs.options import RunOptions
 from rmaudit.verdicts.declare import Declaration
 
 LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
@@ -17,16 +18,22 @@ def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     """Return why this run does not measure an audit, "" if it does.
 
     A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
-    models.yaml names it, where the samples that it measures are given, and where scores are
-    recorded, which cost nothing.
+    models.yaml names it, where the samples or the budget of the searches that it measures are
+    given, and where scores are recorded, which cost nothing.
     """
     options = options_of(item.config)
     if declaration is None or not declaration.costly or options.everything or options.recorded:
         return ""
     if any(named.audit == declaration.name for named in policy_of(item.config).named):
         return ""
-    if options.samples and "samples" in getattr(item, "fixturenames", ()):
+    takes = getattr(item, "fixturenames", ())
+    if ("samples" in takes and options.samples) or ("searches" in takes and _budget(options)):
         return ""
     here: Path = item.config.invocation_params.dir
     named = (here / argument.partition("::")[0] for argument in item.config.args)
     return "" if any(path.is_file() and path.samefile(item.path) for path in named) else LEFT_OUT
+
+
+def _budget(options: RunOptions) -> bool:
+    """Return whether a budget of searches was given, and not that of every run."""
+    return options.search != RunOptions().search

@@ -66,7 +66,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ["--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache")]
     args += ["--rm-pairs", str(as_published(home / "pairs.jsonl"))]
-    return Ran(run_in(home, [str(AUDITS), *args]), home)
+    return Ran(run_in(home, [str(AUDITS), "--rm-all", *args]), home)
 
 
 @pytest.mark.slow
