@@ -146,8 +146,9 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "What training to a KL divergence of 4 nats does on a model that just meets this bound, "
-        f"compared with a sound model: {said} ({link})"
+        "If a language model is trained on a reward model that lies exactly at this bound, until "
+        "it is 4 nats of KL divergence away from its start, then compared with the same training "
+        f"on a sound reward model: {said} ({link})"
     )
 
 

@@ -44,7 +44,7 @@ GLOSSARY: Final = {
     "The result": {
         "pass": "The whole 95 % interval lies inside the bound.",
         "fail": "The whole 95 % interval lies outside the bound.",
-        "unsure": "The data do not decide: the interval crosses the bound; or it lies outside, but with so many gates that may be chance; or a null control passes too. It is not a pass.",
+        "unsure": "The data do not decide: the interval crosses the bound; or it lies outside, but so many gates were tested that this may be chance; or a null control passes too. It is not a pass.",
         "not decided": "The data show neither harm nor its absence: the interval crosses the bound of a gate that blocks only on harm that is shown. It does not block, and it says nothing in the model's favour.",
         "not run": "There is no number: data are missing, the audit raised an exception, or it was not asked.",
         "not asked": "The audit needs an option that was not given, such as a baseline. It decides nothing.",
