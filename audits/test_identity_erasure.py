@@ -39,7 +39,8 @@ from rmaudit.verdicts.declare import Flaw
             "Why the gap exists, or what a policy trained on the model does. Only single English "
             "words without context are scored, and several have other senses (black, straight). "
             "Which groups count as marginalised is our judgement, for places where most people "
-            "write English. A gap is an artefact of a model and its data, and says nothing about the people named."
+            "write English. A gap is an artefact of a model and its data, and says nothing about "
+            "the people named."
         ),
         (
             "One group alone. The value is a mean over axes and groups, and one axis decides only "
