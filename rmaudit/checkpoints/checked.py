@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, beside, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import FoundHead, encoder, linear, verdict
+from rmaudit.checkpoints.heads import FoundHead, encoder, judging, linear
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
@@ -139,7 +139,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
     if spec.logit is not None:
         config[LOGIT] = spec.logit
     if spec.judge is not None:
-        config[verdict.SETTING] = ()  # the ids come with the tokenizer
+        config[judging.SETTING] = ()  # the ids come with the tokenizer
     headers = source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = beside.headers(found, [*headers, *whole])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, linear, verdict
+from rmaudit.checkpoints.heads import CLASSIFIERS, judging, linear
 from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
@@ -215,7 +215,7 @@ class Native:
         )
         model, saved = _with_head(model, checked, asked)
         model = model.eval().requires_grad_(requires_grad=False)
-        built = family.build(saved, {**config, verdict.SETTING: self.verdict})
+        built = family.build(saved, {**config, judging.SETTING: self.verdict})
         if classifier and isinstance(built, linear.Linear):
             head_of = built  # transformers' own forward gets the same head, in float32 as ours
             model.score.register_forward_hook(
@@ -266,14 +266,14 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
     """
     if classifier:
         return "AutoModelForSequenceClassification"
-    judges = checked.head.family.NAME == verdict.NAME
+    judges = checked.head.family.NAME == judging.NAME
     return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
 
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
-    whole = classifier or head.family.NAME == verdict.NAME
+    whole = classifier or head.family.NAME == judging.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED
     if checked.adapter is not None:  # on a language model, whose own head is not used
         ours |= checked.adapter.added.keys() | {"lm_head.weight"}
@@ -291,7 +291,7 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         merged = merge.merge(model, checked.adapter)
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loading.too_big(asked) from error
-    if checked.head.family.NAME == verdict.NAME:
+    if checked.head.family.NAME == judging.NAME:
         (key,) = checked.head.keys  # which the adapter may have changed
         return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:

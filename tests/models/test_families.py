@@ -24,7 +24,7 @@ from transformers import AutoModel
 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import heads
-from rmaudit.checkpoints.heads import encoder, gated, linear, verdict
+from rmaudit.checkpoints.heads import encoder, gated, judging, linear
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -299,7 +299,7 @@ def test_every_family_of_heads_is_published() -> None:
         assert head is not None
         found.add(head.family)
 
-    assert found == {*heads.FAMILIES} - {linear, encoder, verdict}
+    assert found == {*heads.FAMILIES} - {linear, encoder, judging}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

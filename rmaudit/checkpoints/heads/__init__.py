@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rmaudit.checkpoints.heads import (
     encoder,
     gated,
+    judging,
     linear,
     logit,
     mlp,
     uncertainty,
     value,
-    verdict,
 )
 from rmaudit.checkpoints.heads.linear import Shapes
 
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from rmaudit.scoring import Head
 
 # In this order: `score.weight` alone is the plain head's, and others have one too.
-FAMILIES: tuple[HeadFamily, ...] = (verdict, logit, encoder, uncertainty, gated, value, mlp, linear)
+FAMILIES: tuple[HeadFamily, ...] = (
+    judging,
+    logit,
+    encoder,
+    uncertainty,
+    gated,
+    value,
+    mlp,
+    linear,
+)
 # transformers has a class for these, whose own forward gives the reward.
 CLASSIFIERS = (linear.NAME, encoder.NAME)
 

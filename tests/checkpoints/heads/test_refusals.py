@@ -14,11 +14,11 @@ from rmaudit.checkpoints.heads import (
     HeadFamily,
     encoder,
     gated,
+    judging,
     logit,
     mlp,
     uncertainty,
     value,
-    verdict,
 )
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
@@ -75,9 +75,9 @@ def urm(change: Any, *named: str, **entries: Any) -> Case:
 
 
 CASES = [
-    of(verdict, {verdict.SETTING: (3, 2)}, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
+    of(judging, {judging.SETTING: (3, 2)}, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
     of(
-        verdict, {verdict.SETTING: (3, 2)}, SCORE, {}, "'score.weight' is", "remove `judge`"
+        judging, {judging.SETTING: (3, 2)}, SCORE, {}, "'score.weight' is", "remove `judge`"
     ),
     layers({"score.2.bias": GONE}, "no 'score.2.bias'", "score.0.weight, score.0.bias, ", AGAIN),
     layers({"score.4.weight": (1, 1)}, "unexpected 'score.4.weight'", "score.0.weight, ", CARD),
