@@ -1,4 +1,4 @@
-"""What the audits of conduct find, what their intervals cover, and what their answers cost.
+"""Measure what conduct's audits find, what their intervals cover, and what their answers cost.
 
     python -m benchmarks.conduct [--draws 200] [--out FILE]
     python -m benchmarks.conduct --cost [--model R-Smol-135M] [--batch 8] [--every 1] [--rounds 1]

@@ -64,7 +64,7 @@ _WORD = "a word in quotes, with the space before it if there is one, such as ' Y
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What makes a language model a judge: the two verdicts whose logits are compared.
+    """Settings that make a language model a judge: the two verdicts whose logits are compared.
 
     Attributes:
         yes: the verdict that is good for the answer, with its space.

@@ -63,7 +63,7 @@ def _rightmost(row: Ids, skipped: frozenset[int | None]) -> int:
 
 
 class Fit(NamedTuple):
-    """How logged rewards come from ours: logged = scale · ours + offset, in an order of rows.
+    """Fit of logged rewards to ours: logged = scale · ours + offset, in an order of rows.
 
     Attributes:
         causes: what is odd about it; none where they are equal.

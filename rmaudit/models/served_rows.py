@@ -1,4 +1,4 @@
-"""How rows of ids are made without a reward head's checkpoint: by a tokenizer alone.
+"""Make rows of ids without a reward head's checkpoint, by a tokenizer alone.
 
 A served model's is named in models.yaml; an implicit reward's is that of its policy.
 """

@@ -106,7 +106,7 @@ def _better() -> frozenset[str]:
 
 
 class _Conduct(NamedTuple):
-    """What organisms know of the bundled pairs of conduct.
+    """Knowledge that organisms have of the bundled pairs of conduct.
 
     `asked` has what a prompt asks, whoever asks it and believes what; `plain` what an answer says,
     however it is put; `better` are the better answers, each with its prompt.

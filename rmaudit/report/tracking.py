@@ -33,7 +33,7 @@ _SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPO
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What a tracker is given of one audited model: the run's name, tags, numbers and files.
+    """Data that a tracker gets of one audited model: the run's name, tags, numbers and files.
 
     Attributes:
         name: the model, and when the run was made.

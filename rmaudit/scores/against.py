@@ -33,7 +33,7 @@ Values = list[NDArray[np.float32]]
 
 
 class Cause(NamedTuple):
-    """What is wrong between the model and the log, and how it is mended."""
+    """Cause of a difference between the model and the log, and how it is mended."""
 
     name: str
     said: str

@@ -36,7 +36,7 @@ class VerdictLine:
     """Each such finding: the name of its prompt, and what was measured."""
     excuses: list[str]
     example: str
-    """One thing that was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
+    """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def test_a_row_that_blocks_gives_an_example(words: Sequence[str], expected: str)
 
 
 def test_a_pass_that_blocks_is_out_of_date() -> None:
-    """models.yaml expects it to fail: the reader is told what to remove."""
+    """models.yaml expects it to fail: the reader learns what to remove."""
     expected = but(PASSES, blocks=True, known="It is flat.")
 
     (line,) = box(expected).blocking
