@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, beside, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import FoundHead, encoder, judging, linear
+from rmaudit.checkpoints.heads import FoundHead, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
@@ -48,7 +49,7 @@ class Looked:
         spec: the registry's entry.
         source: its files; of an adapter, the adapter's.
         base: the files of config.json and the weights; of an adapter, its base's.
-        config: config.json, and the entry's `logit` or `judge`, which the head is found with.
+        config: config.json, and what the entry says of the head, which it is found with.
         headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
         beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.
@@ -93,6 +94,21 @@ class Checked(Looked):
         added = {} if self.adapter is None else self.adapter.added
         shapes = {key: header.shape for key, header in self.headers.items()} | dict(added)
         return {key: shapes[key] for key in sorted(self.head.keys)}
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Return the names of the head's outputs, if it has several. Raises `ModelError`."""
+        with _begun_with(self.name):
+            return objectives.names(self.head.family.NAME, self.config, self.head_shapes)
+
+    @property
+    def objective(self) -> int | None:
+        """Return the number of the output that is audited, if one is. Raises `ModelError`."""
+        if (asked := self.spec.objective) is None:
+            return None
+        found = self.objectives
+        with _begun_with(self.name):
+            return objectives.place(asked, self.head.family.NAME, found)
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
@@ -140,6 +156,10 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
         config[LOGIT] = spec.logit
     if spec.judge is not None:
         config[judging.SETTING] = ()  # the ids come with the tokenizer
+    if spec.objective is not None:
+        config[linear.OBJECTIVE] = spec.objective
+    if spec.objectives:
+        config[objectives.NAMES] = spec.objectives
     headers = source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = beside.headers(found, [*headers, *whole])
@@ -171,9 +191,20 @@ def check(looked: Looked) -> Checked:
     shards.refuse_no_floats(
         floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
     )
-    return Checked(
+    checked = Checked(
         spec, looked.source, looked.base, config, looked.headers, adapter, looked.beside, head
     )
+    _ = checked.objective  # whose errors cost no download
+    return checked
+
+
+@contextmanager
+def _begun_with(model: str) -> Iterator[None]:
+    """Begin an error of heads with the model's name."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{model}: {error}") from error
 
 
 def find_head(
@@ -194,10 +225,8 @@ def find_head(
     """
     _refuse_doubles(headers, folder, model)
     shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
-    try:
+    with _begun_with(model):
         found = heads.find(config, shapes)
-    except ModelError as error:
-        raise ModelError(f"{model}: {error}") from error
     if found is not None:
         return found
     unknown = _unknown_heads(config, shapes)

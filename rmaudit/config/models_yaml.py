@@ -241,6 +241,9 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "template", "a judge has its own: write it as judge: {template: FILE, ...}"
         for key in ("logit", "pool", "trust_remote_code"):
             yield key, "a judge's reward is its verdict at the row's last id; remove one of them"
+    for key in ("logit", "judge", "trust_remote_code"):
+        if entry["objective"] is not None and entry[key] not in (None, False):
+            yield "objective", f"it is an output of a head, and `{key}` says where the reward is"
     if not entry["waivers"] and not entry["known"]:
         yield "weights", "it says for which weights `waivers` hold, and there are none"
     if entry["source"] != "embedded":

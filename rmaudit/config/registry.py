@@ -11,17 +11,19 @@ from pathlib import Path
 from rmaudit.config.local_files import bundled
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
-from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id
+from rmaudit.config.spec import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.strict_yaml import YamlProblem, short
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.policy import Policy
 
 __all__ = [
+    "EACH",
     "FILE",
     "Dtype",
     "ModelSpec",
     "Pool",
     "Registry",
+    "checkpoint_of",
     "default_path",
     "is_bundled",
     "is_hub_id",
@@ -31,6 +33,7 @@ __all__ = [
     "resolve",
 ]
 FILE = "models.yaml"
+EACH = "*"  # as an objective: each that the head has
 _OURS = "rmaudit's own models.yaml"
 
 
@@ -128,16 +131,13 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     """Return the models that `--model PATTERN` means: a name, a folder, a glob or a hub id.
 
     What comes first in this list is taken where a pattern could mean several. A glob means models
-    of the file itself where it matches any, else of the bundled ones.
+    of the file itself where it matches any, else of the bundled ones. After a # comes an objective:
+    an output of the model's head, or `EACH`, which only the checkpoint's files can spell out.
 
     Raises:
         SpecError: it means none, or a hub id is the source of several entries.
     """
-    if "://" in pattern:
-        message = "a URL is no name of a model: make the server an entry of models.yaml (`source: "
-        raise SpecError(
-            f"{message}vllm+http://host:8000`, docs/how-to/served-models.md), and name it"
-        )
+    _refuse_url(pattern)
     functions = {name: entry.spec for name, entry in scorers().items()}
     if pattern in functions and pattern in registry.models:
         message = f"two models are called {pattern!r}: an entry of {registry.path}, and a scorer"
@@ -149,6 +149,9 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     if pattern and (folder := _existing(pattern)):
         folder = _checkpoint(folder, pattern)
         return [ModelSpec(_name(folder), str(folder))]
+    if "#" in pattern[1:]:
+        model, _, objective = pattern.rpartition("#")
+        return [_with_objective(spec, objective) for spec in resolve(registry, model)]
     _refuse_missing_folder(pattern)
     named = {**registry.models, **functions}
     known = f"known: {', '.join({**registry.own, **functions})}"
@@ -157,19 +160,52 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     if any(character in pattern for character in "*?["):
         found = [name for name in named if fnmatchcase(name, pattern)]
         own = [name for name in found if name not in registry.bundled]
-        specs = [named[name] for name in own or found]
-        if not specs:
+        if not found:
             raise SpecError(
                 f"{registry.path}: no model matches {short(pattern)}; {known}. Give a name of "
                 f"these, or a glob that matches one"
             )
-        return specs
+        return [named[name] for name in own or found]
     if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
         return [_entry_of(registry, pattern) or ModelSpec(pattern, pattern)]
     raise SpecError(
         f"{registry.path}: unknown model {short(pattern)};{nearest(pattern, named)} "
         f"{known}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
+    )
+
+
+def _refuse_url(pattern: str) -> None:
+    if "://" in pattern:
+        message = "a URL is no name of a model: make the server an entry of models.yaml (`source: "
+        raise SpecError(
+            f"{message}vllm+http://host:8000`, docs/how-to/served-models.md), and name it"
+        )
+
+
+def _with_objective(spec: ModelSpec, objective: str) -> ModelSpec:
+    """Return the entry of one objective of a model; bounds and waivers of the model are not its.
+
+    Raises:
+        SpecError: it is spelled as no objective is, or the model is an objective already.
+    """
+    if spec.objective is not None:
+        message = f"{spec.name}: it is the objective {spec.objective!r} of its checkpoint already"
+        raise SpecError(f"{message}; leave out #{short(objective)}")
+    if objective != EACH and not re.fullmatch(OBJECTIVE, objective):
+        raise SpecError(
+            f"{spec.name}: {short(objective)} is no objective; write {spec.name}#NAME with the "
+            f"name of an output of its head or its number from 0, or {spec.name}#{EACH} for each"
+        )
+    return replace(spec, name=f"{spec.name}#{objective}", objective=objective, default=False)
+
+
+def checkpoint_of(spec: ModelSpec) -> ModelSpec:
+    """Return the entry without its objective, which is the same for all objectives of a model."""
+    if spec.objective is None:
+        return spec
+    return replace(
+        spec, name=spec.name.removesuffix(f"#{spec.objective}"), objective=None, default=False
     )
 
 

@@ -23,6 +23,8 @@ WITHOUT = (
     "pool",
     "logit",
     "judge",
+    "objective",
+    "objectives",
     "quantized",
     "compiled",
 )  # decided by whoever started the server

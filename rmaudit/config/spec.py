@@ -118,6 +118,7 @@ _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 )
 _OR_SERVED = f"{_SOURCES}, or a server such as 'vllm+http://host:8000'"
+OBJECTIVE = r"(?a:\w[\w .+/-]{0,79})"
 COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
 
 
@@ -196,6 +197,23 @@ class ModelSpec:
             "source"
         ),
     ] = None
+    objective: Annotated[
+        str | None,
+        Key(
+            "of a head with several outputs: the one that is audited, by its name or its number "
+            "from 0, in place of their combination; `--model 'NAME#honesty'` asks for it without "
+            "an entry, and 'NAME#*' for each",
+            "the name of an output of the head, or its number in quotes, such as honesty or '0'",
+            OBJECTIVE,
+        ),
+    ] = None
+    objectives: Annotated[
+        tuple[str, ...],
+        Key(
+            "of a head with several outputs: their names in order, where neither id2label in "
+            "config.json nor rmaudit names them, such as [helpfulness, honesty]"
+        ),
+    ] = ()
     quantized: Annotated[
         bool,
         Key(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
@@ -25,13 +25,13 @@ from rmaudit.layout import layouts
 from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
+from rmaudit.models.one_pass import InMemory
 from rmaudit.models.protocol import LOOSELY
 from rmaudit.models.rows import LaidOut, Rows
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
     from rmaudit.models.loading import Weights
-    from rmaudit.models.preflight import PathChecks
     from rmaudit.scoring.gradient import Slopes
 
 _RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
@@ -61,12 +61,19 @@ class Checkpoint(LaidOut):
     """
 
     def __init__(
-        self, spec: ModelSpec, *, cache: Path, device: str = "auto", loader: Loader | None = None
+        self,
+        spec: ModelSpec,
+        *,
+        cache: Path,
+        device: str = "auto",
+        loader: Loader | None = None,
+        memory: InMemory | None = None,
     ) -> None:
         """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
 
         A `loader` that was made already is taken as it is: its weights may be elsewhere, for a
-        model that is looked at and not scored.
+        model that is looked at and not scored. `memory` is that of another objective of the same
+        checkpoint, which shares its weights.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
@@ -74,10 +81,33 @@ class Checkpoint(LaidOut):
         self.spec, self.cache, self.device = spec, cache, device
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
-        self._weights: Weights | None = None
-        self._tried: dict[int, PathChecks] = {}  # by the prefix's length
+        self._memory = memory or InMemory()
         # As they were when they were opened, and then when they were last loaded.
         self._files = digest.states([] if loader else self.loader.files())
+
+    def sibling(self, spec: ModelSpec) -> Checkpoint:
+        """Return another objective of the same checkpoint, which shares its weights and passes.
+
+        Raises:
+            ModelError: it has no such objective.
+        """
+        self._memory.keeps = True
+        return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+
+    @cached_property
+    def _at(self) -> int | None:
+        """Return the number of the head's output that is the reward; None if it has one."""
+        asked = self.spec.objective is not None
+        return int(self.loader.settings["objective"]) if asked else None
+
+    @property
+    def _weights(self) -> Weights | None:
+        """Return the weights if they are in memory."""
+        return self._memory.of(self._at)
+
+    def forget_outputs(self) -> None:
+        """Drop what was kept of the last passes for other objectives."""
+        self._memory.outputs.clear()
 
     # What it is
 
@@ -115,7 +145,8 @@ class Checkpoint(LaidOut):
     @property
     def _loosely(self) -> str:
         """Return why rewards were checked in 16 bits only; "" if they were in float32."""
-        return next((each.loosely for each in self._tried.values() if each.loosely), "")
+        tried = self._memory.tried.values()
+        return next((each.loosely for each in tried if each.loosely), "")
 
     # Its rewards
 
@@ -241,9 +272,11 @@ class Checkpoint(LaidOut):
         """
         from rmaudit.scoring import engine
 
-        scorer = self.weights(prefix, tried, len(answers)).scorer
-        name = self.name
-        begun = engine.begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
+        scorer, name = self.weights(prefix, tried, len(answers)).scorer, self.name
+        begin = partial(engine.begin, scorer)
+        if self._at is not None:
+            begin = partial(self._memory.begin, self._at)
+        begun = begin(prefix, answers, suffix, on_progress=on_progress, name=name)
         return (lambda: self._held(begun())) if callable(begun) else self._held(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
@@ -267,19 +300,21 @@ class Checkpoint(LaidOut):
         """
         from rmaudit.models import preflight
 
-        if self._weights is None:
+        memory = self._memory
+        if memory.weights is None:
             _ = self.identity  # what is loaded must be what it says
             self._files = digest.renewed(self._hashed, model=self.name).states
             loaded = self.loader.load(self.device)
             digest.refuse_changed(self._files, model=self.name)
-            self._tried = {}
+            memory.tried = {}
             self._try(loaded, prefix, suffix, every=True)
-            self._weights = loaded
+            memory.weights = loaded
         elif answers:
-            self._try(self._weights, prefix, suffix, every=answers >= preflight.MANY)
-        if self.spec.pool == "auto" and suffix and suffix[-1] == self._weights.scorer.pad:
+            self._try(memory.weights, prefix, suffix, every=answers >= preflight.MANY)
+        weights = memory.of(self._at) or memory.weights
+        if self.spec.pool == "auto" and suffix and suffix[-1] == weights.scorer.pad:
             preflight.warn_of_pad(suffix[-1], name=self.name)
-        return self._weights
+        return weights
 
     def _held(self, computed: T) -> T:
         """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
@@ -303,7 +338,7 @@ class Checkpoint(LaidOut):
         """
         from rmaudit.models import preflight
 
-        length, tried = len(prefix), self._tried
+        length, tried = len(prefix), self._memory.tried
         if length in tried and (tried[length].every or not every):
             return
         if not every and preflight.near(length) in map(preflight.near, tried):
@@ -321,10 +356,10 @@ class Checkpoint(LaidOut):
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""
-        if self._weights is not None:
+        if self._memory.weights is not None:
             from rmaudit.scoring import memory
 
-            self._weights = None
+            self._memory.free()
             memory.release()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.checkpoints import embedded
+from rmaudit.checkpoints import checked, embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
+from rmaudit.config.registry import EACH, Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.scorers import entry_of
 from rmaudit.config.servers import is_served
-from rmaudit.errors import NoWeights, SpecError
+from rmaudit.errors import ModelError, NoWeights, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
 from rmaudit.models.implicit import ImplicitReward, no_head
 from rmaudit.models.protocol import Scored
@@ -59,6 +60,9 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
+    if specs[0].objective == EACH:
+        message = f"{name!r} means each objective of a model; load one at a time, such as "
+        raise SpecError(f"{message}'{str(name).removesuffix(EACH)}0'")
     folder = None if cache is None else Path(cache)
     return opened(specs[0], cache=folder, device=device, dtype=dtype, own_words=entries.words)
 
@@ -75,6 +79,8 @@ def opened(
 
     Raises as `load` does.
     """
+    if spec.objective is not None:
+        _refuse_objective(spec)
     if entry := entry_of(spec):
         return TextScorer(entry, own_words=own_words)
     if spec.implicit is not None:
@@ -87,6 +93,36 @@ def opened(
         message = f"{spec.name}: dtype {dtype} was asked for, and whoever started its server "
         raise SpecError(f"{message}decides that; leave it out")
     return from_server(spec, cache or default_cache())
+
+
+def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
+    """Return an entry for each objective of a model's checkpoint, from its headers, in order.
+
+    Raises:
+        ModelError: the checkpoint cannot be had, or its head has one output.
+    """
+    _refuse_objective(spec)
+    base = spec.name.removesuffix(EACH)
+    first = checked.of(replace(spec, name=f"{base}0", objective="0"), cache)
+    return [replace(spec, name=f"{base}{name}", objective=name) for name in first.objectives]
+
+
+def _refuse_objective(spec: ModelSpec) -> None:
+    """Raise if a model has no head of ours, whose outputs could be audited one by one.
+
+    Raises:
+        ModelError: it is so.
+    """
+    reasons = {
+        "it is a function of texts, which gives one reward": entry_of(spec) is not None,
+        "its reward is the log-ratio of two language models": spec.implicit is not None,
+        "whoever started its server decides what it gives": is_served(spec.source),
+        "its own code decides what its reward is (`score_field`)": spec.trust_remote_code,
+    }
+    for reason, so in reasons.items():
+        if so:
+            message = f"{spec.name}: no objective {spec.objective!r}, for {reason}; leave it out"
+            raise ModelError(message)
 
 
 def checkpoint(

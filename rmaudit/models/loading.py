@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rmaudit.checkpoints import shards
 from rmaudit.checkpoints.reader_errors import brief, unreadable
@@ -195,6 +196,7 @@ class Weights:
         scorer: what the engine gets.
         own: the reward of one whole row by the model's own forward.
         attention: the implementation that transformers chose for it; None where it is left alone.
+        outputs: of a head with several outputs, all of one whole row by the model's own forward.
     """
 
     name: str
@@ -202,6 +204,7 @@ class Weights:
     scorer: Scorer
     own: Callable[[Ids], float]
     attention: str | None
+    outputs: Callable[[Ids], Tensor] | None = None
 
     @property
     def device(self) -> str:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, judging, linear
+from rmaudit.checkpoints.heads import CLASSIFIERS, judging, linear, objectives
+from rmaudit.checkpoints.heads.objectives import OneOutput
+from rmaudit.config.registry import checkpoint_of
 from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
     from rmaudit.models.loading import Ids, LoadRequest, Weights
+    from rmaudit.scoring import Head
     from rmaudit.scoring.engine import Scorer
 
 
@@ -121,14 +124,15 @@ class Native:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Return how the model is scored: head, pooling, dtype, path, logit's id, compiled."""
-        logit = self.spec.logit
+        """Return how the model is scored: head, pooling, dtype, path, logit or output, compiled."""
+        logit, objective = self.spec.logit, self.checked.objective
         return {
             "head": self.checked.head.family.NAME,
             "pool": "first id" if self.checked.reads_pairs else f"rightmost id but {self.pad}",
             "dtype": self.dtype,
             "path": str(self.path),
             **({} if logit is None else {"logit": str(logit)}),
+            **({} if objective is None else {"objective": str(objective)}),
             **({} if self.spec.judge is None else {"verdict": "{} less {}".format(*self.verdict)}),
             **({"compiled": "layers"} if self.spec.compiled else {}),
         }
@@ -181,10 +185,17 @@ class Native:
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {
             "rmaudit": json_cache.code(),
-            "entry": repr(self.spec),
+            "entry": repr(checkpoint_of(self.spec)),
             "files": " ".join(digest.layout_identity(folder, cache) for folder in folders),
             "template": digest.file_identity(Path(template), cache) if template else "",
         }
+
+    def _head(self, saved: Mapping[str, Tensor]) -> Head:
+        """Return the head, or of one that gives several outputs the one that is audited."""
+        family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
+        if at is None:
+            return family.build(saved, {**config, judging.SETTING: self.verdict})
+        return objectives.build(family.NAME, saved, config, at)
 
     def load(self, device: str) -> Weights:
         """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
@@ -211,15 +222,16 @@ class Native:
         model = loading.load(
             asked,
             attn_implementation=None,  # transformers' choice, whatever config.json says
-            **({"num_labels": 1} if classifier else {}),  # as the head's shape says
+            **({"num_labels": len(checked.objectives) or 1} if classifier else {}),
         )
         model, saved = _with_head(model, checked, asked)
         model = model.eval().requires_grad_(requires_grad=False)
-        built = family.build(saved, {**config, judging.SETTING: self.verdict})
-        if classifier and isinstance(built, linear.Linear):
-            head_of = built  # transformers' own forward gets the same head, in float32 as ours
-            model.score.register_forward_hook(
-                lambda _, seen, __: head_of(seen[0].float())[..., None]
+        built = self._head(saved)
+        every = built.every if isinstance(built, OneOutput) else built
+        if classifier and isinstance(every, linear.Linear):
+            head_of, several = every, every is not built
+            model.score.register_forward_hook(  # in float32 as ours
+                lambda _, seen, __: head_of(seen[0].float())[... if several else (..., None)]
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
@@ -248,6 +260,7 @@ def held(
     The own rewards are those of a `classifier`'s forward, of a language model's logits of the two
     ids in `verdict` if there are any, or else of our head.
     """
+    from rmaudit.models import one_pass
     from rmaudit.models.loading import Weights
     from rmaudit.scoring import pipeline
 
@@ -255,7 +268,12 @@ def held(
     own = _by_class(model, scorer) if classifier else _by_head(scorer)
     if verdict:
         own = _by_logits(model, verdict)
-    return Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    if isinstance(scorer.head, OneOutput):
+        every = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
+        kept = one_pass.remembered(every, model)
+        return one_pass.of_output(weights, kept, scorer.head.at, scorer)
+    return weights
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:
@@ -306,17 +324,24 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
 
     Of an encoder all is transformers', its head in the run's dtype too.
     """
+    outputs = _outputs_by_class(model, scorer)
+    return lambda row: float(outputs(row)[0])
+
+
+def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to all its logits, (labels,), by the class's forward."""
     import torch
 
     from rmaudit.scoring.paths import device_of, forget_lengths
 
-    def reward(row: Ids) -> float:
+    def outputs(row: Ids) -> Tensor:
         forget_lengths(scorer.backbone)
         ids = torch.tensor([row], device=device_of(scorer.backbone))
         with _pooled_as(model, scorer.pad):
-            return float(model(input_ids=ids, use_cache=False).logits[0, 0])
+            logits: Tensor = model(input_ids=ids, use_cache=False).logits[0]
+            return logits
 
-    return reward
+    return outputs
 
 
 def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
@@ -355,11 +380,19 @@ def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
 
     Transformers has no class for this head.
     """
+    outputs = _outputs_by_head(scorer)
+    return lambda row: float(outputs(row))
+
+
+def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
+    """Return a function from a row of ids to what our head gives: (), or (outputs,) of several."""
     from rmaudit.scoring.paths import FullRows
 
-    def reward(row: Ids) -> float:
+    head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head
+
+    def outputs(row: Ids) -> Tensor:
         states = FullRows(scorer.backbone, row).prefix_states().float()
         at = max((place for place, i in enumerate(row) if i != scorer.pad), default=0)
-        return float(scorer.head.after(row, states)(states[at : at + 1])[0])
+        return head.after(row, states)(states[at : at + 1])[0]
 
-    return reward
+    return outputs

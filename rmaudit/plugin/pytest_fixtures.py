@@ -16,10 +16,10 @@ from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly import left_out
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION, audit_options
+from rmaudit.plugin.session import SESSION, audit_options, objectives_with
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.case import Case, opened, single
+from rmaudit.runs.case import Case, opened, opened_together, single
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import declared
 
@@ -49,14 +49,23 @@ def module() -> ModuleType:
 def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     """Yield the model under audit; its weights are loaded at the first score that is not cached.
 
-    With `--rm-recorded` it has its published scores and no weights.
+    With `--rm-recorded` it has its published scores and no weights. Objectives of one checkpoint
+    share its weights, which the last of them frees.
     """
     spec, planner = _param(request), planner_of(request.config)
+    together = objectives_with(spec, request.config)
+    known = request.config.stash[SESSION].memory.objectives
     with terminal(request.config):
-        make = planner.opened if planner else opened
-        model = make(spec, audit_options(request.config))
+        if planner:
+            model = planner.opened(spec, audit_options(request.config))
+        elif len(together) == 1:
+            model = opened(spec, audit_options(request.config))
+        else:
+            if spec not in known:
+                known.update(opened_together(together, audit_options(request.config)))
+            model = known[spec]
     yield model
-    if planner is None:
+    if planner is None and spec == together[-1]:
         model.close()
 
 

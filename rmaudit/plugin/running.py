@@ -30,7 +30,7 @@ from rmaudit.plugin.controls import controls
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
+from rmaudit.plugin.session import SESSION, called, model_specs, policy_of
 from rmaudit.references import References
 from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
@@ -168,9 +168,8 @@ def _place(item: pytest.Item) -> str:
 
 def _repeat(item: pytest.Item, audit: Audited) -> str:
     """Return the command that runs one audit again with the same numbers and verdict."""
-    config, spec = item.config, audit.spec
-    # A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
-    model = spec.name if registered(spec, config.stash[SESSION].registry) else spec.source
+    config = item.config
+    model = called(audit.spec, config.stash[SESSION].registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
     words = options.words(lambda option: option.pytest)
     return shlex.join(["pytest", _place(item), *words])

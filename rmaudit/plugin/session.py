@@ -13,14 +13,16 @@ import pytest
 
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import (
+    EACH,
     ModelSpec,
     Registry,
+    checkpoint_of,
     is_bundled,
     is_hub_id,
     known_models,
     resolve,
 )
-from rmaudit.errors import SpecError
+from rmaudit.errors import ModelError, SpecError
 from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.plan import SelectedAudits
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of
@@ -158,7 +160,18 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             session.blessed = _blessed(config, registry, session.specs)
         except SpecError as error:
             session.specs, session.error = [], error
+        except ModelError as error:  # a checkpoint was to say which objectives it has
+            session.specs, session.error = [], SpecError(str(error))
     return session.specs
+
+
+def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
+    """Return the objectives of a model's checkpoint that the run audits, in order, itself too."""
+    if spec.objective is None:
+        return [spec]
+    own = checkpoint_of(spec)
+    every = [one for one in model_specs(config) if one.objective and checkpoint_of(one) == own]
+    return every or [spec]
 
 
 def _blessed(
@@ -203,6 +216,19 @@ def policy_of(config: pytest.Config) -> Policy:
     )
 
 
+def called(spec: ModelSpec, registry: Registry | None) -> str:
+    """Return what `--model` takes for this model: its name, or the source of one without an entry.
+
+    A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
+    """
+    plain = checkpoint_of(spec)
+    entry = registry.models.get(plain.name) if registry else None
+    known = registered(spec, registry) or (entry and replace(entry, default=False) == plain)
+    if spec.objective is None or registered(spec, registry):
+        return spec.name if known else spec.source
+    return f"{plain.name if known else plain.source}#{spec.objective}"
+
+
 def registered(spec: ModelSpec, registry: Registry | None) -> bool:
     """Return whether the model equals the registry's entry of its name."""
     return registry is not None and registry.models.get(spec.name) == spec
@@ -213,7 +239,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
 
     These are models that the paper ranks, imported ones, and those that have no hub id.
     """
-    specs = resolve(registry, name)
+    specs = [one for spec in resolve(registry, name) for one in _each(config, spec)]
     if len(specs) == 1 or not options_of(config).recorded:
         return specs
     from rmaudit.scores.store import counts
@@ -231,6 +257,15 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
         )
         config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
     return [spec for spec in specs if spec not in left] or specs
+
+
+def _each(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
+    """Return the entry, or where it stands for each objective of its checkpoint, all of these."""
+    if spec.objective != EACH:
+        return [spec]
+    from rmaudit.models.load_model import each_objective  # which takes numpy
+
+    return each_objective(spec, cache_folder(config))
 
 
 def baseline_spec(config: pytest.Config) -> ModelSpec | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,7 +80,8 @@ class Memory:
     The ledger is as it was before any search of the run.
 
     `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
-    a file of log-probabilities, by the entry and the prompts.
+    a file of log-probabilities, by the entry and the prompts. `objectives` are opened models, which
+    share weights.
     """
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class Memory:
     policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
         default_factory=dict
     )
+    objectives: dict[ModelSpec, Scored] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -197,12 +199,34 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
 
     if options.recorded:
         return Recorded(spec)
-    if options.policy:
-        spec = replace(spec, policy=options.policy, policy_revision=None)
     return at_hand(
-        spec,
+        _with_policy(spec, options),
         cache=options.cache,
         device=options.device,
         dtype=options.dtype,
         own_words=options.own_words,
     )
+
+
+def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping[ModelSpec, Scored]:
+    """Open several objectives of one checkpoint, which share its weights and its passes.
+
+    Raises:
+        RmauditError: one cannot be opened.
+    """
+    from rmaudit.models.checkpoint import Checkpoint
+
+    first = opened(specs[0], options)
+    if not isinstance(first, Checkpoint):
+        return {spec: opened(spec, options) for spec in specs}
+    others = {spec: first.sibling(_with_policy(spec, options)) for spec in specs[1:]}
+    models = {specs[0]: first, **others}
+    for model in models.values():
+        model.siblings = [other for other in models.values() if other is not model]
+    return models
+
+
+def _with_policy(spec: ModelSpec, options: RunSettings) -> ModelSpec:
+    if not options.policy:
+        return spec
+    return replace(spec, policy=options.policy, policy_revision=None)

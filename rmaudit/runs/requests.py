@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["sweep", "texts", "pairs", "base", "policy", "search"]
 FORWARDS: Collection[Kind] = ("base", "policy")  # log-probabilities: one forward of one row
+PASSES: Collection[Kind] = ("sweep", "texts", "pairs")  # a pass gives all objectives of a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,21 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
     """Return the scores that a request asks for, from the store or newly computed.
 
+    Other objectives of the model's checkpoint (its `siblings`) are then scored for the same
+    request, from the same pass, so that their audits find their scores in the store.
+
     `device` is where a base or policy runs. Raises as the function of each kind.
     """
+    found = _answer(request, model, kept, device)
+    siblings = getattr(model, "siblings", ())
+    if siblings and request.kind in PASSES:
+        for other in siblings:
+            _answer(replace(request, spec=other.spec), other, kept, device)
+        siblings[0].forget_outputs()
+    return found
+
+
+def _answer(request: Request, model: Scored, kept: Path | Store, device: str) -> Any:  # noqa: ANN401  (by its kind)
     prompt = request.prompt
     if request.kind == "sweep":
         from rmaudit.scores.sweep import sweep

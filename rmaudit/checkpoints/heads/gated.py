@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -98,16 +98,42 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
     """Return the gated head with these tensors as its weights, on the device they are on."""
     settings = _settings(config)
-    rows = tensors[_WEIGHT].detach().double()
-    objectives = rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
-    if _TRANSFORM in tensors:
-        if not _transforms(settings):
-            _refuse_unused(tensors[_TRANSFORM], settings)
-        objectives = tensors[_TRANSFORM].detach().double().T @ objectives
+    objectives = _transformed(_means(tensors, settings), tensors, settings)
     gate = {
         key: tensor.detach().float() for key, tensor in tensors.items() if key.startswith("gating.")
     }
     return Gated(gate, objectives, settings.temperature, PATTERNS[settings.backbone])
+
+
+def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
+    """Return how many objectives the gate weighs."""
+    return _settings(config).objectives
+
+
+def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
+    """Return the head of all objectives, states (..., hidden) to (..., objectives).
+
+    They are what the published class returns as `rewards`: QRM's are transformed, ArmoRM's are not.
+    """
+    settings = _settings(config)
+    rows = _means(tensors, settings)
+    if settings.quantiles is not None:
+        rows = _transformed(rows, tensors, settings)
+    return Linear(rows.float().T)
+
+
+def _means(tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
+    """Return each objective's vector, (objectives, hidden), float64: a mean over its quantiles."""
+    rows = tensors[_WEIGHT].detach().double()
+    return rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
+
+
+def _transformed(rows: Tensor, tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
+    if _TRANSFORM not in tensors:
+        return rows
+    if not _transforms(settings):
+        _refuse_unused(tensors[_TRANSFORM], settings)
+    return tensors[_TRANSFORM].detach().double().T @ rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

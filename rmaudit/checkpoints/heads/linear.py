@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Shapes = Mapping[str, tuple[int, ...]]  # of tensors, by name
 NAME, POOL, IGNORED = "linear", "hf", frozenset[str]()
 KEY = "score.weight"
+OBJECTIVE = "rmaudit_objective"  # in a configuration: the output that is audited
 HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
@@ -21,18 +22,15 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """Return the name `score.weight` if there is such a tensor, else None.
 
     Raises:
-        ModelError: its shape is not (1, hidden).
+        ModelError: its shape is not (1, hidden), or it has several labels and none is asked for.
     """
     if KEY not in shapes:
         return None
     hidden = hidden_size(config)
     if shapes[KEY][1:] == (hidden,) and shapes[KEY][0] > 1:
-        message = (
-            f"{KEY!r} has shape {shapes[KEY]}: {shapes[KEY][0]} labels, and which of them is the "
-            f"reward is not known. Train with num_labels=1; or, if one of them is the reward, save "
-            f"a copy whose {KEY} is that label's row alone, with num_labels 1"
-        )
-        raise ModelError(message)
+        if OBJECTIVE in config:
+            return frozenset({KEY})
+        raise several_labels(KEY, shapes[KEY])
     if shapes[KEY] != (1, hidden):
         message = (
             f"{KEY!r} has shape {shapes[KEY]}, a reward model of hidden size "
@@ -41,6 +39,17 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     return frozenset({KEY})
+
+
+def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
+    """Return the error for a head of several labels where none of them is asked for."""
+    message = (
+        f"{key!r} has shape {shape}: {shape[0]} labels, and which of them is the reward is not "
+        f"known. Name it by its number from 0 or its label in config.json, as in --model "
+        f"'NAME#0', or `objective` in models.yaml; 'NAME#*' audits each. A model that is to give "
+        f"one reward is trained with num_labels=1"
+    )
+    return ModelError(message)
 
 
 def hidden_size(config: Mapping[str, Any]) -> object:
@@ -54,9 +63,21 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  
     return Linear(tensors[KEY].detach().float()[0])
 
 
+def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
+    """Return how many labels the head has."""
+    return shapes[KEY][0]
+
+
+def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as `build`)
+    """Return the head of all labels, states (..., hidden) to (..., labels)."""
+    return Linear(tensors[KEY].detach().float().T)
+
+
 @dataclass(slots=True, eq=False)
 class Linear:
     """A plain linear head: reward = `vector` · state, in float32.
+
+    With a matrix (hidden, outputs) for a vector it gives several outputs.
 
     It moves to the device of the first states.
     """

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -92,6 +92,16 @@ def _needed(
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
     """Return the URM head with these tensors as its weights."""
     return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
+
+
+def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
+    """Return how many attributes there are: each has two scores."""
+    return shapes[_SCORE][0] // 2
+
+
+def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as `build`)
+    """Return the head of the attributes' means, states (..., hidden) to (..., attributes)."""
+    return Linear(tensors[_SCORE].detach().float()[0::2].T)
 
 
 class Attributes(NamedTuple):
