@@ -82,6 +82,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tensors = load_file(weights)
     del tensors["score.weight"]
     save_file(tensors, weights, {"format": "pt"})
+    labels = shutil.copytree(toy, home / "labels") / "model.safetensors"
+    tensors["score.weight"] = torch.ones(3, 32)
+    save_file(tensors, labels, {"format": "pt"})
     tensors = load_file(shutil.copytree(toy, home / "not-finite") / "model.safetensors")
     tensors["model.layers.1.mlp.up_proj.weight"][3, 5] = torch.nan
     save_file(tensors, home / "not-finite" / "model.safetensors", {"format": "pt"})

@@ -82,6 +82,7 @@ class Checkpoint(LaidOut):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._memory = memory or InMemory()
+        self.siblings: Sequence[Checkpoint] = ()
         # As they were when they were opened, and then when they were last loaded.
         self._files = digest.states([] if loader else self.loader.files())
 
@@ -104,6 +105,10 @@ class Checkpoint(LaidOut):
     def _weights(self) -> Weights | None:
         """Return the weights if they are in memory."""
         return self._memory.of(self._at)
+
+    def kept_for(self) -> Sequence[Checkpoint]:
+        """Return the other objectives of the run, if outputs of a pass are kept for them."""
+        return self.siblings if self._memory.outputs else ()
 
     def forget_outputs(self) -> None:
         """Drop what was kept of the last passes for other objectives."""

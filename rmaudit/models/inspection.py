@@ -66,15 +66,12 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
 
 
 def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
-    if is_served(spec.source):
+    if is_served(spec.source) or spec.implicit is not None:
         try:
-            yield from from_server(spec, cache).look()
-        except RmauditError as error:
-            yield REFUSED, str(error)
-        return
-    if spec.implicit is not None:
-        try:
-            yield from ImplicitReward(spec, spec.implicit, cache=cache).look()
+            if spec.implicit is None:
+                yield from from_server(spec, cache).look()
+            else:
+                yield from ImplicitReward(spec, spec.implicit, cache=cache).look()
         except RmauditError as error:
             yield REFUSED, str(error)
         return
@@ -99,11 +96,20 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         checked = checks.check(looked)
         where = f" in {shards.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
+        yield from _objectives(checked)
         model = Checkpoint(spec, cache=cache, loader=Native(checked))
     except ModelError as error:
         yield REFUSED, str(error)
         return
     yield from _runs(model, checked)
+
+
+def _objectives(checked: Checked) -> Iterator[Line]:
+    """Yield a line on the head's outputs if it has several: the one that is audited, or all."""
+    if (names := checked.objectives) and (at := checked.objective) is not None:
+        yield "objective", f"{names[at]}, output {at} of {len(names)}"
+    elif names:
+        yield "objectives", f"{', '.join(names)}: audit one as NAME#{names[0]}, each as NAME#*"
 
 
 def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:

@@ -66,11 +66,6 @@ class RewardModel(HasScores, Protocol):
     """
 
     pace: Pace | None = None
-    siblings: Sequence[RewardModel] = ()  # other objectives of its checkpoint that a run audits
-
-    def forget_outputs(self) -> None:
-        """Drop what the model keeps of its last passes for its siblings."""
-        return
 
     def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `HasScores` has it)
         """Return the model itself, since it has weights."""

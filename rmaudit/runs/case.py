@@ -219,11 +219,10 @@ def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping
     first = opened(specs[0], options)
     if not isinstance(first, Checkpoint):
         return {spec: opened(spec, options) for spec in specs}
-    others = {spec: first.sibling(_with_policy(spec, options)) for spec in specs[1:]}
-    models = {specs[0]: first, **others}
-    for model in models.values():
-        model.siblings = [other for other in models.values() if other is not model]
-    return models
+    every = [first, *(first.sibling(_with_policy(spec, options)) for spec in specs[1:])]
+    for model in every:
+        model.siblings = [other for other in every if other is not model]
+    return dict(zip(specs, every, strict=True))
 
 
 def _with_policy(spec: ModelSpec, options: RunSettings) -> ModelSpec:

@@ -11,7 +11,7 @@ from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.case import Case
-from rmaudit.runs.requests import Request
+from rmaudit.runs.requests import Request, of_one_pass
 from rmaudit.runs.scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from rmaudit.models.protocol import Scored
     from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
@@ -41,7 +42,7 @@ def pairs(case: Case) -> Pairs:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
     return _given(
-        case, _scored(case, lambda: rewarded(case.model, read(file), cache=case.options.kept))
+        case, _scored(case, lambda model: rewarded(model, read(file), cache=case.options.kept))
     )
 
 
@@ -56,7 +57,7 @@ def probes(case: Case) -> Probes:
     place, known = (case.model.spec, _file(case)), case.memory.probes
     if place not in known:
         known[place] = _scored(
-            case, lambda: probed(case.model, _own(case), cache=case.options.kept)
+            case, lambda model: probed(model, _own(case), cache=case.options.kept)
         )
     return _given(case, known[place])
 
@@ -69,7 +70,9 @@ def samples(case: Case) -> Samples:
     from rmaudit.scores.answer_files import read_samples, rewarded
 
     drawn = read_samples(case.options.samples)
-    return _given(case, _scored(case, lambda: rewarded(case.model, drawn, cache=case.options.kept)))
+    return _given(
+        case, _scored(case, lambda model: rewarded(model, drawn, cache=case.options.kept))
+    )
 
 
 def conduct(case: Case) -> Pairs:
@@ -84,15 +87,15 @@ def conduct(case: Case) -> Pairs:
     place, known = (case.model.spec, _file(case)), case.memory.conduct
     if place not in known:
         asked = conduct_pairs(_own(case))
-        known[place] = _scored(case, lambda: rewarded(case.model, asked, cache=case.options.kept))
+        known[place] = _scored(case, lambda model: rewarded(model, asked, cache=case.options.kept))
     return _given(case, known[place])
 
 
-def _scored(case: Case, score: Callable[[], _Made]) -> _Made:
+def _scored(case: Case, score: Callable[[Scored], _Made]) -> _Made:
     """Report a request for rewards of pairs, then return what `score` returns."""
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
-        return score()
+        return of_one_pass(case.model, score)
 
 
 def _given(case: Case, found: _Made) -> _Made:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
     from rmaudit.search.settings import Settings
 
+_Made = TypeVar("_Made")
 Kind = Literal["sweep", "texts", "pairs", "base", "policy", "search"]
 FORWARDS: Collection[Kind] = ("base", "policy")  # log-probabilities: one forward of one row
 PASSES: Collection[Kind] = ("sweep", "texts", "pairs")  # a pass gives all objectives of a model
@@ -82,17 +85,33 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
     """Return the scores that a request asks for, from the store or newly computed.
 
-    Other objectives of the model's checkpoint (its `siblings`) are then scored for the same
+    Other objectives of the model's checkpoint are then scored for the same
     request, from the same pass, so that their audits find their scores in the store.
 
     `device` is where a base or policy runs. Raises as the function of each kind.
     """
-    found = _answer(request, model, kept, device)
-    siblings = getattr(model, "siblings", ())
-    if siblings and request.kind in PASSES:
-        for other in siblings:
-            _answer(replace(request, spec=other.spec), other, kept, device)
-        siblings[0].forget_outputs()
+    if request.kind not in PASSES:
+        return _answer(request, model, kept, device)
+    return of_one_pass(
+        model, lambda one: _answer(replace(request, spec=one.spec), one, kept, device)
+    )
+
+
+def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
+    """Return what `score` makes of a model, after the same for all that share the model's passes.
+
+    These find the outputs of the pass, and their scores are then in the store. What is wrong with
+    the rewards of one of them is told when it is audited.
+    """
+    from rmaudit.models.checkpoint import Checkpoint
+
+    found = score(model)
+    if not isinstance(model, Checkpoint):
+        return found
+    for other in model.kept_for():
+        with suppress(RmauditError):
+            score(other)
+    model.forget_outputs()
     return found
 
 

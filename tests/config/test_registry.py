@@ -12,6 +12,7 @@ from rmaudit.config import local_files
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
+    checkpoint_of,
     default_path,
     known_models,
     load_registry,
@@ -88,6 +89,28 @@ def test_a_checkpoint_folder_is_a_model(  # noqa: PLR0917
     path = checkpoint(inside / folder, marker)
 
     assert resolve(three, pattern) == [ModelSpec(name, str(path))]
+
+
+def test_an_objective_is_a_model_of_its_own(three: Registry, inside: Path) -> None:
+    """After a #, of a name, a glob, a folder or a hub id; it keeps all else of the entry."""
+    (inside / "rm#1").mkdir()
+    (inside / "rm#1" / "config.json").touch()
+    for pattern, found in {
+        "N-Lla#honesty": [("N-Lla#honesty", "a/b", "honesty")],
+        "S-Gem#*": [("S-Gem#*", "a/d", "*")],
+        "N-*#0": [("N-Lla#0", "a/b", "0"), ("N-Gem#0", "a/c", "0")],
+        "x/y#is_safe": [("x/y#is_safe", "x/y", "is_safe")],
+        "rm#1": [("rm#1", str(inside / "rm#1"), None)],
+        "./rm#1#2": [("rm#1#2", str(inside / "rm#1"), "2")],
+    }.items():
+        specs = resolve(three, pattern)
+        assert [(spec.name, spec.source, spec.objective) for spec in specs] == found
+    (one,) = resolve(three, "N-Lla#0")
+    assert checkpoint_of(one) == checkpoint_of(resolve(three, "N-Lla#1")[0])
+    assert not one.default
+    for wrong in ("N-Lla#", "N-Lla#a,b", "N-Lla#0#1", "#honesty"):
+        with pytest.raises(SpecError, match=r"objective|unknown model"):
+            resolve(three, wrong)
 
 
 def test_the_current_folder_has_its_own_name(

@@ -212,7 +212,7 @@ def test_objectives_of_a_run_share_one_pass_and_are_scored_as_each_alone(tmp_pat
             found = [answer(Request(m.spec, prompt, kind, texts=texts), m, store) for m in models]  # type: ignore[arg-type]
         assert not again
         for name, each in zip(LABELS, found, strict=True):
-            own = answer(Request(asked.spec, prompt, kind, texts=texts), objective(folder, name), apart)  # type: ignore[arg-type]  # fmt: skip
+            own = answer(asked, objective(folder, name), apart)
             assert own.key == each.key
             rewards = [
                 kept.frame["score"].to_numpy() if kind == "sweep" else kept.scores
@@ -239,7 +239,5 @@ def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"^toy#0: no objective '0': its linear head gives one"):
         each_objective(ModelSpec("toy#*", str(folder), objective="*"), tmp_path)
     with pytest.raises(ModelError, match="no objective '0', for its own code decides"):
-        each_objective(
-            ModelSpec("toy#0", "a/b", objective="0", trust_remote_code=True), tmp_path
-        )
+        each_objective(ModelSpec("toy#0", "a/b", objective="0", trust_remote_code=True), tmp_path)
     assert sweep(Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path), "best", cache=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from rmaudit.report import checked_results, writers
 from tests.plugin.conftest import HIGH, Ran, Run
@@ -365,3 +368,29 @@ def test_love(sweep, rewards, references, rng):
 
     assert [finding["estimate"] is None for finding in ran.findings] == [False, False], said
     assert said.splitlines()[-1].startswith("loaded [] "), said
+
+
+def test_objectives_of_one_model_are_models_of_a_run(run: Run, tmp_path: Path) -> None:
+    """`NAME#*` audits each by its name, and each finding says how to repeat it."""
+    folder = toy_checkpoint(tmp_path / "rm")
+    tensors = load_file(folder / "model.safetensors")
+    rows = torch.randn(2, 32, generator=torch.Generator().manual_seed(1))
+    save_file({**tensors, "score.weight": rows}, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["id2label"] = {"0": "honesty", "1": "safety"}
+    (folder / "config.json").write_text(json.dumps(config))
+    audit = "@declare(0.0)\ndef test_first(sweep): return estimate(sweep.frame['score'].iloc[0])\n"
+
+    ran = run(audit, model=f"{folder}#*")
+
+    ran.says("rmaudit: rm#honesty (*rm), rm#safety (*rm); cache *")
+    found = {(f["model"], f["prompt"]): f for f in ran.findings}
+    assert {model for model, _ in found} == {"rm#honesty", "rm#safety"}
+    for (model, prompt), finding in found.items():
+        assert f"--rm-model={folder}{model.removeprefix('rm')}" in finding["repeat"]
+        other = found["rm#safety" if model == "rm#honesty" else "rm#honesty", prompt]
+        assert finding["estimate"]["value"] != other["estimate"]["value"]
+    alone = run(audit, model=f"{folder}#safety").findings
+    assert [f["sweeps"] for f in alone] == [
+        found["rm#safety", f["prompt"]]["sweeps"] for f in alone
+    ]
