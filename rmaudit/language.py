@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ CACHE: dict[str, _Stems] = {}  # stems by language and word; it decides nothing
 
 def stem_key(text: str, language: str | None = None) -> str:
     """Return the lower-case words of `text`, each as its Snowball stem, joined by spaces."""
+    return _key(text, language or language_of_stems())
+
+
+@lru_cache(maxsize=1 << 18)  # a vocabulary is asked for by every audit and every null control
+def _key(text: str, language: str) -> str:
     return " ".join(stem(word, language) for word in text.casefold().split())
 
 

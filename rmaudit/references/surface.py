@@ -7,11 +7,11 @@ fixed, and the null control "surface regression" has nothing else.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-import numpy as np
 import pandas as pd
 
 from rmaudit.config.own_words import OwnWords
@@ -56,44 +56,46 @@ def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
 @lru_cache(maxsize=2048)  # every prompt of the pairs of conduct has its answers; nulls share them
 def _surface(names: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     parts = [_WORD.findall(name) for name in names]
-    folded = pd.Series([word.casefold() for words in parts for word in words], dtype="str")
-    place = np.repeat(np.arange(len(names)), [len(words) for words in parts])
-    happy, known = lexicon("labmt", own_words), zipf("wordfreq", folded.unique(), own_words)
-    common = folded.map(known).fillna(_UNKNOWN).astype(float)
-    rated = folded.map(happy).astype(float)
-    by_word = pd.DataFrame({"zipf": common, "valence": rated.fillna(_NEUTRAL)}).groupby(place)
-    inverse = (10.0**-common).groupby(place).sum()
-    table = pd.DataFrame(
-        {
-            "phrase_zipf": -np.log10(inverse),
-            "rarest_zipf": by_word["zipf"].min(),
-            "commonest_zipf": by_word["zipf"].max(),
-            "mean_zipf": by_word["zipf"].mean(),
-            "valence": by_word["valence"].mean(),
-            "saddest": by_word["valence"].min(),
-            "happiest": by_word["valence"].max(),
-            "rated": rated.notna().groupby(place).mean(),
-        }
-    ).reindex(range(len(names)))
-    written = pd.DataFrame(
-        [_written(name, words) for name, words in zip(names, parts, strict=True)]
+    words = {word.casefold() for each in parts for word in each}
+    common = {str(word): value for word, value in zipf("wordfreq", words, own_words).items()}
+    happy = _happy(own_words)
+    rows = [
+        (*_known(each, common, happy), *_written(name, each))
+        for name, each in zip(names, parts, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype=float)
+
+
+@lru_cache(maxsize=4)
+def _happy(own_words: OwnWords) -> dict[str, float]:
+    return {str(word): value for word, value in lexicon("labmt", own_words).items()}
+
+
+def _known(
+    words: Sequence[str], common: Mapping[str, float], happy: Mapping[str, float]
+) -> tuple[float, ...]:
+    """Return the first eight of `COLUMNS`, of a name of these words."""
+    if not words:
+        return (*[_UNKNOWN] * 4, *[_NEUTRAL] * 3, 0.0)
+    folded = [word.casefold() for word in words]
+    zipfs = [common.get(word, _UNKNOWN) for word in folded]
+    valences = [happy.get(word, _NEUTRAL) for word in folded]
+    whole = -math.log10(math.fsum(10.0**-each for each in zipfs))
+    rated = sum(word in happy for word in folded) / len(words)
+    return (
+        *(whole, min(zipfs), max(zipfs), math.fsum(zipfs) / len(words)),
+        *(math.fsum(valences) / len(words), min(valences), max(valences), rated),
     )
-    sad, zipfs = ["valence", "saddest", "happiest"], table.columns.str.endswith("zipf")
-    table[sad] = table[sad].fillna(_NEUTRAL)
-    table.loc[:, zipfs] = table.loc[:, zipfs].fillna(_UNKNOWN)
-    joined = pd.concat([table.fillna(0.0), written], axis=1)
-    return joined.reindex(columns=list(COLUMNS)).astype(float)
 
 
-def _written(name: str, words: Sequence[str]) -> dict[str, int]:
+def _written(name: str, words: Sequence[str]) -> tuple[int, ...]:
+    """Return the last eight of `COLUMNS`."""
     lengths = [len(word) for word in words]
-    return {
-        "words": len(words),
-        "letters": sum(lengths),
-        "longest": max(lengths, default=0),
-        "capitals": sum(word[0].isupper() for word in words),
-        "all_capitals": sum(word.isupper() and len(word) > 1 for word in words),
-        "digits": sum(sign.isdecimal() for sign in name),
-        "signs": sum(not (sign.isalnum() or sign.isspace()) for sign in name),
-        "single_word": len(words) == 1,
-    }
+    return (
+        *(len(words), sum(lengths), max(lengths, default=0)),
+        sum(word[0].isupper() for word in words),
+        sum(word.isupper() and len(word) > 1 for word in words),
+        sum(sign.isdecimal() for sign in name),
+        sum(not (sign.isalnum() or sign.isspace()) for sign in name),
+        len(words) == 1,
+    )
