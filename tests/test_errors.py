@@ -82,6 +82,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tensors = load_file(weights)
     del tensors["score.weight"]
     save_file(tensors, weights, {"format": "pt"})
+    internlm2 = shutil.copytree(home / "no-head", home / "internlm2") / "config.json"
+    internlm2.write_text(
+        internlm2.read_text().replace("LlamaForSequenceClassification", "InternLM2ForRewardModel")
+    )
     labels = shutil.copytree(toy, home / "labels") / "model.safetensors"
     tensors["score.weight"] = torch.ones(3, 32)
     save_file(tensors, labels, {"format": "pt"})

@@ -13,6 +13,7 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
+    BertTokenizer,
     DebertaV2Tokenizer,
     PreTrainedTokenizerFast,
 )
@@ -144,6 +145,11 @@ EXTRA["deberta-v2"] = {
     "norm_rel_ebd": "layer_norm",
     "share_att_key": True,
 }
+EXTRA["modernbert"] = {
+    "local_attention": 8,
+    "layer_types": ["full_attention", "sliding_attention"],
+    **dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 1),
+}
 REFUSED = {"falcon": {"head_dim"}}  # settings that a kind's configuration does not take
 
 
@@ -172,7 +178,12 @@ def toy_tokenizer(
 
 
 def pair_tokenizer(kind: str = "deberta-v2") -> PreTrainedTokenizerFast:
-    """An encoder's tokenizer: a Unigram (DeBERTa-v2 and v3), or a byte-level BPE (DeBERTa)."""
+    """An encoder's tokenizer: a Unigram (DeBERTa-v2, v3), WordPiece (BERT), or a BPE (others)."""
+    if kind == "bert":
+        first = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
+        letters = "abcdefghijklmnopqrstuvwxyz?."
+        pieces = [*first, *WORDS, *letters, *(f"##{letter}" for letter in letters)]
+        return BertTokenizer(vocab={p: i for i, p in enumerate(dict.fromkeys(pieces))})
     special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
     if kind == "deberta-v2":
         first = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")

@@ -38,6 +38,7 @@ _WHOLE_HEAD = (
     "The head is quantized too: quantize again and leave it out, as with "
     'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
 )
+_INTERNLM2 = "InternLM2ForRewardModel"
 _SHOWN = 4  # tensors that may be a head
 
 
@@ -229,6 +230,14 @@ def find_head(
         found = heads.find(config, shapes)
     if found is not None:
         return found
+    if configuration.architecture(config) == _INTERNLM2:
+        message = (
+            f"{model}: {_INTERNLM2} in {folder / configuration.NAME}: transformers has no class "
+            f"for InternLM2, whose attention is packed in one tensor (wqkv), and its reward is "
+            f"read at a token of its own; score it with a function of yours that calls its code "
+            f"(@rmaudit.scorer, docs/how-to/any-scorer.md)"
+        )
+        raise ModelError(message)
     unknown = _unknown_heads(config, shapes)
     train = "Otherwise, train" if unknown else "Train"
     if added is not None:

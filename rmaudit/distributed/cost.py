@@ -32,7 +32,10 @@ PEAK = {  # FLOP/s of dense matrix products, as the maker states them
     "float32": {"H100": 67e12, "A100": 19.5e12},
 }
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-_LOOKED_UP = re.compile(r"(^|\.)(embed_tokens|wte|wpe|word_embeddings|tok_embeddings|lm_head)\.")
+_NOT_PASSED = re.compile(  # embeddings are looked up, and no text passes what reads images
+    r"(^|\.)(embed_tokens|wte|wpe|word_embeddings|tok_embeddings|lm_head|vision_tower|visual|"
+    r"multi_modal_projector)\."
+)
 _OWN_ROWS = 16  # scored once more by the model's own forward, for the noise
 
 
@@ -62,7 +65,7 @@ def size_of(model: Scored) -> Size | None:
     if loader is None or headers is None:  # it has no weights, or runs its own code
         return None
     counts = {name: math.prod(header.shape) for name, header in headers.items()}
-    passed = sum(n for name, n in counts.items() if not _LOOKED_UP.search(name))
+    passed = sum(n for name, n in counts.items() if not _NOT_PASSED.search(name))
     return Size(sum(counts.values()), passed, loader.dtype)
 
 

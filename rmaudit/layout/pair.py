@@ -74,6 +74,12 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
             f"copy all tokenizer files of the model that it was trained from into its folder"
         )
         raise ModelError(message)
+    if end in question:
+        message = (
+            f"{model}: the prompt has {tokenizer.sep_token!r} in it, which ends the first text of "
+            f"{LAYOUT}; ask without it"
+        )
+        raise ModelError(message)
     before = f"{tokenizer.cls_token}{prompt}{tokenizer.sep_token}"
     return Slot(prompt, (first, *question, end), (end,), before, str(tokenizer.sep_token))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, judging, linear, objectives
+from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
 from rmaudit.config.registry import checkpoint_of
 from rmaudit.layout import verdict_words
@@ -234,6 +234,11 @@ class Native:
                 lambda _, seen, __: head_of(seen[0].float())[... if several else (..., None)]
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
+        tokenizer = self.layout.tokenizer
+        if encoder.types_of(config) and "token_type_ids" in tokenizer.model_input_names:
+            from rmaudit.models import token_types
+
+            token_types.give(backbone, int(tokenizer.sep_token_id))
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
         scorer.odd_in_files = partial(loading.odd_in, self.files(), name=checked.name)
         weights = held(

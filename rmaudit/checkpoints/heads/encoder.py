@@ -1,13 +1,14 @@
-"""An encoder's head on the state of the row's first id, for models that read a pair of texts.
+"""Encoders' heads, for models that read a pair of texts, on the state of the row's first id.
 
-With x the final state of [CLS] and `pooler_hidden_act` of config.json, as in transformers' DeBERTa
-classes (`ContextPooler`, then `classifier`):
+With x the final state of [CLS], as in transformers' own classes:
 
-    reward = w · act(W x + b) + c
+    DeBERTa:     reward = w · act(W x + b) + c, act being `pooler_hidden_act` of config.json
+    BERT:        reward = w · tanh(W x + b) + c, where W and b are of the backbone's pooler
+    ModernBERT:  reward = w · norm(act(W x + b)) + c, act being `classifier_activation`
 
-OpenAssistant/reward-model-deberta-v3-large-v2 has it. `rmaudit.layout.pair` lays out its rows.
-Other encoders keep their heads elsewhere and tell question from answer by token types, which
-rmaudit does not give; they are refused.
+OpenAssistant/reward-model-deberta-v3-large-v2 has the first. `rmaudit.layout.pair` lays out the
+rows. BERT tells question from answer by token types, which its rows get where its tokenizer gives
+them (`models/token_types.py`). Other encoders keep their heads elsewhere; they are refused.
 """
 
 from __future__ import annotations
@@ -23,24 +24,32 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NAME, POOL, IGNORED = "pair", "first", frozenset[str]()
-ARCHITECTURES = ("DebertaForSequenceClassification", "DebertaV2ForSequenceClassification")
-LAYERS = ("pooler.dense", "classifier")
+BERT, MODERN = "BertForSequenceClassification", "ModernBertForSequenceClassification"
+ARCHITECTURES = (
+    "DebertaForSequenceClassification",
+    "DebertaV2ForSequenceClassification",
+    BERT,
+    MODERN,
+)
 ACTIVATIONS = ("gelu", "relu", "silu", "tanh")  # by these names in torch and in transformers
+_STARTS = ("classifier.", "head.", "pooler.")
+_NORM = "head.norm"  # of ModernBERT, between its layers
 _WHAT = "an encoder's head on its first state"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the names of the head's tensors if the model is a DeBERTa classifier, else None.
+    """Return the names of the head's tensors if the model is a known encoder's classifier.
 
-    They are weights and biases of `pooler.dense` and `classifier`.
+    They are weights and biases of two layers, of ModernBERT with a norm between them. None for any
+    other model.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; it is a classifier of several
-            classes or of another encoder; it has token types, or an activation not known here.
+            classes or of another encoder; it has token types and is not BERT, an activation that is
+            not known here, or reads the reward from all states.
     """
-    there = [key for key in shapes if key.startswith(("pooler.", "classifier."))]
     if not wanted(config):
-        _refuse_other(config, there)
+        _refuse_other(config, [key for key in shapes if key.startswith("classifier.")])
         return None
     classes = shapes.get("classifier.weight", ())[:1]
     if classes and classes != (1,):
@@ -49,41 +58,108 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             f"has 1; audit a checkpoint that was trained to give a reward"
         )
         raise ModelError(message)
-    if types := config.get("type_vocab_size"):
+    architecture = config["architectures"][0]
+    if (types := config.get("type_vocab_size")) and architecture not in {BERT, MODERN}:
         message = (
             f"config.json has type_vocab_size {types!r}: the model tells question from answer by "
-            f"token types, and rmaudit scores encoders without them only (type_vocab_size 0, as "
-            f"DeBERTa-v3 has); audit one of these"
+            f"token types, which rmaudit gives to BERT only; audit an encoder without them "
+            f"(type_vocab_size 0, as DeBERTa-v3 has)"
+        )
+        raise ModelError(message)
+    pooling = config.get("classifier_pooling", "cls")
+    if architecture == MODERN and pooling != "cls":
+        message = (
+            f"config.json has classifier_pooling {pooling!r}: its reward is read from all states "
+            f"of a row, and rmaudit reads that of [CLS]; audit a checkpoint that was trained with "
+            f"classifier_pooling 'cls'"
         )
         raise ModelError(message)
     _activation(config)
-    hidden = mlp.hidden_size(config, what=_WHAT)
-    return mlp.check(shapes, there, LAYERS, what=_WHAT, hidden=hidden, biases=True)
+    layers, hidden = _layers(config), mlp.hidden_size(config, what=_WHAT)
+    starts = ("classifier.", f"{layers[0]}.") if architecture == BERT else _STARTS
+    there = [key for key in shapes if key.startswith(starts)]
+    if architecture != MODERN:
+        return mlp.check(shapes, there, layers, what=_WHAT, hidden=hidden, biases=True)
+    between = _between_layers(shapes, hidden)
+    return between | mlp.check(
+        shapes,
+        sorted({*there} - between),
+        layers,
+        what=_WHAT,
+        hidden=hidden,
+        biases=True,
+        optional=(f"{layers[0]}.bias",),
+    )
+
+
+def _between_layers(shapes: Shapes, hidden: int) -> frozenset[str]:
+    """Return the names of the tensors of ModernBERT's norm; raise if they do not fit."""
+    there = [key for key in shapes if key.startswith(f"{_NORM}.")]
+    for key in {f"{_NORM}.weight", *there}:
+        if shapes.get(key) != (hidden,):
+            found = f"has shape {shapes[key]}" if key in shapes else "is not among its tensors"
+            message = (
+                f"{key!r} {found}, expected ({hidden},) in {_WHAT}; copy the checkpoint again, "
+                f"config.json and all *.safetensors"
+            )
+            raise ModelError(message)
+    return frozenset(there)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:
-    """Return the head made from the tensors of `pooler.dense` and `classifier`."""
+    """Return the head made from its tensors."""
     from torch.nn import functional
 
-    return mlp.stack(tensors, LAYERS, between=getattr(functional, _activation(config)))
+    act = getattr(functional, _activation(config))
+    if f"{_NORM}.weight" not in tensors:
+        return mlp.stack(tensors, _layers(config), between=act)
+    scale, shift = tensors[f"{_NORM}.weight"].float(), tensors.get(f"{_NORM}.bias")
+    eps = float(config.get("norm_eps", 1e-5))  # its class's default
+
+    def between(states: Tensor) -> Tensor:
+        own = scale.to(states.device)
+        added = None if shift is None else shift.to(states.device).float()
+        return functional.layer_norm(act(states), own.shape, own, added, eps)
+
+    layers = {key: tensor for key, tensor in tensors.items() if not key.startswith(_NORM)}
+    return mlp.stack(layers, _layers(config), between=between)
+
+
+def types_of(config: Mapping[str, Any]) -> bool:
+    """Return whether the model tells question from answer by token types."""
+    types = config.get("type_vocab_size", 2)
+    return wanted(config) and config["architectures"][0] == BERT and types != 1
+
+
+def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the head's two layers."""
+    dense = {BERT: "bert.pooler.dense", MODERN: "head.dense"}
+    return dense.get(config["architectures"][0], "pooler.dense"), "classifier"
+
+
+def _activation(config: Mapping[str, Any]) -> str:
+    """Return the name of the activation between the head's layers, its class's default if unsaid.
+
+    BERT's pooler has no choice.
+    """
+    architecture = config["architectures"][0]
+    if architecture == BERT:
+        return "tanh"
+    key = "classifier_activation" if architecture == MODERN else "pooler_hidden_act"
+    name = config.get(key, "gelu")
+    if name not in ACTIVATIONS:
+        message = (
+            f"config.json has {key} {name!r}; rmaudit knows {', '.join(ACTIVATIONS)}: "
+            f"correct it if it is one of these under another name"
+        )
+        raise ModelError(message)
+    return str(name)
 
 
 def wanted(config: Mapping[str, Any]) -> bool:
     """Return whether a config.json is of an encoder with this head, which reads pairs."""
     architectures = config.get("architectures")
     return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]
-
-
-def _activation(config: Mapping[str, Any]) -> str:
-    """Return the name of the activation between the head's layers, by default "gelu"."""
-    name = config.get("pooler_hidden_act", "gelu")
-    if name not in ACTIVATIONS:
-        message = (
-            f"config.json has pooler_hidden_act {name!r}; rmaudit knows {', '.join(ACTIVATIONS)}: "
-            f"correct it if it is one of these under another name"
-        )
-        raise ModelError(message)
-    return str(name)
 
 
 def _refuse_other(config: Mapping[str, Any], there: list[str]) -> None:

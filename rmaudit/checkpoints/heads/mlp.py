@@ -8,7 +8,7 @@ tensors cannot say what stands between the layers: it is ReLU in all published o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -113,14 +113,18 @@ def check(  # noqa: PLR0913  (keyword-only)
     what: str,
     hidden: int,
     biases: bool,
+    optional: Collection[str] = (),
 ) -> frozenset[str]:
     """Return the tensors of these layers, which are all that are `there` and fit onto each other.
+
+    Those that are `optional` may be missing.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape.
     """
     parts = ("weight", "bias") if biases else ("weight",)
     wanted = [f"{layer}.{part}" for layer in layers for part in parts]
+    wanted = [key for key in wanted if key not in optional or key in shapes]
     if missing := [key for key in wanted if key not in shapes]:
         message = (
             f"no {missing[0]!r} among its tensors; {what} has {', '.join(wanted)}. Its head would "
@@ -138,7 +142,7 @@ def check(  # noqa: PLR0913  (keyword-only)
         weight = shapes[f"{layer}.weight"]
         outputs = weight[0] if weight and layer != layers[-1] else 1
         _refuse_shape(f"{layer}.weight", weight, (outputs, width), what, hidden)
-        if biases:
+        if f"{layer}.bias" in wanted:
             _refuse_shape(f"{layer}.bias", shapes[f"{layer}.bias"], (outputs,), what, hidden)
         width = outputs
     return frozenset(wanted)

@@ -147,7 +147,7 @@ CASES = [
              "'classifier.bias'", "supported: DebertaForSequenceClassification, DebertaV2ForSeq",
              "no other name in config.json", "@rmaudit.scorer",
              architectures=[f"{one}ForSequenceClassification"])
-        for one in ("Bert", "ModernBert")
+        for one in ("Electra", "DistilBert")
     ),
     # ArmoRM's class reads num_quantiles nowhere: these tensors are QRM's
     gate("QRM-llama", {}, "no 'gating.layers.0.bias'", "no num_quantiles", num_quantiles=GONE),

@@ -1,0 +1,117 @@
+"""Encoders with one label score pairs as transformers' own classes do, token types included.
+
+The oracle tokenizes question and answer as a pair at once and runs `AutoModelForSequence
+Classification` on all that its tokenizer gives, a row at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.doctor import EXACT, examine
+from tests.toys import pair_tokenizer, toy_checkpoint
+
+PROMPT = "the love of the city?"
+TEXTS = ["love", " war", "peace and pain", "the table.", "hate", "joy of the city", "Love", "x"]
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("bert", {}),
+    ("modernbert", {}),
+    ("modernbert", {"norm_bias": True, "classifier_bias": True, "classifier_activation": "silu"}),
+    ("deberta-v2", {"type_vocab_size": 0}),
+]
+every = pytest.mark.parametrize(("kind", "settings"), KINDS)
+
+
+def saved(folder: Path, kind: str, settings: dict[str, Any]) -> Path:
+    """A toy encoder, with norms and biases that are not the identity, and its tokenizer."""
+    toy_checkpoint(folder, kind=kind, tokenizer=pair_tokenizer(kind), **settings)
+    tensors, draw = load_file(folder / "model.safetensors"), torch.Generator().manual_seed(2)
+    for key, tensor in tensors.items():
+        if tensor.dim() == 1:
+            tensors[key] = tensor + 0.3 * torch.randn(tensor.shape, generator=draw)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def checkpoint(folder: Path) -> Checkpoint:
+    """The folder as a model."""
+    return Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=folder.parent / "cache")
+
+
+@torch.inference_mode()
+def by_transformers(folder: Path, texts: list[str], *, types: bool = True) -> Any:
+    """The logit of each pair by transformers; without `types`, all ids are of one type."""
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    rewards = []
+    for text in texts:
+        given = tokenizer(PROMPT, text, return_tensors="pt")
+        if not types or own.config.model_type != "bert":
+            given.pop("token_type_ids", None)
+        rewards.append(float(own(**given).logits[0, 0]))
+    return np.array(rewards)
+
+
+@every
+def test_a_pair_scores_as_the_class_does(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+) -> None:
+    """To 1e-4 sd, by our engine and by the model's own forward."""
+    folder = saved(tmp_path / "toy", kind, settings)
+    model, expected = checkpoint(folder), by_transformers(folder, TEXTS)
+
+    scores = model.score(PROMPT, TEXTS)
+
+    assert expected.std() > 0.02
+    assert np.abs(scores - expected).max() / expected.std() < EXACT
+    assert model.identity["path"] == "full rows"
+    assert examine(model, PROMPT, answers=32).ok
+
+
+def test_bert_is_told_where_the_answer_begins(tmp_path: Path) -> None:
+    """Without token types its rewards are others, and an id of [SEP] in an answer begins none."""
+    folder = saved(tmp_path / "toy", "bert", {})
+    model, expected = checkpoint(folder), by_transformers(folder, TEXTS)
+    assert (
+        np.abs(by_transformers(folder, TEXTS, types=False) - expected).max() > expected.std() / 10
+    )
+    end = model.tokenizer.sep_token_id
+    slot = model.slot(PROMPT)
+    row = (*slot.prefix, 7, end, 8, *slot.suffix)
+    types = [0] * len(slot.prefix) + [1] * (3 + len(slot.suffix))
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        logits = own(torch.tensor([row]), token_type_ids=torch.tensor([types])).logits
+    assert model.score(PROMPT, [(7, end, 8)])[0] == pytest.approx(float(logits), rel=1e-5)
+    with pytest.raises(ModelError, match=r"the prompt has '\[SEP\]' in it"):
+        model.slot("love [SEP] war")
+
+
+def test_a_modernbert_that_pools_all_states_is_refused(tmp_path: Path) -> None:
+    """Its reward is no state's at one place."""
+    folder = saved(tmp_path / "toy", "modernbert", {"classifier_pooling": "mean"})
+    with pytest.raises(ModelError, match="classifier_pooling 'mean': its reward is read from all"):
+        checkpoint(folder)
+
+
+@pytest.mark.parametrize("key", ["head.norm.weight", "head.dense.weight", "classifier.bias"])
+def test_a_modernbert_without_a_part_of_its_head_is_refused(tmp_path: Path, key: str) -> None:
+    """Transformers would fill it with random numbers."""
+    folder = saved(tmp_path / "toy", "modernbert", {})
+    tensors = load_file(folder / "model.safetensors")
+    del tensors[key]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "modernbert"
+    with pytest.raises(ModelError, match=f"'{key}'"):
+        checkpoint(folder)
