@@ -6,7 +6,8 @@ score, so a run that finds every sweep in the cache loads no model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -92,7 +93,6 @@ class Checkpoint(LaidOut):
         Raises:
             ModelError: it has no such objective.
         """
-        self._memory.keeps = True
         return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
 
     @cached_property
@@ -106,13 +106,19 @@ class Checkpoint(LaidOut):
         """Return the weights if they are in memory."""
         return self._memory.of(self._at)
 
-    def kept_for(self) -> Sequence[Checkpoint]:
-        """Return the other objectives of the run, if outputs of a pass are kept for them."""
-        return self.siblings if self._memory.outputs else ()
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep in the block what passes give for the other objectives of the run, if any."""
+        self._memory.keeps = bool(self.siblings)
+        try:
+            yield
+        finally:
+            self._memory.keeps = False
+            self._memory.outputs.clear()
 
-    def forget_outputs(self) -> None:
-        """Drop what was kept of the last passes for other objectives."""
-        self._memory.outputs.clear()
+    def kept_for(self) -> Sequence[Checkpoint]:
+        """Return the other objectives of the run, if a pass has outputs for them (`keeping`)."""
+        return self.siblings if self._memory.outputs else ()
 
     # What it is
 

@@ -234,11 +234,13 @@ class Native:
                 lambda _, seen, __: head_of(seen[0].float())[... if several else (..., None)]
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
-        tokenizer = self.layout.tokenizer
-        if encoder.types_of(config) and "token_type_ids" in tokenizer.model_input_names:
+        if encoder.is_bert(config):
             from rmaudit.models import token_types
 
-            token_types.give(backbone, int(tokenizer.sep_token_id))
+            tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
+            types = "token_type_ids" in tokenizer.model_input_names
+            end = int(tokenizer.sep_token_id) if types else None
+            token_types.give(backbone, end, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
         scorer.odd_in_files = partial(loading.odd_in, self.files(), name=checked.name)
         weights = held(

@@ -38,7 +38,7 @@ class InMemory:
         weights: as they were loaded, for the objective that asked first; None before.
         tried: what came of comparing rewards with the model's own, by the prefix's length.
         keeps: whether `outputs` are kept, for other objectives that ask next.
-        outputs: all outputs of the calls that were begun since they were last cleared.
+        outputs: all outputs of the calls that were finished while `keeps` was set.
     """
 
     weights: Weights | None = None

@@ -1,6 +1,7 @@
-"""Token types of BERT: 0 up to the first [SEP] of a row, 1 after it, as its tokenizer gives them.
+"""Rows for BERT: token types as its tokenizer gives them, and none longer than it has positions.
 
-Rows are ids alone everywhere else in rmaudit, and a pair's ids tell where its second text begins.
+Types are 0 up to the first [SEP] of a row and 1 after it. Rows are ids alone everywhere else in
+rmaudit, and a pair's ids tell where its second text begins.
 """
 
 from __future__ import annotations
@@ -9,12 +10,26 @@ from typing import Any
 
 from torch import nn
 
+from rmaudit.errors import ModelError
 
-def give(backbone: nn.Module, end: int) -> None:
-    """Have a backbone run each row with its token types; `end` is the id of [SEP]."""
+
+def give(backbone: nn.Module, end: int | None, *, longest: int, name: str) -> None:
+    """Have a backbone run each row with its token types, and refuse rows of more than `longest`.
+
+    `end` is the id of [SEP], None for a tokenizer that gives no types; `name` is for errors.
+    """
 
     def typed(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:  # noqa: ANN401  (a hook's)
         ids = given[0] if given else named["input_ids"]
+        if ids.shape[1] > longest:
+            message = (
+                f"{name}: a row to score has {ids.shape[1]} ids, and the model has {longest} "
+                f"positions (max_position_embeddings in config.json): it can read no longer "
+                f"question and answer; audit it on shorter ones"
+            )
+            raise ModelError(message)
+        if end is None:
+            return given, named
         ends = (ids == end).long()
         return given, {**named, "token_type_ids": (ends.cumsum(1) - ends).clamp(max=1)}
 

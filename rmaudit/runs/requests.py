@@ -105,13 +105,13 @@ def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
     """
     from rmaudit.models.checkpoint import Checkpoint
 
-    found = score(model)
     if not isinstance(model, Checkpoint):
-        return found
-    for other in model.kept_for():
-        with suppress(RmauditError):
-            score(other)
-    model.forget_outputs()
+        return score(model)
+    with model.keeping():
+        found = score(model)
+        for other in model.kept_for():
+            with suppress(RmauditError):
+                score(other)
     return found
 
 

@@ -222,10 +222,13 @@ def test_objectives_of_a_run_share_one_pass_and_are_scored_as_each_alone(tmp_pat
 
 
 def test_objectives_of_a_run_load_their_weights_once(tmp_path: Path) -> None:
-    """Another objective is scored although the file of the weights cannot be loaded any more."""
+    """What is in memory for one is for the other; rewards that nobody waits for are not kept."""
     folder = several_labels(tmp_path / "toy")
     first, second = together(folder, names=LABELS[:2])
     first.score(PROMPT, ANSWERS)
+    with counted() as ran:
+        second.score(PROMPT, ANSWERS)
+    assert 0 < sum(ran) < 200  # the answers again, and no comparison of a loaded model
     assert "cpu" in str(second.provenance["device"])
     gradient = second.gradient(PROMPT, [(7,), (9,)])
     np.testing.assert_allclose(gradient.rewards, second.score(PROMPT, [(7,), (9,)]), rtol=1e-5)

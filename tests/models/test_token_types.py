@@ -96,6 +96,8 @@ def test_bert_is_told_where_the_answer_begins(tmp_path: Path) -> None:
     assert model.score(PROMPT, [(7, end, 8)])[0] == pytest.approx(float(logits), rel=1e-5)
     with pytest.raises(ModelError, match=r"the prompt has '\[SEP\]' in it"):
         model.slot("love [SEP] war")
+    with pytest.raises(ModelError, match="a row to score has 189 ids, and the model has 128"):
+        model.score(PROMPT, [(7,) * 180])
 
 
 def test_a_modernbert_that_pools_all_states_is_refused(tmp_path: Path) -> None:

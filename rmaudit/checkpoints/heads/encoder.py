@@ -125,10 +125,9 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack
     return mlp.stack(layers, _layers(config), between=between)
 
 
-def types_of(config: Mapping[str, Any]) -> bool:
-    """Return whether the model tells question from answer by token types."""
-    types = config.get("type_vocab_size", 2)
-    return wanted(config) and config["architectures"][0] == BERT and types != 1
+def is_bert(config: Mapping[str, Any]) -> bool:
+    """Return whether the model is BERT, which tells question from answer by token types."""
+    return wanted(config) and config["architectures"][0] == BERT
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
