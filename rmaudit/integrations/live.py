@@ -46,11 +46,15 @@ def live(
     Raises:
         ScoreError: the model gives anything but one logit for each row.
     """
-    with _undisturbed(model), autocast():
+    with _undisturbed(model):
         weights = _weights(model)
         tried = False
 
         def rewards(prompt: str, responses: Sequence[str]) -> list[float]:
+            with autocast():  # it holds for the thread that enters it, and audits ask in another
+                return scored(prompt, responses)
+
+        def scored(prompt: str, responses: Sequence[str]) -> list[float]:
             nonlocal weights, tried
             rows = _rows(tokenizer, prompt, responses)
             prefix, rests = split(rows)

@@ -11,15 +11,18 @@ works with every `transformers.Trainer` whose model gives one logit a row, such 
 from __future__ import annotations
 
 import re
+import sys
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from accelerate.utils import broadcast_object_list
+from tqdm import tqdm
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 import rmaudit
@@ -27,6 +30,7 @@ from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.config.scorers import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.live import live
+from rmaudit.integrations.seen_rows import SeenRows
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
 from rmaudit.report.tracking import numbers
@@ -54,6 +58,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         on: Literal["evaluate", "save"] = "evaluate",
         stop_on: Sequence[str] = (),
         seed: int = 0,
+        rows: str | Path | None = None,
     ) -> None:
         """Check the trainer and the settings; nothing is audited yet.
 
@@ -61,14 +66,15 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         `words` are what stands for the vocabulary: so many of those that labMT rates, drawn with
         `seed`, or texts of one's own. `stop_on` names audits that stop the training where they
         fail, the whole interval outside of the bound. Scores and what runs keep are below the
-        trainer's `output_dir`.
+        trainer's `output_dir`. `rows` is a file for the token ids and rewards of the last
+        evaluation, as the trainer saw them: `rmaudit doctor MODEL --against FILE` compares.
 
         Where the audits cannot be run, the first time raises in every process, for it would be so
         each time; later ones warn, for hours of training are at stake.
 
         Raises:
             SpecError: the trainer's weights are spread over processes, it has no tokenizer with a
-                chat template, an audit is not known, or `on` or `words` is wrong.
+                chat template, an audit is not known, or `on`, `words` or `rows` is wrong.
         """
         if on not in ("evaluate", "save"):
             raise SpecError(f"on={on!r} of AuditCallback, allowed: 'evaluate' or 'save'")
@@ -81,7 +87,9 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         self.words, self.seed = _words(words, seed), seed
         checked(audits)
         self.found: tuple[Finding, ...] = ()
-        self._begun, self._step = False, -1
+        self._begun, self._step, self._took = False, -1, 0.0
+        logs = rows is not None and trainer.is_world_process_zero()
+        self._seen = SeenRows(trainer.model, Path(str(rows))) if logs else None
 
     def on_train_begin(self, *_: object, **__: object) -> None:
         """Forget the step that was audited last, since a training begins."""
@@ -90,7 +98,9 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Audit after an evaluation, if `on` is "evaluate"."""
+        """Write the rows of the evaluation, and audit, if `on` is "evaluate"."""
+        if self._seen is not None:
+            self._seen.write()
         if self.on == "evaluate":
             self._audit(args, state, control)
 
@@ -126,8 +136,12 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
     def _failed(self, args: TrainingArguments, step: int) -> list[str]:
         """Audit and log; return the names of the failed audits that stop the training."""
         begun = time.perf_counter()
-        self.found = self._found(args, step)
-        took = time.perf_counter() - begun
+        last = f"; the last time that took {self._took:,.0f} s" if self._took else ""
+        told = f"rmaudit audits step {step}, with {len(self.words):,} texts under each prompt{last}"
+        tqdm.write(told, file=sys.stderr)  # below a trainer's bar, which stands still now
+        with nullcontext() if self._seen is None else self._seen.paused():
+            self.found = self._found(args, step)
+        self._took = took = time.perf_counter() - begun
         if args.world_size > 1 and took > args.ddp_timeout / 2:
             message = (
                 f"an audit took {took:,.0f} s, and the other processes wait for at most "

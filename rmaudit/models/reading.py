@@ -81,9 +81,9 @@ class Fit(NamedTuple):
 def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> Iterator[Fit]:
     """Yield how n logged rewards may come from ours, shape (n,), the plainest first.
 
-    NaN among ours are left out; `allowed` is the rms, in sd, up to which two are taken as equal.
-    With `any_order`, any order of the rows is tried, which tells little of rewards that are not
-    exact.
+    NaN among ours are left out, and rewards that are all equal explain none. `allowed` is the rms,
+    in sd, up to which two are taken as equal. With `any_order`, any order of the rows is tried,
+    which tells little of rewards that are not exact.
     """
     for name, order in _orders(len(ours)):
         moved = ours if order is None else ours[order]
@@ -92,7 +92,7 @@ def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> 
         if known.sum() < max(4, 0.5 * len(ours)) or not np.ptp(moved[known]):
             continue
         yield from _maps(moved[known], logged[known], swapped, allowed)
-    if any_order and np.isfinite(ours).all():
+    if any_order and np.isfinite(ours).all() and np.ptp(ours):
         order = np.argsort(np.argsort(logged))
         yield from _maps(np.sort(ours)[order], logged, ("swapped rows",), allowed, affine=False)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,15 @@ from transformers import AutoTokenizer, TrainerCallback
 from trl import RewardConfig, RewardTrainer
 
 import rmaudit
+from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import scorers
 from rmaudit.errors import SpecError
 from rmaudit.integrations.live import live
 from rmaudit.integrations.trl import AuditCallback
+from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.references import References
+from rmaudit.scores import logged_rows
+from rmaudit.scores.against import against
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -197,7 +202,8 @@ def test_the_prompt_is_run_once(trainer: Callable[..., RewardTrainer], kind: str
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with live(model, made.processing_class, batch=8, autocast=autocast) as rewards:
-            together = np.array(rewards(prompt, words))
+            with ThreadPoolExecutor(1) as pool:  # as audits ask
+                together = np.array(pool.submit(rewards, prompt, words).result())
             ran = sum(int(np.prod(shape)) for shape in rows)
             alone = np.array([rewards(prompt, [word])[0] for word in words[:12]])
     watched.remove()
@@ -253,6 +259,30 @@ def test_shipped_audits_are_logged_at_each_save(trainer: Callable[..., RewardTra
     assert seconds > 0
 
 
+@pytest.mark.parametrize("accident", ["", "head", "sign"])
+def test_the_rows_that_the_trainer_saw(
+    trainer: Callable[..., RewardTrainer], tmp_path: Path, accident: str
+) -> None:
+    """The last evaluation's, none of an audit's; the doctor finds the saved model's own rewards."""
+    made, rows, folder = trainer(), tmp_path / "rows.jsonl", tmp_path / "saved"
+    audits = [declared(0.0)]
+    made.add_callback(AuditCallback(made, audits=audits, words=GOOD + BAD, rows=rows))
+    trained(made)
+    with torch.no_grad():
+        if accident == "head":
+            made.model.score.weight.normal_(generator=torch.Generator().manual_seed(0))
+        elif accident:
+            made.model.score.weight.neg_()
+    made.save_model(str(folder))
+
+    seen = logged_rows.read(rows)
+    every = [turns for pair in pairs() for turns in pair.values()]
+    ids = made.processing_class.apply_chat_template(every, tokenize=True)["input_ids"]
+    assert sorted(row.ids for row in seen if row.ids) == sorted(map(tuple, ids))
+    found = against(Checkpoint(ModelSpec("saved", str(folder)), cache=tmp_path / "cache"), seen)
+    assert [cause.name for cause in found.causes] == [accident] * bool(accident)
+
+
 def test_what_cannot_be_is_refused(trainer: Callable[..., RewardTrainer]) -> None:
     """Before anything is trained."""
     made = trainer()
@@ -264,6 +294,8 @@ def test_what_cannot_be_is_refused(trainer: Callable[..., RewardTrainer]) -> Non
         AuditCallback(made, words=["love", "war", "love"])
     with pytest.raises(SpecError, match=r"unknown audit 'positive-skew'.* mean 'positive_skew'"):
         AuditCallback(made, audits=["positive-skew"])
+    with pytest.raises(SpecError, match="there is no folder '/none'; make it"):
+        AuditCallback(made, rows="/none/rows.jsonl")
     made.processing_class.chat_template = None
     with pytest.raises(SpecError, match="has no chat template"):
         AuditCallback(made)

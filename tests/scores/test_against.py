@@ -21,6 +21,7 @@ from rmaudit.cli import app
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.reading import fits
 from rmaudit.scores import logged_rows
 from rmaudit.scores.against import Diagnosis, against
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
@@ -221,6 +222,14 @@ def test_two_accidents_at_once_are_both_named(
     rewards = -trained(folder, ids_of(tokenizer, texts, special=True))
     found = diagnosed(folder, tmp_path / "rows.jsonl", rows_of("text", texts, rewards))
     assert names(found) == ["second BOS", "sign"]
+
+
+@pytest.mark.parametrize("any_order", [True, False])
+def test_rewards_that_are_all_equal_explain_nothing(*, any_order: bool) -> None:
+    """As where a place is read that is the same in every row."""
+    logged = np.linspace(0.9, 1.0, 12)
+    assert not list(fits(np.full(12, 7.6), logged, 1e-3, any_order=any_order))
+    assert list(fits(logged[::-1].copy(), logged, 1e-3, any_order=any_order))
 
 
 def test_the_command_says_how_to_mend_it(
