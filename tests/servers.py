@@ -1,6 +1,8 @@
-"""Servers on the loopback that speak as vLLM's and OpenRLHF's do, and fail when they are told to.
+"""Servers on the loopback that speak as vLLM, SGLang and OpenRLHF do, and fail when told to.
 
-Formats are those of vllm/entrypoints/pooling/classify/protocol.py and openrlhf/cli/serve_rm.py.
+Formats are those of vllm/entrypoints (pooling/classify/protocol.py, openai/completion/serving.py),
+of python/sglang/srt (entrypoints/http_server.py, entrypoints/openai/protocol.py) and of
+openrlhf/cli/serve_rm.py.
 Each answer that was sent is counted.
 """
 
@@ -36,7 +38,7 @@ class Served:
     """What a server has, what it is to do, and what it has done.
 
     Attributes:
-        reward: of a row of ids (vLLM) or of a query (OpenRLHF).
+        reward: of a row of ids (vLLM, SGLang) or of a query (OpenRLHF).
         fault: what is to happen to the request of this number, counted from 0; None: nothing.
         change: what is to become of a right answer.
         answered: how often each row or query was scored and sent, without activations.
@@ -44,6 +46,8 @@ class Served:
         knows: the setting that tells it so.
         longest: ids that a row may have; None: it does not say.
         version: of vLLM; None: it does not say.
+        likeliest: log-probabilities by id, of a vLLM that does not know `logprob_token_ids`.
+        info: how SGLang was started, and which weights it has; None: of an old version, without.
         sent: bytes that faults could send.
     """
 
@@ -59,6 +63,8 @@ class Served:
     key: str | None = None
     longest: int | None = None
     version: str | None = None
+    likeliest: dict[int, float] | None = None
+    info: dict[str, Any] | None = None
     answered: Counter[Any] = field(default_factory=Counter)
     requests: int = 0
     most_at_once: int = 0
@@ -82,13 +88,21 @@ class Served:
         if path == "/tokenize" and self.tokenize is not None:
             ids = self.tokenize(body["prompt"])
             return 200, {"count": len(ids), "max_model_len": 4096, "tokens": ids}, []
-        if path == "/classify":
-            return self._classify(body)
-        if path == "/get_reward":
-            rewards = [self.reward(query) for query in body["query"]]
-            extra = {"scores": rewards, "extra_logs": {"dummy_scores": rewards}}
-            return 200, {"rewards": rewards, **extra}, body["query"]
-        return 404, {"detail": "Not Found"}, []
+        if path in {"/server_info", "/model_info"} and self.info is not None:
+            return 200, self.info, []
+        scoring = {
+            "/classify": self._embedded if "input_ids" in body else self._classify,
+            "/v1/completions": self._completed,
+            "/v1/score": self._scored,
+            "/get_reward": self._endpoint,
+        }
+        return scoring[path](body) if path in scoring else (404, {"detail": "Not Found"}, [])
+
+    def _endpoint(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        """OpenRLHF's."""
+        rewards = [self.reward(query) for query in body["query"]]
+        extra = {"scores": rewards, "extra_logs": {"dummy_scores": rewards}}
+        return 200, {"rewards": rewards, **extra}, body["query"]
 
     def _classify(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
         if body.get("model", self.model) not in self.models:
@@ -107,6 +121,46 @@ class Served:
         ]
         sent = {"id": "classify-1", "object": "list", "model": self.model, "data": data}
         return 200, sent, [] if active else rows
+
+    def _embedded(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        """SGLang's /classify, which answers a flat list of ids with one object."""
+        assert set(body) == {"input_ids"}
+        alone = isinstance(body["input_ids"][0], int)
+        rows = [tuple(row) for row in ([body["input_ids"]] if alone else body["input_ids"])]
+        found = [
+            {"embedding": [self.reward(row)], "meta_info": {"prompt_tokens": len(row)}}
+            for row in rows
+        ]
+        return 200, found[0] if alone else found, rows
+
+    def _completed(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        """VLLM's completions of one token, which is another than the verdicts."""
+        assert body["add_special_tokens"] is False
+        assert (body["max_tokens"], body["return_tokens_as_token_ids"]) == (1, True)
+        assert body["logprobs"] is not None
+        rows = [tuple(row) for row in body["prompt"]]
+        choices = []
+        for index, row in enumerate(rows):
+            asked = dict(zip(body["logprob_token_ids"], _verdicts(self.reward(row)), strict=True))
+            logprobs = asked if self.likeliest is None else self.likeliest
+            top = {f"token_id:{i}": value for i, value in {0: -0.5, **logprobs}.items()}
+            said = {"tokens": ["token_id:0"], "token_logprobs": [-0.5], "top_logprobs": [top]}
+            choices.append({"index": index, "text": "a", "logprobs": {"text_offset": [0], **said}})
+        sent = {"id": "cmpl-1", "object": "text_completion", "model": self.model}
+        return 200, {**sent, "choices": choices}, rows
+
+    def _scored(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        """SGLang's probabilities of two tokens after query and item."""
+        assert (body["apply_softmax"], body["item_first"], body["query"]) == (False, False, [])
+        assert len(body["label_token_ids"]) == 2
+        rows = [tuple(row) for row in body["items"]]
+        scores = [list(map(math.exp, _verdicts(self.reward(row)))) for row in rows]
+        return 200, {"scores": scores, "model": self.model, "object": "scoring"}, rows
+
+
+def _verdicts(reward: float) -> tuple[float, float]:
+    """Two log-probabilities that differ by a reward."""
+    return -2 + min(reward, 0), -2 - max(reward, 0)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -217,7 +217,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
     """Raise if a model's entry has keys that have no effect or contradict each other."""
-    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unversioned(entry)):
+    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_of_its_server(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
             raise YamlProblem(document.nodes[path][0], f"{label(path)}{what}")
@@ -251,9 +251,11 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"
 
 
-def _unversioned(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) if a server does not identify its weights and `version` is missing."""
+def _of_its_server(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (key, problem) for what a server does not say: its weights, or a judge's verdict."""
     server = servers.server_of(entry["source"])
+    if server and server.kind not in servers.JUDGING:
+        yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"
     if server and server.kind in servers.SILENT and entry["version"] is None:
         what = "this server does not say what it serves, and scores of other weights would be read "
         yield "source", f'{what}back as its own; give `version`, such as "2026-11-20"'

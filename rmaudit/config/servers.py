@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-KINDS = ("vllm", "openrlhf")
+KINDS = ("vllm", "sglang", "openrlhf")
 SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
+JUDGING = ("vllm", "sglang")  # they give the probabilities of a judge's two verdicts
 SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"
 KEY_NAME = "[A-Z_][A-Z0-9_]*"  # of an environment variable
 _EXPECTED = (
-    "no URL of a server that rmaudit knows; expected vllm+http://host:8000 or "
-    "openrlhf+http://host:5000/get_reward, the same with https, a folder, or a hub id owner/name"
+    "no URL of a server that rmaudit knows; expected vllm+http://host:8000, "
+    "sglang+http://host:30000 or openrlhf+http://host:5000/get_reward, the same with https, a "
+    "folder, or a hub id owner/name"
 )
 KEYS = (
     *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
@@ -22,7 +24,6 @@ WITHOUT = (
     "dtype",
     "pool",
     "logit",
-    "judge",
     "objective",
     "objectives",
     "quantized",

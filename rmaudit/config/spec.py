@@ -138,7 +138,7 @@ class ModelSpec:
         Key(
             "required; what to load: a hub id (owner/name), a checkpoint folder that begins with "
             "./, ../, / or ~/ (the first two are relative to this file), `embedded`, the small "
-            "bundled model, or a server: vllm+http://host:8000, or "
+            "bundled model, or a server: vllm+http://host:8000, sglang+http://host:30000 or "
             "openrlhf+http://host:5000/get_reward (https too)",
             _OR_SERVED,
             rf"{servers.SPELLING}|{SOURCE}",
@@ -276,7 +276,7 @@ class ModelSpec:
         str | None,
         Key(
             "of a server: the tokenizer of the model that it serves, as a hub id or a folder; vLLM "
-            "is sent its token ids, OpenRLHF what its chat template prints",
+            "and SGLang are sent its token ids, OpenRLHF what its chat template prints",
             _SOURCES,
             SOURCE,
         ),
@@ -292,7 +292,10 @@ class ModelSpec:
     ] = None
     served_model: Annotated[
         str | None,
-        Key("of a vLLM server: the name under which it serves the model, where it serves several"),
+        Key(
+            "of a vLLM or SGLang server: the name under which it serves the model, where it serves "
+            "several"
+        ),
     ] = None
     version: Annotated[
         str | None,

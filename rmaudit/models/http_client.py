@@ -163,7 +163,8 @@ GO_ON = (
     "same command to go on"
 )
 SOURCES = (
-    "vLLM's is vllm+http://host:8000 (no /v1), OpenRLHF's openrlhf+http://host:5000/get_reward"
+    "vLLM's is vllm+http://host:8000 (no /v1), SGLang's sglang+http://host:30000, OpenRLHF's "
+    "openrlhf+http://host:5000/get_reward"
 )
 
 

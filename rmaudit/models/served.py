@@ -1,4 +1,4 @@
-"""Reward models behind a server: token ids go to vLLM, texts to OpenRLHF's endpoint.
+"""Reward models behind a server: token ids go to vLLM and SGLang, texts to OpenRLHF's endpoint.
 
 What needs the weights themselves (a gradient, a dtype) is not available.
 """
@@ -21,17 +21,24 @@ from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
+from rmaudit.models.ids_server import IdsServer
 from rmaudit.models.openrlhf_server import OpenrlhfServer
 from rmaudit.models.protocol import KNOWN_BY
 from rmaudit.models.rows import LaidOut, Rows
 from rmaudit.models.served_rows import ServedRows, tokenizer_spec
+from rmaudit.models.sglang_server import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
+from rmaudit.models.vllm_judge import VllmJudge
 from rmaudit.models.vllm_server import VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
 Ids = tuple[int, ...]
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
 _PROBED = "?"
+_CLIENTS: dict[str, tuple[type[IdsServer], Callable[..., IdsServer]]] = {
+    "vllm": (VllmServer, VllmJudge),
+    "sglang": (SglangServer, SglangJudge),
+}  # of a reward head, and of a judge, which is given the ids of its verdicts
 _CALLED = "its URL and what the server says of the model"
 
 
@@ -48,49 +55,52 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
     if server.kind == "openrlhf":
         return ServedTexts(server, spec, cache)
     if tokenizer_spec(spec) is None:
-        message = f"{spec.name}: a vLLM server takes token ids, and no tokenizer is given; add "
+        software = _CLIENTS[server.kind][0].software
+        message = (
+            f"{spec.name}: a {software} server takes token ids, and no tokenizer is given; add "
+        )
         raise SpecError(f"{message}`tokenizer: FOLDER or owner/name` of the model that it serves")
     return ServedIds(server, spec, cache)
 
 
 class ServedIds(LaidOut):
-    """A reward model on a vLLM server, scored by token ids; see `RewardModel`."""
+    """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find the served model's tokenizer. Raises `ModelError` if there is none."""
-        self.spec, self._url = spec, server.url
-        self._server = VllmServer(server.url, spec)
-        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
+        self.spec, self._at = spec, server
         self._found = ServedRows(spec, cache)
+        self._server = _client(server, spec, self._found)
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
         self.rows = Rows(self._found, spec.name, cache)
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return what identifies the scores: URL, served name, tokenizer hash, version.
+        """Return what identifies the scores: URL, served name, tokenizer hash, version, verdicts.
 
         Without a version in models.yaml, what the server says of the model stands for it.
         """
-        version = self.spec.version
+        version, verdict = self.spec.version, self._found.verdict
         return {
-            "served": "vllm",
-            "url": self._url,
+            "served": self._at.kind,
+            "url": self._at.url,
             "served_model": self._server.model,
             **(self._server.known_by if version is None else {"version": version}),
             "tokenizer": self._found.identity,
-            "activation": "none",
+            **({"verdict": "{} less {}".format(*verdict)} if verdict else {"activation": "none"}),
         }
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report: server, vLLM version, what identifies its scores."""
-        version = f"vLLM {self._server.version}".strip()
+        """Return facts for the report: server, its version, what identifies its scores."""
+        version = f"{self._server.software} {self._server.version}".strip()
         return {"source": self.spec.source, "served by": version, **_known_by(self.spec, _CALLED)}
 
     @property
     def limits(self) -> dict[str, int]:
         """Return the server's limit on the ids of a row, if it states one. Raises `ModelError`."""
-        longest = self._server.longest
-        return {} if longest is None else {"max_model_len": longest}
+        most = self._server.max_model_len
+        return {} if most is None else {"max_model_len": most}
 
     def score(
         self,
@@ -147,6 +157,7 @@ class ServedIds(LaidOut):
 
     def _check(self) -> None:
         self._found.refuse_changed()
+        _ = self._found.verdict  # what gives none is refused before anything is sent
         slot = self.slot(_PROBED)
         rows = [self._row(_PROBED, probe) for probe in _PROBES]
         text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
@@ -155,17 +166,22 @@ class ServedIds(LaidOut):
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""
-        yield "server", f"vLLM, which has {self._server.model!r}"
+        yield "server", f"{self._server.software}, which has {self._server.model!r}"
         self._check()
         if self._server.version:
             yield "version", self._server.version
-        yield "rewards", "logits, by token ids"
+        if (judge := self.spec.judge) and (verdict := self._found.verdict):
+            said = zip((judge.yes, judge.no), verdict, strict=True)
+            words = " less that of ".join(f"{word!r} ({i})" for word, i in said)
+            yield "verdict", f"log-probability of {words}, by token ids"
+        else:
+            yield "rewards", "logits, by token ids"
         yield from _rows_said(self.rows)
-        if (longest := self._server.longest) is not None:
+        if (most := self._server.max_model_len) is not None:
             slots = [self.slot(prompt.text) for prompt in ALL.values()]
             rows = [(*slot.prefix, *self.vocabulary().ids[:1], *slot.suffix) for slot in slots]
-            needed = max(map(len, rows))
-            yield "max_model_len", f"{longest:,} ids a row; a token after a prompt needs {needed}"
+            needed = max(map(len, rows)) + self._server.room
+            yield "max_model_len", f"{most:,} ids a row; a token after a prompt needs {needed}"
             self._server.refuse_long(rows)
 
     def close(self) -> None:
@@ -262,6 +278,14 @@ class ServedTexts(TextScorer):
     def close(self) -> None:
         """Close the connections to the server."""
         self._server.close()
+
+
+def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
+    """Return the client of a reward head, or of a judge. Raises `ModelError` without its key."""
+    head, judge = _CLIENTS[server.kind]
+    if spec.judge is None:
+        return head(server.url, spec)
+    return judge(server.url, spec, lambda: rows.verdict)
 
 
 def _rows_said(rows: Rows) -> Iterator[tuple[str, str]]:

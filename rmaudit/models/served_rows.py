@@ -12,13 +12,20 @@ from pathlib import Path
 from rmaudit import json_cache
 from rmaudit.checkpoints import adapters, configuration, digest, source
 from rmaudit.config.registry import ModelSpec
+from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
     """Return a served model's entry as one whose source is `where`, a local folder or a hub id."""
     plain = ModelSpec(spec.name, where)
-    return replace(plain, template=spec.template, trained_on=spec.trained_on, notes=spec.notes)
+    return replace(
+        plain,
+        template=spec.template,
+        judge=spec.judge,
+        trained_on=spec.trained_on,
+        notes=spec.notes,
+    )
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
@@ -79,6 +86,21 @@ class ServedRows:
                 tokenizers'.
         """
         digest.refuse_changed(self._files, model=self._spec.name)
+
+    @cached_property
+    def verdict(self) -> tuple[int, ...]:
+        """Return the ids of a judge's verdicts, yes and no; () of any other model.
+
+        Raises:
+            ModelError: one is not one token, or the judge thinks before it says one.
+        """
+        if self._spec.judge is None:
+            return ()
+        slot = self.layout.slot("?")
+        verdict_words.refuse_thought(slot, self.folder, self._spec)
+        return verdict_words.ids_of(
+            self._spec.judge, self.layout.tokenizer, slot, model=self._spec.name
+        )
 
     def decided_by(self, cache: Path) -> dict[str, str]:
         """Return what determines the rows of token ids, as fields of a cache key."""

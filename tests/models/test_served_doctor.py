@@ -56,14 +56,14 @@ def compared(
             return change(float(local.own_rewards([row])[0]))
 
     with Running(Served(reward=reward, change=answer)) as server:
-        path = {"vllm": "", "openrlhf": "/get_reward"}[kind]
+        path = "/get_reward" if kind == "openrlhf" else ""
         spec = ModelSpec("house", f"{kind}+{server.url}{path}", checkpoint=local.spec.source)
         model = opened(spec, cache=tmp_path)
         assert isinstance(model, ServedIds | ServedTexts)
         return compare(model, local, PROMPT, answers=32)
 
 
-@pytest.mark.parametrize("kind", ["vllm", "openrlhf"])
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "openrlhf"])
 def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_path: Path) -> None:
     """Also in bfloat16: within tolerance, with the ranks of the checkpoint."""
     exact = compared(local, kind, tmp_path, float)

@@ -1,0 +1,180 @@
+"""What the clients of vLLM and SGLang share: a server that is sent rows of token ids.
+
+Both list their models in OpenAI's format and tokenize on request:
+
+    GET  /v1/models   {"data": [{"id", "root", "parent", "max_model_len", ...}]}
+    POST /tokenize    {"model", "prompt", "add_special_tokens"} -> {"tokens": [ids], "count", ...}
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, ClassVar
+
+from rmaudit.checkpoints.reader_errors import short
+from rmaudit.config.spec import ModelSpec
+from rmaudit.errors import ModelError, nearest
+from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
+
+Ids = tuple[int, ...]
+
+
+class IdsServer(ABC):
+    """A client of a server that scores rows of token ids; members may raise `ModelError`.
+
+    Attributes:
+        software: what serves the model, for people.
+        limit: the option by which the server is started with longer rows.
+        room: how many ids of that length a row may not take.
+        version: of that software, once it was checked, and if the server says so.
+    """
+
+    software: ClassVar[str]
+    limit: ClassVar[str]
+    room: ClassVar[int] = 0
+
+    def __init__(self, url: str, spec: ModelSpec) -> None:
+        """Prepare a client for `url`; no request is sent yet."""
+        self.spec, self._client, self._lock = spec, HttpClient(url, spec), Lock()
+        self.version = ""
+        self._checked = False
+        self._called: object = None
+
+    @abstractmethod
+    def rewards(self, rows: Sequence[Ids]) -> list[float]:
+        """Return the reward of each row of token ids, by one request.
+
+        Raises:
+            ScoreError: the answer has not one finite number for each row.
+        """
+
+    @abstractmethod
+    def _try(self, rows: Sequence[Ids]) -> None:
+        """Raise if what the server gives for a few rows are no rewards."""
+
+    @abstractmethod
+    def _version(self) -> str:
+        """Return the software's version, "" where a gateway or an old server does not say."""
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """Return the server's entry for the model in its list /v1/models.
+
+        Raises:
+            ModelError: it serves no model of the name that models.yaml gives, or several and none
+                is named.
+        """
+        name, asked = self.spec.name, self.spec.served_model
+        found = self._client.get("/v1/models")
+        data = found.get("data") if isinstance(found, dict) else None
+        cards = {
+            str(card["id"]): card
+            for card in (data if isinstance(data, list) else ())
+            if isinstance(card, dict) and "id" in card
+        }
+        served = ", ".join(map(short, cards)) or "none"
+        if not cards:
+            message = f"{name}: {self._client.url}/v1/models lists no model, as {self.software}'s "
+            raise ModelError(f"{message}does; is `source` right? {SOURCES}")
+        if asked is None and len(cards) > 1:
+            message = f"{name}: its server has {len(cards)} models: {served}; name one as "
+            raise ModelError(f"{message}`served_model` in models.yaml")
+        if asked is not None and asked not in cards:
+            message = f"{name}: its server has no model {asked!r};{nearest(asked, cards)} it has: "
+            raise ModelError(f"{message}{served}; correct `served_model` in models.yaml")
+        return cards[asked or next(iter(cards))]
+
+    @property
+    def model(self) -> str:
+        """Return the model's name on the server: from models.yaml, or else as served."""
+        return self.spec.served_model or str(self.card["id"])
+
+    @property
+    def known_by(self) -> dict[str, str]:
+        """Return the model's origin (`root`) and revision, as far as the server states them."""
+        return {key: str(self.card[key]) for key in ("root", "revision") if self.card.get(key)}
+
+    @property
+    def max_model_len(self) -> int | None:
+        """Return how many ids a row and what follows it may have; None if it does not say."""
+        found = self.card.get("max_model_len")
+        return found if type(found) is int and found > 0 else None
+
+    def refuse_long(self, rows: Sequence[Ids]) -> None:
+        """Raise if a row has more ids than the server accepts, before any is sent.
+
+        Raises:
+            ModelError: one has more ids than `max_model_len` leaves.
+        """
+        needed, most = max(map(len, rows), default=0) + self.room, self.max_model_len
+        if most is not None and needed > most:
+            beyond = sum(len(row) > most - self.room for row in rows)
+            message = (
+                f"{self.spec.name}: {beyond} of {len(rows)} rows have more than {most - self.room} "
+                f"token ids, and its server takes no longer ones (max_model_len {most}); start it "
+                f"with {self.limit} {needed} or more and run the same command to go on"
+            )
+            raise ModelError(message)
+
+    def check(self, rows: Sequence[Ids], text: str, ids: Ids) -> None:
+        """Check once that the server has this model and our tokenizer, and gives rewards.
+
+        `rows` are a few test rows that no audit scores; `text` is what `ids` read as.
+
+        Raises:
+            ModelError: it has another model or tokenizer, or gives no rewards.
+        """
+        with self._lock:
+            if not self._checked:
+                self.refuse_long(rows)  # the card's errors say more than those of a request
+                self.version = self._version()
+                self._refuse_other_tokenizer(text, ids)
+                self._try(rows)
+                self._checked = True
+
+    def _told(self, path: str, key: str) -> str:
+        """Return a text that the server states at `path`, "" where it does not."""
+        try:
+            found = self._client.get(path)
+        except ModelError:
+            return ""
+        said = found.get(key) if isinstance(found, dict) else None
+        return short(said, 40) if isinstance(said, str) else ""
+
+    def _refuse_other_model(self, called: object) -> None:
+        """Raise if the server answers with another model than before in this run."""
+        if self._called is None:
+            self._called = called  # of several names for one model, vLLM answers with the first
+        if called != self._called:
+            message = f"{self.spec.name}: its server answered as {short(repr(self._called))}, and "
+            raise ModelError(f"{message}now as {short(repr(called))}: it serves another model now")
+
+    def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
+        """Raise if the server tokenizes `text` into other ids than `ids`.
+
+        Ids of another tokenizer would be scored without a word.
+        """
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        try:
+            found = self._client.post("/tokenize", body)
+        except NoSuchPath:
+            return  # a server behind a gateway; `rmaudit doctor` sees what it makes of ids
+        theirs = found.get("tokens") if isinstance(found, dict) else None
+        if theirs != list(ids):
+            message = (
+                f"{self.spec.name}: its server tokenizes {short(repr(text), 60)} as "
+                f"{short(repr(theirs), 60)}, and its `tokenizer` as {short(repr(list(ids)), 60)}; "
+                f"give the tokenizer of the model that is served"
+            )
+            raise ModelError(message)
+
+    def stop(self) -> None:
+        """End all requests under way, within about a second."""
+        self._client.stop()
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._client.close()

@@ -1,0 +1,158 @@
+"""An SGLang server as a scorer of rows of token ids: of a classifier, or of a judge.
+
+What it speaks is that of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
+entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `ids_server` has:
+
+    GET  /model_info    {"model_path", "weight_version", ...}; before, /get_model_info
+    GET  /server_info   {"version", "multi_item_scoring_delimiter", ...}; before, /get_server_info
+    POST /classify      {"input_ids": [[ids], ...]}
+                        [{"embedding": [reward], "meta_info": {...}}, ...]
+    POST /v1/score      {"model", "query": [], "items": [[ids], ...], "label_token_ids": [yes, no],
+                         "apply_softmax": false, "item_first": false}
+                        {"model", "scores": [[P(yes), P(no)], ...], "object": "scoring"}
+
+`/classify` gives what the head gives. `/v1/classify` puts it through a softmax, which is 1.0 for
+one class, so it is not asked. `/v1/score` gives probabilities, of which the logarithms are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from rmaudit.checkpoints.reader_errors import short
+from rmaudit.config.spec import ModelSpec
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models.batches import rewards_in
+from rmaudit.models.http_client import NoSuchPath
+from rmaudit.models.ids_server import Ids, IdsServer
+
+_DELIMITER = "multi_item_scoring_delimiter"
+
+
+class SglangServer(IdsServer):
+    """A client of an SGLang server of a classifier; every member may raise `ModelError`."""
+
+    software = "SGLang"
+    limit = "--context-length"
+    room = 1  # of its context length
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """Return how the server was started, {} where it does not say."""
+        return self._either("/server_info", "/get_server_info")
+
+    @property
+    def known_by(self) -> dict[str, str]:
+        """Return the model's path and the version of its weights, as far as the server says."""
+        found = self._either("/model_info", "/get_model_info")
+        return {key: str(found[key]) for key in ("model_path", "weight_version") if found.get(key)}
+
+    def _either(self, path: str, before: str) -> dict[str, Any]:
+        """Return the object at a path, which older servers have at another; {} without both."""
+        for where in (path, before):
+            try:
+                found = self._client.get(where)
+            except NoSuchPath:
+                continue
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def _version(self) -> str:
+        said = self.info.get("version")
+        return short(said, 40) if isinstance(said, str) else ""
+
+    def _try(self, rows: Sequence[Ids]) -> None:
+        found = self.rewards(rows)
+        if len(set(found)) == 1:
+            message = (
+                f"{self.spec.name}: its server gives {found[0]:g} for each of {len(found)} "
+                f"answers, so it serves no reward model; serve one with --is-embedding"
+            )
+            raise ModelError(message)
+
+    def rewards(self, rows: Sequence[Ids]) -> list[float]:
+        """Return the reward of each row of token ids, by one request.
+
+        Raises:
+            ScoreError: the answer has not one finite number for each row.
+        """
+        # Some versions fail on a list of one row.
+        ids = list(rows[0]) if len(rows) == 1 else [list(row) for row in rows]
+        try:
+            found = self._client.post("/classify", {"input_ids": ids}, rows=len(rows))
+        except NoSuchPath as error:
+            message = f"{error}; SGLang has /classify where it serves a reward model "
+            raise ModelError(f"{message}(sglang.launch_server --is-embedding)") from None
+        items = [found] if isinstance(found, dict) else found
+        if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+            message = f"{self.spec.name}: its server answered /classify with {short(repr(found))}, "
+            raise ScoreError(f"{message}allowed: SGLang's `embedding` for each row")
+        numbers = [self._only(each) for each in items]
+        return rewards_in(numbers, rows, f"{self.spec.name}: its server")
+
+    def _only(self, item: dict[str, Any]) -> object:
+        """Return the only number of an item; raise if it has several."""
+        found = item.get("embedding")
+        if isinstance(found, list) and len(found) > 1:
+            message = f"{self.spec.name}: its server gives {len(found)} numbers for a row, and a "
+            raise ModelError(f"{message}reward is one; serve a model with num_labels 1")
+        return found[0] if isinstance(found, list) and found else found
+
+
+class SglangJudge(SglangServer):
+    """A client of an SGLang server whose language model judges."""
+
+    def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids]) -> None:
+        """Prepare a client for `url`; `verdict` gives the ids of yes and no."""
+        super().__init__(url, spec)
+        self._verdict = verdict
+
+    def _try(self, rows: Sequence[Ids]) -> None:
+        if self.info.get(_DELIMITER) is not None:
+            message = (
+                f"{self.spec.name}: its server puts a delimiter around every row "
+                f"(--multi-item-scoring-delimiter), so it scores other rows than it is sent; "
+                f"start it without that option"
+            )
+            raise ModelError(message)
+        self.rewards(rows)
+
+    def rewards(self, rows: Sequence[Ids]) -> list[float]:
+        """Return the log-probability of yes less that of no after each row, by one request.
+
+        Raises:
+            ScoreError: the answer has not two probabilities above 0 for each row.
+        """
+        body = {
+            "model": self.model,
+            "query": [],
+            "items": [list(row) for row in rows],
+            "label_token_ids": list(self._verdict()),
+            "apply_softmax": False,
+            "item_first": False,
+        }
+        try:
+            found = self._client.post("/v1/score", body, rows=len(rows))
+        except NoSuchPath as error:
+            message = f"{error}; SGLang has /v1/score where it serves a language model; an old "
+            raise ModelError(
+                f"{message}version has none, so serve the judge with a newer one"
+            ) from None
+        scores = found.get("scores") if isinstance(found, dict) else None
+        if not isinstance(scores, list):
+            message = f"{self.spec.name}: its server answered /v1/score with {short(repr(found))}, "
+            raise ScoreError(f"{message}allowed: SGLang's `scores`, two for each row")
+        self._refuse_other_model(found.get("model"))
+        rewards = [_difference(each) for each in scores]
+        return rewards_in(rewards, rows, f"{self.spec.name}: its server")
+
+
+def _difference(scores: object) -> object:
+    """Return log P(yes) - log P(no); what is there if these are not two numbers above 0."""
+    match scores:
+        case [int() | float() as yes, int() | float() as no] if min(yes, no) > 0:
+            return math.log(yes) - math.log(no)
+    return scores
