@@ -30,6 +30,10 @@ JUDGES = """
 models:
   Many-tokens: {source: ./language, judge: {template: judge.jinja, yes: Certainly, no: love}}
   Thinks: {source: ./language, judge: {template: thinks.jinja, yes: love, no: war}}
+  Served:
+    source: sglang+http://rm:30000
+    tokenizer: ./language
+    judge: {template: thinks.jinja, yes: love, no: war}
   No-language-model: {source: ./toy, judge: {template: judge.jinja, yes: love, no: war}}
   Implicit: {implicit: {policy: ./language, reference: ./other-tokenizer, beta: 1}}
   Other: {source: ./toy, default: true}
@@ -58,6 +62,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "judges": JUDGES,
         "half-implicit": ENTRY + IMPLICIT.format("a/b"),
         "no-reference": "models:\n  A: {" + IMPLICIT.strip().format("who") + ", default: true}",
+        "endpoint": ENTRY.replace("owner/name", "openrlhf+http://rm:5000/get_reward")
+        + "    version: '1'\n    judge: {yes: ' Yes', no: ' No'}\n",
         "half-a-judge": f"{ENTRY}    judge: {{yes: ' Yes'}}\n",
     }
     for name, text in registries.items():

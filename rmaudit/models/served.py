@@ -166,11 +166,12 @@ class ServedIds(LaidOut):
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""
+        verdict = self._found.verdict
         yield "server", f"{self._server.software}, which has {self._server.model!r}"
         self._check()
         if self._server.version:
             yield "version", self._server.version
-        if (judge := self.spec.judge) and (verdict := self._found.verdict):
+        if judge := self.spec.judge:
             said = zip((judge.yes, judge.no), verdict, strict=True)
             words = " less that of ".join(f"{word!r} ({i})" for word, i in said)
             yield "verdict", f"log-probability of {words}, by token ids"
