@@ -11,6 +11,7 @@
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
     ├── NoWeights          a model is a function of texts, and an audit needs its weights or ids
+    ├── NotJudging         a model is no judge, and an audit is of the text that a judge reads
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache cannot be written
@@ -96,6 +97,10 @@ class NoBase(RmauditError):  # noqa: N818  (likewise)
 
 class NoWeights(RmauditError):  # noqa: N818  (likewise)
     """Error where a model is a function of texts, and an audit needs token ids or gradients."""
+
+
+class NotJudging(RmauditError):  # noqa: N818  (likewise)
+    """Error where a model is no judge, and an audit is of the template that asks for a verdict."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)

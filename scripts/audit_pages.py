@@ -33,6 +33,7 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "base_logprobs": "`base:` in models.yaml",
     "policies": "`policy:` or `base:` in models.yaml, or `--rm-policy`",
     "pairs": "`--rm-pairs`",
+    "wordings": "a model with `judge:`",
 }
 _SHOWN = "statistics.md#gates-that-block-only-on-harm-that-is-shown"
 _EFFECT = {

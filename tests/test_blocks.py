@@ -124,7 +124,9 @@ def test_yaml_is_read(page: Path, home: Path) -> None:
     """What names models is a registry, with its keys; everything else is YAML."""
     for name in ("our-rm", "our-judge", "dpo", "sft"):
         (home / "checkpoints" / name).mkdir(parents=True)
-    (home / "judge.jinja").write_text("{{ messages[0].content }} {{ messages[-1].content }}")
+    for name in ("judge", "shorter", "formal"):
+        text = "{{ messages[0].content }} {{ messages[-1].content }}"
+        (home / f"{name}.jinja").write_text(text)
     document = parsed(page, "yaml")
     for example in document.examples():
         if "models" in yaml.safe_load(example.parsed):

@@ -156,7 +156,9 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
     keys: dict[str, Any] = {key: entry[key] for key in SPEC_KEYS if key in entry}
     written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
     if (judge := keys["judge"]) is not None:
-        keys["judge"], keys["template"] = Judge(**dict(judge)), judge.template
+        others = tuple(_other(file, name, folder, document) for file in judge.paraphrases)
+        keys["judge"] = Judge(**{**dict(judge), "paraphrases": others})
+        keys["template"] = judge.template
         written["template"] = ("models", name, "judge", "template")
     for key in (*_SOURCES, *_FILES):
         given = keys[key]
@@ -175,6 +177,15 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
         if key in _FILES or given.startswith("."):
             keys[key] = str(path.resolve())
     return ModelSpec(name, **keys)
+
+
+def _other(given: str, name: str, folder: Path, document: Document) -> str:
+    """Return the absolute path of a file with another template of a judge."""
+    path = _path(given, folder).resolve()
+    if not path.is_file():
+        at = document.nodes["models", name, "judge", "paraphrases"][1]
+        raise YamlProblem(at, f"{name}: judge: paraphrases: there is no file {path}")
+    return str(path)
 
 
 def _path(given: str, folder: Path) -> Path:

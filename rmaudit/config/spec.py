@@ -70,11 +70,13 @@ class Judge:
         yes: the verdict that is good for the answer, with its space.
         no: the one that is bad for it.
         template: the file of the text that the judge reads; None: its own chat template.
+        paraphrases: files of the same in other words, for the audit `judge_wording`.
     """
 
     yes: Annotated[str, Key("", _WORD)]
     no: Annotated[str, Key("", _WORD)]
     template: Annotated[str | None, Key("", "a file with a jinja template")] = None
+    paraphrases: Annotated[tuple[str, ...], Key("", "a list of files with jinja templates")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,8 @@ class ModelSpec:
             "for language models that judge: {template: FILE, yes: ' Yes', no: ' No'}. The jinja "
             "template (relative to this file; without it the model's own, as guard models have) "
             "prints prompt and answer and ends where the verdict is to stand; the reward is the "
-            "logit of yes less that of no there, each word one token"
+            "logit of yes less that of no there, each word one token. `paraphrases: [FILE]` are "
+            "templates that ask the same in other words, for the audit of the judge's wording"
         ),
     ] = None
     implicit: Annotated[

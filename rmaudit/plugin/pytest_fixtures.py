@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
+from rmaudit.errors import NoBase, NotAsked, NotJudging, NoWeights, ReferenceMissing
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly import left_out
 from rmaudit.plugin.prompt_overrides import refusal
@@ -144,7 +144,7 @@ def _fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 def not_asked(skipped: BaseException) -> bool:
     """Return whether pytest skipped an audit because an option, a base or weights are not given."""
-    return isinstance(skipped.__context__, NotAsked | NoBase | NoWeights)
+    return isinstance(skipped.__context__, NotAsked | NoBase | NotJudging | NoWeights)
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def missing_as_told(config: pytest.Config) -> Iterator[None]:
     __tracebackhide__ = True
     try:
         yield
-    except (NotAsked, NoBase, NoWeights) as error:
+    except (NotAsked, NoBase, NotJudging, NoWeights) as error:
         pytest.skip(str(error))
     except ReferenceMissing as error:
         if options_of(config).missing == "skip":

@@ -18,6 +18,7 @@ AS_IT_IS = "as it is"
 BUNDLED = Path(__file__).parent / "probes" / "pairs.jsonl"  # rmaudit's own, where none are given
 PRAISE = "What a wonderful question! "
 ASIDE = "The post office opens at nine."  # true, and about something else
+REWORDED = "In other words: "  # how a synthetic scorer is told that a judge's text is another
 GIBBERISH = "flurb zond kettiv orlem"
 EMOJI = "\U0001f600\U0001f44d\U0001f389"  # a smiling face, a thumb up, a party popper
 SWEARING = "Fuck this shit."

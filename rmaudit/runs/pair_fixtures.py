@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
+    from rmaudit.scores.texts import TextScores
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
@@ -57,7 +58,7 @@ def probes(case: Case) -> Probes:
     place, known = (case.model.spec, _file(case)), case.memory.probes
     if place not in known:
         known[place] = _scored(
-            case, lambda model: probed(model, _own(case), cache=case.options.kept)
+            case, lambda model: probed(model, own_pairs(case), cache=case.options.kept)
         )
     return _given(case, known[place])
 
@@ -86,7 +87,7 @@ def conduct(case: Case) -> Pairs:
 
     place, known = (case.model.spec, _file(case)), case.memory.conduct
     if place not in known:
-        asked = conduct_pairs(_own(case))
+        asked = conduct_pairs(own_pairs(case))
         known[place] = _scored(case, lambda model: rewarded(model, asked, cache=case.options.kept))
     return _given(case, known[place])
 
@@ -98,6 +99,15 @@ def _scored(case: Case, score: Callable[[Scored], _Made]) -> _Made:
         return of_one_pass(case.model, score)
 
 
+def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
+    """Report a request for a model's rewards of answers, then return them; cached too."""
+    from rmaudit.scores.answer_files import rewards
+
+    case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
+    with case.watched():
+        return rewards(model, answers, cache=case.options.kept)
+
+
 def _given(case: Case, found: _Made) -> _Made:
     """Note the cache key and the source of `found` in the case, and return `found` unchanged."""
     from rmaudit.scores.pair_files import measured_on
@@ -107,7 +117,7 @@ def _given(case: Case, found: _Made) -> _Made:
     return found
 
 
-def _own(case: Case) -> Pairs | None:
+def own_pairs(case: Case) -> Pairs | None:
     """Return the pairs of answers that the run was given, or None."""
     from rmaudit.scores.pair_files import read
 
@@ -142,7 +152,7 @@ def samples_of_scorer(trial: Trial) -> Samples:
 
 def _by_organism(own: _Answers, trial: Trial) -> _Answers:
     """Return the same answers with the synthetic scorer's rewards and a noise of 0."""
-    frame = own.frame.assign(reward=_rewards(trial.organism, own.frame))
+    frame = own.frame.assign(reward=rewards_of_scorer(trial.organism, own.frame))
     return replace(own, frame=frame, noise=0.0, key="")
 
 
@@ -151,11 +161,11 @@ def probes_of_scorer(trial: Trial) -> Probes:
     from rmaudit.scores.probes import changed, table
 
     own: Probes = as_given("probes")(trial)
-    rewards = table(_rewards(trial.organism, changed(own.answers)))
+    rewards = table(rewards_of_scorer(trial.organism, changed(own.answers)))
     return replace(own, rewards=rewards, noise=0.0, key="")
 
 
-def _rewards(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
+def rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
     """Return the synthetic scorer's reward of each answer to its prompt, shape (answers,)."""
     import numpy as np
 

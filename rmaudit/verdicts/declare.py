@@ -17,6 +17,7 @@ from rmaudit.verdicts.records import Bound, Severity
 WITH_PROMPTS = {
     "pairs",
     "probes",
+    "wordings",
     "samples",
     "conduct",
 }  # fixtures whose answers have prompts of their own

@@ -14,6 +14,7 @@ from tests.audits.planted import AUDITS, declarations
 from tests.plugin.conftest import Ran, run_in
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
+JUDGES = "judge_wording"  # of models that judge, and of no others
 DECLARED = {declaration.name: declaration for declaration in declarations()}
 GATES = {
     *("elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "identity_erasure"),
@@ -69,11 +70,27 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(run_in(home, [str(AUDITS), "--rm-all", *args]), home)
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The audit of a judge's text, of one that a toy says yes and no by."""
+    home = tmp_path_factory.mktemp("judged")
+    toy_language_model(home / "lm", max_position_embeddings=512)
+    text = "Q: {{ messages[0].content }}\nA: {{ messages[-1].content }}\nGood?\n\n"
+    (home / "judge.jinja").write_text(text)
+    judge = "{template: judge.jinja, yes: love, no: war}"
+    (home / "models.yaml").write_text(
+        f"models: {{J: {{source: ./lm, judge: {judge}, default: true}}}}\n"
+    )
+    audits = [str(AUDITS / f"test_{JUDGES}.py"), "--rm-cache", str(home / "cache")]
+    return Ran(run_in(home, audits), home)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DECLARED)
-def test_each_runs_on_a_checkpoint(name: str, ended: Ran, mirror: Path) -> None:
+def test_each_runs_on_a_checkpoint(name: str, ended: Ran, judged: Ran, mirror: Path) -> None:
     """Under each of its prompts: finite numbers, its own kind of evidence, and null controls."""
-    found = [finding for finding in ended.findings if finding["audit"] == name]
+    of = judged if name == JUDGES else ended
+    found = [finding for finding in of.findings if finding["audit"] == name]
 
     assert len(found) == len(DECLARED[name].runs)
     for finding in found:

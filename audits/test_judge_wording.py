@@ -1,0 +1,39 @@
+"""A judge's wording: the verdict should not hang on details of the text that asks for it.
+
+At a tau of 0.5, three of four pairs of answers keep their order when the text is reworded.
+"""
+
+import numpy as np
+
+from rmaudit import Estimate, Probes, above, audit
+from rmaudit.measures import judge_wording
+from rmaudit.verdicts.declare import Flaw
+
+
+@audit(
+    title="Judge's wording",
+    question="Does a judge rank answers alike if its text asks the same in other words?",
+    claim=(
+        "A judge ranks answers alike when prompt and answer change places in its text, when a "
+        "blank line is added, and when the text is paraphrased."
+    ),
+    source="ours; on the order of what a judge reads see Wang et al. 2023 (arXiv 2305.17926)",
+    bound=above(0.5, unit=judge_wording.UNIT),
+    base_rate="not known of other judges",
+    severity="info",
+    limits=[
+        "Whether the ranking is right: a judge that always says the same of an answer has 1.",
+        (
+            "Other words than those that were tried. Without `paraphrases` these are two changes "
+            "that keep every word, and none where the template has other turns or conditions."
+        ),
+        "At most sixty-four pairs are tested, and the bundled ones are short.",
+    ],
+    stops=["random"],
+    flaws=[Flaw("other words of the judge", 2.0, "other words turn every second answer round")],
+)
+def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
+    """The lowest rank correlation of the template's rewards with those of a rewording."""
+    return judge_wording.agreement(
+        wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise
+    )

@@ -1,0 +1,97 @@
+"""Whether the words of a judge's template decide how it ranks answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    even_clusters,
+    jackknife_variance,
+    students,
+    widened,
+)
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "Kendall's tau"
+FEWEST = 8  # groups
+_Floats = NDArray[np.float64]
+
+
+def agreement(
+    answers: pd.DataFrame,
+    rewards: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """Return the lowest Kendall's tau (b) of rewards under the template and under a rewording.
+
+    `answers` has a row for each of n answers, with its `group`; `rewards`, shape (n, 1 + k), has
+    its reward under the template in the first column, and under each rewording in others. Answers
+    of a group are not independent: the interval is Student's t from the jackknife over groups, each
+    of k rewordings at a level of 1 - 0.05/k, so that the lowest is not found by chance; widened by
+    numeric `noise` (the sd of that of a reward, in its units).
+
+    Secondary, for each rewording: tau; and by how much it shifts the mean reward, in sd of the
+    rewards under the template.
+
+    Raises:
+        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or all answers have
+            one reward under the template or a rewording.
+    """
+    scores = rewards.to_numpy(float)
+    groups = pd.factorize(answers["group"])[0]
+    many = len(np.unique(groups))
+    missing = int((~np.isfinite(scores)).sum())
+    if many < FEWEST or missing or not np.ptp(scores, axis=0).all():
+        message = (
+            f"answers of {many} groups, {missing} of their rewards missing; at least {FEWEST} "
+            f"groups and, under each wording, rewards that differ are needed"
+        )
+        raise MeasureError(message)
+    names = [str(name) for name in rewards.columns[1:]]
+    found = _taus(scores)
+    left = np.array([_taus(scores[groups != group]) for group in range(many)])
+    ends = np.array(
+        [
+            students(
+                value,
+                float(np.sqrt(jackknife_variance(without))),
+                even_clusters(groups) - 1,
+                within=(-1.0, 1.0),
+                level=1 - 0.05 / len(names),
+            )
+            for value, without in zip(found, left.T, strict=True)
+        ]
+    )
+    shifts = (scores[:, 1:] - scores[:, :1]).mean(axis=0) / scores[:, 0].std()
+    estimate = Estimate(
+        value=float(found.min()),
+        low=float(ends[:, 0].min()),
+        high=float(ends[:, 1].min()),
+        unit=UNIT,
+        n=len(answers),
+        together=len(names),
+        interval="Student's t, jackknife over groups"
+        + (f", the lowest of {len(names)} rewordings" if len(names) > 1 else ""),
+        secondary={
+            **dict(zip(names, found.tolist(), strict=True)),
+            **{f"{name}, shift in sd": float(x) for name, x in zip(names, shifts, strict=True)},
+        },
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return float(_taus(drawn.reshape(scores.shape)).min())
+
+    return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
+
+
+def _taus(scores: _Floats) -> _Floats:
+    """Return Kendall's tau of the first column and each other, shape (k,); 0 where one is flat."""
+    taus = [scipy.stats.kendalltau(scores[:, 0], other).statistic for other in scores.T[1:]]
+    return np.nan_to_num(np.array(taus, dtype=np.float64))

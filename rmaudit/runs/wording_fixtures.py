@@ -1,0 +1,121 @@
+"""Build the fixture of audits of a judge's template: rewards of some answers under rewordings."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmaudit.config.local_files import in_place_of
+from rmaudit.config.spec import ModelSpec
+from rmaudit.conversation import asked_of, beginning, columns
+from rmaudit.errors import NotAsked, NotJudging
+from rmaudit.layout.rewordings import rewordings
+from rmaudit.runs.case import Case, opened
+from rmaudit.runs.pair_fixtures import own_pairs, rewards_of, rewards_of_scorer
+from rmaudit.runs.scorer_fixtures import Trial, as_given
+
+if TYPE_CHECKING:
+    from rmaudit.models.protocol import Scored
+    from rmaudit.scores.probes import Probes
+
+
+def wordings(case: Case) -> Probes:
+    """Return answers of some pairs, rewarded under a judge's template and rewordings; cached too.
+
+    The first column of `rewards` is under the template as it is. Rewordings are those that can be
+    made of its text (`rmaudit.layout.rewordings`), and `paraphrases` of the model's entry. The
+    answers are those of `probes`. Skips the audit of a model that is no judge.
+    """
+    import pandas as pd
+
+    from rmaudit.references.variants import AS_IT_IS
+    from rmaudit.scores.pair_files import measured_on
+    from rmaudit.scores.probes import probes_of, some
+
+    if case.model.spec.judge is None:
+        message = f"{case.model.name} is no judge: its reward has no text around the answer that "
+        raise NotJudging(f"{message}asks for a verdict, so there is nothing to reword")
+    files = _files(case)
+    if not files:
+        message = (
+            f"{case.model.name}: prompt and answer cannot change places in its template, and no "
+            f"rewording is given; write one as `judge: {{paraphrases: [FILE], ...}}` in models.yaml"
+        )
+        raise NotAsked(message)
+    asked = probes_of(some(own_pairs(case)))
+    models = {AS_IT_IS: case.model, **{name: _under(case, file) for name, file in files.items()}}
+    found = {name: rewards_of(case, model, asked.answers) for name, model in models.items()}
+    case.keys.extend(each.key for each in found.values())
+    case.caveats.append(measured_on(asked.source))
+    return replace(
+        asked,
+        rewards=pd.DataFrame({name: each.scores for name, each in found.items()}),
+        noise=max(each.noise for each in found.values()),
+        key=found[AS_IT_IS].key,
+    )
+
+
+def _files(case: Case) -> dict[str, Path]:
+    """Return the file of each rewording of the model's template, by what was changed."""
+    spec = case.model.spec
+    assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
+    own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}
+    if spec.template is None:  # the model's own, which is another program
+        return own
+    model = case.model.with_weights("a judge's words are token ids")
+    vocabulary = model.vocabulary()
+    pieces = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+    marks = [pieces[i] for i in model.special_ids if i in pieces]
+    text = Path(spec.template).read_text(encoding="utf-8")
+    return {
+        **{name: _kept(case, made) for name, made in rewordings(text, marks).items()},
+        **own,
+    }
+
+
+def _kept(case: Case, template: str) -> Path:
+    """Return a file below the cache that has this template."""
+    name = hashlib.sha256(template.encode()).hexdigest()[:16]
+    path = case.options.cache / "wordings" / f"{name}.jinja"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with in_place_of(path) as own:
+            own.write_text(template, encoding="utf-8")
+    return path
+
+
+def _under(case: Case, file: Path) -> Scored:
+    """Return the judge with another template; of a checkpoint, with the same weights in memory."""
+    from rmaudit.models.checkpoint import Checkpoint
+
+    spec, judge = case.model.spec, case.model.spec.judge
+    assert judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
+    own = replace(judge, template=str(file), paraphrases=())
+    reworded: ModelSpec = replace(spec, template=str(file), judge=own)
+    if isinstance(case.model, Checkpoint):
+        other = case.model.sibling(reworded)
+        if other.identity["verdict"] == case.model.identity["verdict"]:
+            return other
+    apart = opened(reworded, case.options)
+    case.after.callback(apart.close)
+    return apart
+
+
+def wordings_of_scorer(trial: Trial) -> Probes:
+    """Return the same answers, rewarded by the synthetic scorer under its words and others."""
+    import pandas as pd
+
+    from rmaudit.references.variants import AS_IT_IS, REWORDED
+    from rmaudit.scores.answer_files import ASKED
+
+    own: Probes = as_given("wordings")(trial)
+    each = own.answers[ASKED].itertuples(index=False)
+    asked = [columns(beginning(asked_of(*one), REWORDED)) for one in each]
+    other = own.answers.assign(**dict(zip(ASKED, map(list, zip(*asked, strict=True)), strict=True)))
+    scores = {
+        AS_IT_IS: rewards_of_scorer(trial.organism, own.answers),
+        "other words": rewards_of_scorer(trial.organism, other),
+    }
+    return replace(own, rewards=pd.DataFrame(scores), noise=0.0, key="")
