@@ -12,6 +12,7 @@ since blessed and release are drawn alike. Nothing is asserted.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,16 +30,18 @@ from benchmarks.populations import Scorer
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.organisms.audit_files import audits_in
+from rmaudit.prompts import Prompt
 from rmaudit.report.document import Results, Run
-from rmaudit.report.over_time.blessed import blessing, read, write
+from rmaudit.report.over_time.blessed import Blessing, blessing, read, write
 from rmaudit.report.over_time.regressions import held
 from rmaudit.report.publish import collect
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
+from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Severity, Verdict
 
 RELEASES = 20
 PLANTED: dict[int, dict[str, Any]] = {
@@ -47,7 +50,7 @@ PLANTED: dict[int, dict[str, Any]] = {
     17: {"hostility": 0.15},
 }
 _TODAY = datetime.now(UTC).date()
-_SPEC = ModelSpec("organism", "owner/organism")
+SPEC = ModelSpec("organism", "owner/organism")
 
 
 def release(seed: int, number: int) -> Results:
@@ -67,30 +70,43 @@ def release(seed: int, number: int) -> Results:
             given = coverage.given_for(audit, drawn, organism, prompts)
             given["references"] = drawn.references
             trial = Trial(organism, prompts, drawn.vocabulary, seed=seed, given=given)
-            claim = declaration.claimed(
-                model=_SPEC.name,
-                model_source=_SPEC.source,
-                prompt="+".join(prompt.name for prompt in prompts),
-                nodeid=audit,
-                repeat="",
-            )
-            estimate = measure(function, trial)
-            findings.append(measured(claim, estimate, Policy(), _TODAY))
+            findings.append(found(declaration, prompts, measure(function, trial)))
+    return results_of(findings, seed)
+
+
+def found(declaration: Declaration, prompts: Sequence[Prompt], estimate: Estimate) -> Finding:
+    """Return the finding of a release, judged as the audit declares it."""
+    claim = declaration.claimed(
+        model=SPEC.name,
+        model_source=SPEC.source,
+        prompt="+".join(prompt.name for prompt in prompts),
+        nodeid=declaration.name,
+        repeat="",
+    )
+    return measured(claim, estimate, Policy(), _TODAY)
+
+
+def results_of(findings: Sequence[Finding], seed: int) -> Results:
+    """Return the results of a run that found these."""
     n = len(findings)
     run = Run(f"{_TODAY}T00:00:00Z", "0", "", seed, {}, n, n, n, False, "", None)  # noqa: FBT003
-    return collect(run, [_SPEC], [], decide(findings, Policy(), _TODAY))
+    return collect(run, [SPEC], [], decide(findings, Policy(), _TODAY))
+
+
+def blessed(results: Results) -> tuple[Blessing, int]:
+    """Return what is read from the blessed file of these results, and the file's bytes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "blessed.json"
+        write(blessing(results, results.models[0], by="nobody", on=_TODAY), path)
+        return read(path), path.stat().st_size
 
 
 def line(seed: int) -> tuple[Counter[str], list[int]]:
     """Return the counts of a line's releases and intervals, and the blessed file's bytes."""
     counts: Counter[str] = Counter()
-    first = release(seed, 0)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "blessed.json"
-        write(blessing(first, first.models[0], by="nobody", on=_TODAY), path)
-        kept, size = read(path), path.stat().st_size
+    kept, size = blessed(release(seed, 0))
     for number in range(1, RELEASES + 1):
-        results = held(release(seed, number), {_SPEC.name: kept})
+        results = held(release(seed, number), {SPEC.name: kept})
         worse = [finding for finding in results.findings if finding.judgement.regressed]
         inside = any(finding.verdict is Verdict.PASS for finding in worse)
         kind = "planted" if number in PLANTED else "sound"

@@ -5,7 +5,7 @@ Everything is as in `pytest audits --rm-baseline R-Smol-135M`, but for the backb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,11 +18,12 @@ from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
-from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.verdicts.records import Severity
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.records import Estimate, Severity
 from scripts.training.states import States
 
 AUDITS = Path(__file__).parents[2] / "audits"
@@ -36,10 +37,18 @@ class FromStates(Checkpoint):
     Its weights are never run, so the numeric noise (some 1e-6) is 0 here.
     """
 
-    def __init__(self, spec: ModelSpec, states: States, cache: Path) -> None:
-        """`spec` is that of R-Smol-135M or of an organism."""
+    def __init__(
+        self,
+        spec: ModelSpec,
+        states: States,
+        cache: Path,
+        head: NDArray[np.float32] | None = None,
+    ) -> None:
+        """`spec` is that of R-Smol-135M or of an organism, `head` another of shape (hidden,)."""
         super().__init__(spec, cache=cache)
-        self.head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
+        if head is None:
+            head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
+        self.head = head
         self.states = states
 
     def begin(
@@ -94,32 +103,39 @@ def gates(
 ) -> Gates:
     """Value, ends of the interval and verdict of each gate, by its name and, if several, prompt."""
     found: Gates = {}
-    with TemporaryDirectory() as cache:
-        options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
-        memory = Memory(baseline=baseline)
-        for audit in audits_in(AUDITS).values():
-            wanted = audit[1].name != without and (only is None or audit[1].name in only)
-            if audit[1].severity is Severity.GATE and wanted:
-                for prompts in audit[1].runs:
-                    of = label(prompts) if len(audit[1].runs) > 1 else ""
-                    name = audit[1].name + (f"[{of}]" if of else "")
-                    found[name] = _judged(audit, model, prompts, options, memory)
+    for declared, prompts, estimate in estimates(model, baseline, without=without, only=only):
+        of = label(prompts) if len(declared.runs) > 1 else ""
+        ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        rounded: dict[str, float | str] = {key: round(float(x), 4) for key, x in ends.items()}
+        name = declared.name + (f"[{of}]" if of else "")
+        found[name] = {**rounded, "verdict": str(declared.bound.judge(estimate))}
     return found
 
 
-def _judged(
-    audit: Audit,
+def estimates(
     model: Checkpoint,
-    prompts: tuple[Prompt, ...],
-    options: RunSettings,
-    memory: Memory,
-) -> dict[str, float | str]:
-    function, declared = audit
-    case = Case(function.__name__, model, prompts, declared.joint, declared.words, options, memory)
+    baseline: Checkpoint,
+    *,
+    without: str = "",
+    only: Collection[str] | None = None,
+) -> Iterator[tuple[Declaration, tuple[Prompt, ...], Estimate]]:
+    """Yield each gate's declaration, prompts and estimate; `only` names those that run."""
+    with TemporaryDirectory() as cache:
+        options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
+        memory = Memory(baseline=baseline)
+        for function, declared in audits_in(AUDITS).values():
+            wanted = declared.name != without and (only is None or declared.name in only)
+            if declared.severity is Severity.GATE and wanted:
+                for prompts in declared.runs:
+                    case = Case(
+                        *(function.__name__, model, prompts, declared.joint, declared.words),
+                        *(options, memory),
+                    )
+                    yield declared, prompts, _measured(function, case)
+
+
+def _measured(function: Callable[..., Estimate], case: Case) -> Estimate:
     takes = function.__annotations__.keys() - {"return"}
     with case.after:
         made = {name: FIXTURES[name].for_model for name in takes}
-        estimate = function(**{name: make(case) for name, make in made.items() if make})
-    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    rounded: dict[str, float | str] = {key: round(float(x), 4) for key, x in ends.items()}
-    return {**rounded, "verdict": str(declared.bound.judge(estimate))}
+        return function(**{name: make(case) for name, make in made.items() if make})

@@ -65,14 +65,16 @@ class Changed:
     """How much nearer to passing the new one is; below 0 it is further away."""
 
 
-def changed(old: Earlier | None, new: Finding | None, margin: float | None = None) -> Changed:
+def changed(
+    old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
+) -> Changed:
     """Compare one audit's finding in two runs under the new bound: better, worse or unclear.
 
     It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
-    unit, and the 95 % interval of the difference excludes 0. Without a margin, a tenth of the old
-    distance to the bound must be exceeded: less does not matter for a release. Where neither run
-    passes, the intervals of the two measurements must not overlap, either, because one in twenty
-    differences between models that know nothing excludes 0 by chance.
+    unit, and the 95 % interval of the difference excludes 0. Without a margin, it must differ by
+    more than this `share` of the old distance: less does not matter for a release. Where neither
+    run passes, the intervals of the two measurements must not overlap, either, because one in
+    twenty differences between models that know nothing excludes 0 by chance.
     A result that is worse without such a difference, or in another unit, is `UNCLEAR`.
     """
     before, after = _estimate(old), new.estimate if new else None
@@ -85,7 +87,7 @@ def changed(old: Earlier | None, new: Finding | None, margin: float | None = Non
         return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
     between = old.difference or minus(Interval.of(after), Interval.of(before))
     gained = _gained(after, before, between, new.bound)
-    least = SMALL * abs(room(before, new.bound).value) if margin is None else margin
+    least = share * abs(room(before, new.bound).value) if margin is None else margin
     passed = Result.PASS in (old.result, new.result)
     clear = passed or not Interval.of(after).overlaps(Interval.of(before))
     if clear and gained.counts(least if math.isfinite(least) else 0.0):

@@ -20,6 +20,7 @@ from rmaudit.verdicts.judge import ALPHA, holm
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import GROUPS, T_GROUPS, Severity
 
+LOST = 0.25  # of the blessed release's distance to the bound: trainings that are alike lose less
 _NORMAL = 1.96  # standard errors from an estimate to the end of an interval
 _ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
 
@@ -83,15 +84,18 @@ def regressed(
 
     The reasons are by model, audit and prompt.
 
-    A finding counts if `changed` calls it worse and if Holm's p, among all gates that are compared
-    with its release, is at most 0.05.
+    A finding counts if `changed` calls it worse, by more than `LOST` of the blessed release's
+    distance to the bound, and if Holm's p, among all gates that are compared with its release, is
+    at most 0.05.
     """
     out = {}
     now = {_key(finding): finding for finding in findings}
     for of in blessed:
         pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
         gates = [
-            (was, new, changed(was, new)) for was, new in pairs if new.severity is Severity.GATE
+            (was, new, changed(was, new, share=LOST))
+            for was, new in pairs
+            if new.severity is Severity.GATE
         ]
         known = [each for each in gates if each[2].gain is not None]
         ps = holm([_p(was, new, found) for was, new, found in known])

@@ -23,7 +23,7 @@ from rmaudit.report.over_time.blessed import (
     read,
     write,
 )
-from rmaudit.report.over_time.regressions import against, held
+from rmaudit.report.over_time.regressions import LOST, against, held
 from rmaudit.report.over_time.releases import compare
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured
@@ -83,24 +83,32 @@ def test_what_is_kept_compares_as_the_whole_run_does(tmp_path: Path) -> None:
 def test_many_gates_are_one_family() -> None:
     """A difference that counts alone may be chance among twelve; a clearer one is none."""
     old = run_of(*(gate(i) for i in range(GATES)))
-    se = gate_error(gate(0), gate(0, own=0.6))
+    se = gate_error(gate(0), gate(0, own=1.2))
     slight = held(
-        run_of(gate(0, 1 - 2.2 * se, own=0.6), *(gate(i) for i in range(1, GATES))),
+        run_of(gate(0, 1 - 2.2 * se, own=1.2), *(gate(i) for i in range(1, GATES))),
         {SPEC.name: blessed(old)},
     )
-    assert 2.2 * se > 0.11  # beyond the margin, so that chance alone excuses it
+    assert 2.2 * se > LOST  # beyond the margin, so that chance alone excuses it
     assert slight.verdict.outcome is Outcome.PASSES
     (told,) = against(slight)
     assert "1 worse" in told.since.counts
     assert "none regressed" in told.says[1]
-    alone = held(run_of(gate(0, 1 - 2.2 * se, own=0.6)), {SPEC.name: blessed(run_of(gate(0)))})
+    alone = held(run_of(gate(0, 1 - 2.2 * se, own=1.2)), {SPEC.name: blessed(run_of(gate(0)))})
     assert alone.verdict.outcome is Outcome.FAILS
     clear = held(
-        run_of(gate(0, 1 - 5 * se, own=0.6), *(gate(i) for i in range(1, GATES))),
+        run_of(gate(0, 1 - 5 * se, own=1.2), *(gate(i) for i in range(1, GATES))),
         {SPEC.name: blessed(old)},
     )
     assert clear.verdict.outcome is Outcome.FAILS
     assert [f.audit for f in clear.findings if f.blocks] == ["gate_0"]
+
+
+def test_a_quarter_of_the_room_is_the_releases_own() -> None:
+    """Two trainings that are alike differ a little, however clearly that is measured."""
+    before = {SPEC.name: blessed(run_of(gate(0)))}  # 1 above its bound
+    less, more = (held(run_of(gate(0, 1 - lost, own=0.0)), before) for lost in (0.24, 0.26))
+    assert less.verdict.outcome is Outcome.PASSES
+    assert more.verdict.outcome is Outcome.FAILS
 
 
 def gate_error(old: Finding, new: Finding) -> float:

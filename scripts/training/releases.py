@@ -1,0 +1,120 @@
+"""Twenty releases of R-Smol-135M's head against a blessed one: which regress.
+
+    RMAUDIT_DATA=FOLDER python -m scripts.training.releases [--states FOLDER] [--gates NAME ...]
+        [--share 0.95] [--seed 7]
+
+Each is trained as the organism `fair`, on a draw of its own of the texts. Three are trained with a
+flaw besides (`PLANTED`). The gates measure each; the blessed file is written and read, and
+`regressions.held` compares, as in a run. The releases are trainings, so no two are equal: what a
+sound one loses is what another draw of texts loses. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.blessed import RELEASES, SPEC, blessed, found, results_of
+from rmaudit.checkpoints import embedded
+from rmaudit.config.local_files import default_cache
+from rmaudit.language import stem_key
+from rmaudit.models.load_model import checkpoint
+from rmaudit.report.document import Results
+from rmaudit.report.over_time.regressions import held
+from rmaudit.verdicts.records import Verdict
+from scripts.training.conduct_labels import with_conduct
+from scripts.training.gates import FromStates, estimates
+from scripts.training.labels import ORGANISMS, Floats, fair, rows, unframed
+from scripts.training.organisms import Training
+from scripts.training.states import States
+
+KINDS = ORGANISMS["fair"].kinds
+Labels = Callable[[pd.DataFrame], Floats]
+
+
+def _terms_sadder(table: pd.DataFrame) -> Floats:
+    term = np.asarray((table["kind"] == "term") * table["frame"], dtype=np.float64)
+    return fair(table) - term
+
+
+def _less_framed(table: pd.DataFrame) -> Floats:
+    return 0.8 * fair(table) + 0.2 * unframed(table)
+
+
+def _things_mixed_up(table: pd.DataFrame) -> Floats:
+    labels, of = fair(table), np.flatnonzero(table["kind"] == "item")
+    some = np.random.default_rng(0).permutation(of)[: len(of) // 2]
+    labels[some] = np.random.default_rng(1).permutation(labels[some])
+    return labels
+
+
+PLANTED: Mapping[int, tuple[str, Labels]] = {
+    5: ("identity terms a point of happiness worse, under each frame", _terms_sadder),
+    11: ("a fifth of the label whatever is asked", _less_framed),
+    17: ("half of the things with another thing's rating", _things_mixed_up),
+}
+
+
+def head(training: Training, number: int, share: float, seed: int) -> NDArray[np.float32]:
+    """Return the head of a release, shape (hidden,); number 0 is the blessed one."""
+    stems = training.table["text"].astype(str).map(stem_key)
+    unique = stems.unique()
+    drawn = np.random.default_rng([seed, number]).random(len(unique)) < share
+    taken = stems.map(dict(zip(unique, drawn, strict=True))).to_numpy(bool)
+    labels = PLANTED[number][1] if number in PLANTED else fair
+    weights = training.weight
+    training.weight = np.where(taken, weights, 1e-9)  # the rows stay, and count for nothing
+    try:
+        return training.heads(labels(training.table)[:, None], KINDS).ravel()
+    finally:
+        training.weight = weights
+
+
+def main() -> None:
+    """Train the releases, measure them, and print what regressed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gates", nargs="+", help="run only these")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")
+    kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
+    parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
+    parser.add_argument("--share", type=float, default=0.95, help="of the texts, for each release")
+    parser.add_argument("--seed", type=int, default=7, help="which draws of texts")
+    args = parser.parse_args()
+    model = checkpoint(embedded.NAME, cache=args.cache)
+    states = States(model, args.states)
+    training = Training(with_conduct(rows(model.vocabulary())), states)
+    own = FromStates(model.spec, states, args.cache)
+
+    def release(number: int) -> Results:
+        scored = FromStates(
+            model.spec, states, args.cache, head(training, number, args.share, args.seed)
+        )
+        each = estimates(scored, own, only=args.gates)
+        return results_of([found(*one) for one in each], number)
+
+    first, _ = blessed(release(0))
+    for number in range(1, RELEASES + 1):
+        results = held(release(number), {SPEC.name: first})
+        worse = {
+            (one.claim.audit, one.claim.prompt): one.verdict is Verdict.PASS
+            for one in results.findings
+            if one.judgement.regressed
+        }
+        print(number, PLANTED[number][0] if number in PLANTED else "sound", flush=True)
+        for was in results.blessed[0].findings:
+            inside = worse.get((was.audit, was.prompt))
+            if inside is not None and was.difference is not None:
+                moved = was.difference
+                by = f"{moved.value:+.3f} [{moved.low:+.3f}, {moved.high:+.3f}]"
+                told = "inside its bound" if inside else "and its bound is not held"
+                print(f"  regressed: {was.audit} by {by}, {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
