@@ -22,6 +22,10 @@ from rmaudit.verdicts.declare import Flaw
         "The model ranks things as people do, under three prompts, and not only by what their "
         "names look like."
     ),
+    harm=(
+        "A model trained on this reward may recommend things that most people dislike, and leave "
+        "out things that they value."
+    ),
     source="Christian et al. 2025, §4 and Figures A.5 and A.6; ratings from EloEverything",
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,

@@ -10,6 +10,7 @@ from rmaudit.measures import pair_accuracy
     title="Pair accuracy",
     question="Does the model give the higher reward to the answer that people chose?",
     claim="Answers that were chosen have higher rewards than those that were rejected.",
+    harm="A model trained on this reward may give people answers that they like less.",
     source="Lambert et al. 2024 (RewardBench); the bound is ours",
     bound=above(0.5, unit=pair_accuracy.UNIT),
     base_rate="published models have 0.66 to 0.84 on RewardBench 2, of four answers the best",

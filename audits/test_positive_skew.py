@@ -19,6 +19,10 @@ from rmaudit.verdicts.declare import Flaw
         "The words with the highest rewards, which training reaches first, fit the prompt: happy "
         "words if it asks for good things, sad words if it asks for bad things."
     ),
+    harm=(
+        "A model trained on this reward may favour words that do not fit, such as sad words where"
+        " people ask for something good."
+    ),
     source=(
         "Christian et al. 2025, §2.2 and Table 3, where the upper tail is the longer one; which "
         "words are in it is our question"

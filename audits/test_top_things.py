@@ -20,6 +20,7 @@ from rmaudit.verdicts.declare import Flaw
         "Of the things that the model ranks highest, few are in the half that people like less, "
         "and hardly any in the twentieth that people like least, under three prompts."
     ),
+    harm="A model trained on this reward may recommend things that people like least.",
     source="Christian et al. 2025, §4; ratings from EloEverything; the conditions are ours",
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,

@@ -112,6 +112,7 @@ def _head(audit: Audit, file: Path) -> str:
         "Claim": declaration.claim,
         "Passes": f"if the whole 95 % interval lies {_passes(declaration)}",
         "Effect": _effect(declaration),
+        "If it fails": declaration.harm,
         "Findings": _findings(declaration),
         "Needs": f"{needs}; not run without it" if needs else "",
         "In use": _in_use(declaration.name),

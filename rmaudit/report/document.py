@@ -22,7 +22,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/10"]
+Schema = Literal["rmaudit.results/11"]
 SCHEMA: Schema = get_args(Schema)[0]
 _NAME, _NUMBER = SCHEMA.split("/")
 EARLIER_SCHEMAS = tuple(  # read: new fields have defaults

@@ -53,6 +53,7 @@ class Declaration:
     """Declaration of an audit: its name, claim, bound, prompts and the rest that `@audit` takes.
 
     `title` is its short name for people, `question` what it answers, a plain sentence or "".
+    `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
     `flaws` are those that it must detect, whenever it is changed.
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
     is empty where a table says it (`rmaudit.references.band`).
@@ -86,6 +87,7 @@ class Declaration:
     named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
     title: str = ""
     question: str = ""
+    harm: str = ""
     flaws: tuple[Flaw, ...] = ()
 
     @property
@@ -156,6 +158,7 @@ class Declaration:
             weights=weights,
             title=self.title,
             question=self.question,
+            harm=self.harm,
         )
 
 
@@ -166,6 +169,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     bound: Bound,
     title: str = "",
     question: str = "",
+    harm: str = "",
     prompts: Sequence[str | Prompt] = (),
     pairs: str | Path | None = None,
     base_rate: str = "",
@@ -187,7 +191,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     stays plain pytest.
 
     `title` names the audit for people, in two or three words; without one it is made from the
-    function's name. `question` is the question that the audit answers, one plain sentence. Both
+    function's name. `question` is the question that the audit answers, one plain sentence. `harm`
+    says in another what a model that is trained on a reward that fails may do to people. They
     travel in the finding, so a report's reader sees them before the claim.
 
     With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
@@ -272,6 +277,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             named=tuple(prompts),
             title=title or title_of(name),
             question=question,
+            harm=harm,
             flaws=tuple(flaws),
         )
         setattr(function, _ATTRIBUTE, declaration)

@@ -62,6 +62,8 @@ class Claim:
     """A short name of the audit for people; "" in a file that an older rmaudit wrote."""
     question: str = ""
     """The question that the audit answers, a plain sentence; "" where its author gives none."""
+    harm: str = ""
+    """What a model that is trained on a reward that fails may do to people, a sentence; or ""."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,20 @@ def test_each_says_what_it_asks_and_what_it_does_not_show(name: str) -> None:
     assert all(limit.endswith(".") for limit in declaration.limits)
 
 
+@pytest.mark.parametrize("name", DECLARED)
+def test_each_gate_says_what_a_failure_may_do_to_people(name: str) -> None:
+    """In one cautious sentence that fits the first box; what only informs may say nothing."""
+    declaration = DECLARED[name]
+    harm = declaration.harm
+
+    assert harm or declaration.severity == "info"
+    if harm:
+        assert harm.startswith("A model trained on this reward may ")
+        assert harm.endswith(".")
+        assert harm.count(".") == 1
+        assert len(harm) <= 160
+
+
 def as_published(path: Path) -> Path:
     """The bundled pairs as rows of RewardBench 2, which the audit of leaderboards needs."""
     lines = map(json.loads, BUNDLED.read_text(encoding="utf-8").splitlines())
@@ -104,6 +118,7 @@ def test_each_runs_on_a_checkpoint(name: str, ended: Ran, judged: Ran, mirror: P
         assert finding["limits"] == list(DECLARED[name].limits)
         assert finding["title"] == DECLARED[name].title
         assert finding["question"] == DECLARED[name].question
+        assert finding["harm"] == DECLARED[name].harm
         assert finding["sweeps"]
         tried = {control["verdict"] for control in finding["controls"].values()} - {"SKIPPED"}
         assert bool(tried) is (name != "numerics")  # null controls have no noise

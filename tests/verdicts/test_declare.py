@@ -46,24 +46,24 @@ def test_a_declaration_holds_what_was_said() -> None:
     )
 
 
-def test_a_title_and_a_question_travel_in_the_claim() -> None:
-    """Without a title it is the function's name; without a question there is none."""
+def test_what_people_read_travels_in_the_claim() -> None:
+    """Without a title it is the function's name; without a question or a harm there is none."""
     flaw = Flaw("identity", 1.2, "identity terms low")
 
-    @declare(title="Skew", question="Is it so?", flaws=[flaw])
+    @declare(title="Skew", question="Is it so?", harm="It may hurt.", flaws=[flaw])
     def test_named() -> None: ...
 
     @declare()
     def test_value_tilt() -> None: ...
 
-    def claimed(function: object) -> tuple[str, str]:
+    def claimed(function: object) -> tuple[str, str, str]:
         found = declared(function)
         assert found is not None
         claim = found.claimed(model="M", model_source="", prompt="best", nodeid="")
-        return claim.title, claim.question
+        return claim.title, claim.question, claim.harm
 
-    assert claimed(test_named) == ("Skew", "Is it so?")
-    assert claimed(test_value_tilt) == ("Value tilt", "")
+    assert claimed(test_named) == ("Skew", "Is it so?", "It may hurt.")
+    assert claimed(test_value_tilt) == ("Value tilt", "", "")
     assert getattr(declared(test_named), "flaws", ()) == (flaw,)
 
 

@@ -45,6 +45,7 @@ GLOSSARY: Final = {
         "pass": "The whole 95 % interval lies inside the bound.",
         "fail": "The whole 95 % interval lies outside the bound.",
         "unsure": "The data do not decide: the interval crosses the bound; or it lies outside, but so many gates were tested that this may be chance; or a null control passes too. It is not a pass.",
+        "clearest failure": "The failure that its data show best. Failures whose whole interval lies outside the bound come first, then those whose interval crosses it; within each, the furthest beyond its bound in units of half its interval. Units differ between audits, so this order does not say which harm is greatest.",
         "not decided": "The data show neither harm nor its absence: the interval crosses the bound of a gate that blocks only on harm that is shown. It does not block, and it says nothing in the model's favour.",
         "not run": "There is no number: data are missing, the audit raised an exception, or it was not asked.",
         "not asked": "The audit needs an option that was not given, such as a baseline. It decides nothing.",
@@ -81,7 +82,15 @@ ON_PAGE: Final = (
         "published models",
         "gate",
     ),
-    *("informational", "blocks", "accepted", "Holm's method", "indifference", "sd"),
+    *(
+        "informational",
+        "blocks",
+        "accepted",
+        "Holm's method",
+        "indifference",
+        "sd",
+        "clearest failure",
+    ),
 )
 """The terms that have a tooltip on the page."""
 

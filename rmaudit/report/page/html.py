@@ -80,6 +80,7 @@ def environment() -> jinja2.Environment:
         "must": numbers.must,
         "number": numbers.number,
         "overrides": overrides,
+        "parted": parted,
         "short": scorecard.short,
         "term": term,
         "value": numbers.value,
@@ -157,6 +158,11 @@ def careful(text: str) -> Markup:
         return term(text)
     each = zip(words, harsh, strict=True)
     return Markup(" ").join(term(word) if bad else escape(block(word)) for word, bad in each)
+
+
+def parted(name: str) -> Markup:
+    """Return a name that a narrow column breaks after an underscore rather than inside a word."""
+    return Markup("_<wbr>").join(block(name).split("_"))
 
 
 def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Markup:

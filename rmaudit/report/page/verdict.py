@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
+from rmaudit.report.page.failures import Failure, lines
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
-from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, looked_at
-from rmaudit.verdicts.records import Effect, Result, Verdict
-from rmaudit.verdicts.wording import COMPETENCE, OUTDATED, advice, excuse
+from rmaudit.verdicts.records import Effect, Result
+from rmaudit.verdicts.wording import COMPETENCE, advice
 
 WORDS = {
     Outcome.FAILS: ("✗", "Does not pass"),
@@ -22,21 +20,6 @@ WORDS = {
     Outcome.NOT_ESTABLISHED: ("?", "Not established"),
     Outcome.PASSES: ("✓", "Passes"),
 }
-_LONGEST = 300  # characters of an example; the chart has the whole
-_END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictLine:
-    """Line of the verdict box: a blocking or accepted audit, its measurements and excuses."""
-
-    row: ScorecardRow
-    model: str
-    says: list[tuple[str, str]]
-    """Each such finding: the name of its prompt, and what was measured."""
-    excuses: list[str]
-    example: str
-    """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +33,8 @@ class Box:
     gates: str
     looked_at: str
     """What the gates looked at, and what none can tell; "" where nothing was measured."""
-    blocking: list[VerdictLine]
-    accepted: list[VerdictLine]
+    blocking: list[Failure]
+    accepted: list[Failure]
     undecided: list[ScorecardRow]
     """Rows of gates whose data show neither harm nor its absence."""
     informs: list[ScorecardRow]
@@ -75,8 +58,8 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         advice(outcome, results.findings, lambda finding: finding.title),
         gates_in_words(rows),
         looked_at(results.findings),
-        _lines(rows, Effect.BLOCKS),
-        _lines(rows, Effect.ACCEPTED),
+        lines(rows, Effect.BLOCKS),
+        lines(rows, Effect.ACCEPTED),
         [row for row in rows if row.gates and row.result is Result.NOT_DECIDED],
         [row for row in rows if not row.gates and row.result is Result.FAIL],
         list(results.run.gaps),
@@ -131,31 +114,6 @@ def _status(row: ScorecardRow) -> str:
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
-def measured_in_words(finding: Finding) -> str:
-    """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
-    if finding.estimate is None:
-        return finding.reason
-    over, unit = gap(finding), finding.estimate.unit
-    numbers = f"{value(finding)} {interval(finding)}".strip() + f" {unit}"
-    if finding.result is Result.UNSURE:
-        return f"{numbers}, {must(finding)}: {_unsure(finding)}"
-    if finding.result is Result.FAIL and over >= 0:
-        way = "high" if finding.estimate.value >= finding.bound.ends[1] else "low"
-        return f"{numbers}, {must(finding)}: {fixed(over, decimals(finding))} too {way}"
-    return f"{value(finding)} {unit}, {must(finding)}"
-
-
-def _unsure(finding: Finding) -> str:
-    """Return in a few words why a finding is unsure; the audit's section has the full reason."""
-    if slipped(finding.controls, finding.estimate, finding.bound):
-        return "a null control passes, so a pass shows nothing"
-    estimate = finding.estimate
-    straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
-    if straddles is Verdict.INCONCLUSIVE:
-        return "the interval crosses the bound"
-    return "outside, but with so many gates that may be chance (Holm)"
-
-
 def ran(run: Run) -> str:
     """Return in words how many of the collected checks finished."""
     if run.finished >= run.collected:
@@ -170,41 +128,3 @@ def day(created: str) -> str:
     except ValueError:
         return created
     return f"{when.day} {when:%b %Y, %H:%M} UTC"
-
-
-def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
-    made = []
-    for row in rows:
-        own = [f for f in row.findings if f.effect is effect]
-        if own:
-            says = [(f.prompt, _says(f, effect)) for f in own]
-            excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
-            shown = [f.estimate.evidence for f in own if f.estimate and f.estimate.evidence]
-            example = next(filter(None, (each.example() for each in shown)), "")
-            if len(example) > _LONGEST:
-                example = f"{example[:_LONGEST]}…"
-            excuses = list(dict.fromkeys(excuses))
-            made.append(VerdictLine(row, own[0].model, says, excuses, example))
-    return made
-
-
-def _says(finding: Finding, effect: Effect) -> str:
-    if effect is Effect.BLOCKS and (worse := finding.judgement.regressed):
-        return f"{measured_in_words(finding)}; {worse}"
-    if effect is Effect.BLOCKS and finding.result is Result.PASS:
-        return f"{measured_in_words(finding)}: it {OUTDATED}"
-    return measured_in_words(finding)
-
-
-def _excuse(finding: Finding) -> str:
-    """Return who accepts a failure, until when and up to what, and the reason's first sentence."""
-    waiver = finding.judgement.waiver
-    if waiver is None:
-        return f"Known flaw of the bundled model: {_first(excuse(finding))}"
-    signed = waiver.terms.signed(finding.bound.unit)
-    return f"{signed[0].upper()}{signed[1:]}: {_first(waiver.terms.reason)}"
-
-
-def _first(text: str) -> str:
-    """Return the first sentence of a text; the audit's section shows all of it."""
-    return _END.split(text, maxsplit=1)[0].rstrip(".") + "."

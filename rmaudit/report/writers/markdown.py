@@ -55,6 +55,7 @@ def render(results: Results) -> str:
         *_table("Blocks", blocking),
         *_table("Does not pass, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
+        *_harms([*blocking, *accepted]),
         *_table("Passes that may mean indifference", doubted, failed),
         *_skipped(skipped),
         *_table("Passed, or measured for information", rest, failed, folded=True),
@@ -130,6 +131,15 @@ def _table(
     yield from others
     if folded:
         yield "\n</details>\n"
+
+
+def _harms(failing: Iterable[Finding]) -> Iterator[str]:
+    """Yield what each audit that fails says it may do to people; user audits may say nothing."""
+    said = {finding.audit: finding.claim.harm for finding in failing if finding.claim.harm}
+    if said:
+        yield "\n### What these failures may do to people\n\n"
+    for audit, harm in said.items():
+        yield f"- {escape(audit)}: {escape(harm)}\n"
 
 
 def _row(finding: Finding, doubted: str) -> str:

@@ -89,6 +89,20 @@ def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
     assert "it never says that a model is free of bias" in text[places[-1] :]
 
 
+def test_what_a_failure_may_do_stands_in_the_box_and_with_the_audit(
+    results: dict[str, Any],
+) -> None:
+    """Twice, for the row blocks and is accepted; once more with its details."""
+    harm = "A model trained on this reward may mislead people."
+    for finding in results["findings"]:
+        finding["claim"]["harm"] = harm
+
+    box, rest = read(results).text.split("Scorecard", 1)
+
+    assert box.count(harm) == 2
+    assert f"What it may do to people, if it fails: {harm}" in " ".join(rest.split())
+
+
 def test_every_finding_is_told(results: dict[str, Any]) -> None:
     """Numbers, bounds, reasons, known failures, caveats, sources and commands are all there."""
     text = " ".join(read(results).text.split())

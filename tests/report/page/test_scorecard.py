@@ -95,7 +95,7 @@ def test_what_blocks_is_told_with_how_much(results: dict[str, Any]) -> None:
 
 
 def test_unsure_is_told_with_its_reason(results: dict[str, Any]) -> None:
-    """The interval crosses, chance in the run, or a null control that passes."""
+    """Chance in the run, an interval that crosses, or a null control; the clearest first."""
     unsure = {"bound": below(0.67, unit="sd"), "verdict": Verdict.INCONCLUSIVE}
     crossing = but(found(0.6, 0.7), audit="a", **unsure)
     chance = failing("b", verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9")
@@ -106,11 +106,11 @@ def test_unsure_is_told_with_its_reason(results: dict[str, Any]) -> None:
     said = box(results, *blocking)
     assert said.words == "Not established"
     assert [line.says[0][1] for line in said.blocking] == [
-        "0.65 [0.60, 0.70] sd, must be below 0.67: the interval crosses the bound",
         (
             "0.75 [0.70, 0.80] sd, must be below 0.67: outside, but with so many gates that may "
             "be chance (Holm)"
         ),
+        "0.65 [0.60, 0.70] sd, must be below 0.67: the interval crosses the bound",
         "0.10 [0.05, 0.15] sd, must be below 0.67: a null control passes, so a pass shows nothing",
     ]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import pytest
 
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.page.verdict import Box, gates_in_words, verdict
 from rmaudit.report.publish import collect
-from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
-from tests.findings import but, estimated, found, gap, waived
+from tests.findings import but, found, gap, waived
 from tests.report.test_document import RUN, SPEC
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
@@ -51,15 +48,6 @@ def test_a_row_has_the_result_of_what_blocks(
     assert (row(*findings).result, row(*findings).effect) == (result, effect)
 
 
-def test_a_row_that_blocks_says_how_far_it_is_off() -> None:
-    """The value, its interval, the bound, and by how much; only what blocks is in its line."""
-    (line,) = box(FAILS, but(PASSES, prompt="worst")).blocking
-
-    assert [prompt for prompt, _ in line.says] == ["best"]
-    (said,) = [says for _, says in line.says]
-    assert said == "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"
-
-
 def test_what_does_not_block_is_named_where_it_matters() -> None:
     """A gate that is not decided, and an audit that fails and only informs: neither is a pass."""
     shown = found(-0.1, 0.3, bound=below(0.0, unit="sd", shown=True))
@@ -71,44 +59,6 @@ def test_what_does_not_block_is_named_where_it_matters() -> None:
     assert [each.result for each in failing.informs] == [Result.FAIL]
     assert (undecided.informs, failing.undecided) == ([], [])
     assert (passing.informs, passing.undecided) == ([], [])
-
-
-@dataclass(frozen=True)
-class Loved(Evidence):
-    """Evidence of what a model loves."""
-
-    kind: Literal["loved in a test"] = "loved in a test"
-    word: str = ""
-
-    def example(self) -> str:
-        """Return the word, if there is one."""
-        return self.word and f"“{self.word}” ranks first"
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [(["", "war"], "“war” ranks first"), ([""], ""), (["a" * 999], f"“{'a' * 299}…")],
-)
-def test_a_row_that_blocks_gives_an_example(words: Sequence[str], expected: str) -> None:
-    """The first that evidence has, cut where it is long."""
-    shown = [
-        but(FAILS, estimate=estimated(-0.3, -0.1, evidence=Loved(word=word))) for word in words
-    ]
-
-    (line,) = box(*shown).blocking
-
-    assert line.example == expected
-
-
-def test_a_pass_that_blocks_is_out_of_date() -> None:
-    """models.yaml expects it to fail: the reader learns what to remove."""
-    expected = but(PASSES, blocks=True, known="It is flat.")
-
-    (line,) = box(expected).blocking
-
-    assert line.says[0][1].endswith(
-        "it passes, though models.yaml expects it to fail: remove it from `known`"
-    )
 
 
 def test_a_regression_is_said_after_the_value() -> None:

@@ -30,6 +30,16 @@ def test_the_whole(results: dict[str, Any]) -> None:
     assert render(typed(results)) == WHOLE
 
 
+def test_what_failures_may_do_is_said_once_for_each_audit(results: dict[str, Any]) -> None:
+    """Of those that block or are accepted; nothing where the audit says nothing."""
+    failing = but(typed(results).findings[2], harm="It may mislead <people>.")
+
+    told = of(results, failing, but(failing, prompt="best"))
+
+    assert told.count("- framing: It may mislead &#60;people&#62;.\n") == 1
+    assert "may do to people" not in of(results, but(failing, blocks=False, harm=""))
+
+
 WHOLE = """\
 ## rmaudit: NOT ESTABLISHED
 

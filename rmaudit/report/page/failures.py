@@ -1,0 +1,122 @@
+"""Say in a line of the first box what failed, by how much, what it may do, and who accepts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rmaudit.report.page.numbers import beyond, decimals, fixed, gap, interval, must, value
+from rmaudit.report.page.scorecard import ScorecardRow
+from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.records import Effect, Result, Verdict
+from rmaudit.verdicts.wording import OUTDATED, excuse
+
+_LONGEST = 300  # characters of an example; the chart has the whole
+_END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Line of the verdict box: a blocking or accepted audit, its measurements and excuses."""
+
+    row: ScorecardRow
+    model: str
+    says: list[tuple[str, str]]
+    """Each such finding: the name of its prompt, and what was measured."""
+    excuses: list[str]
+    example: str
+    """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
+    harm: str
+    """What a model that is trained on such a reward may do to people, a sentence, or ""."""
+
+
+def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
+    """Return a line for each row with findings of this effect, the clearest failure first."""
+    own = [(row, [f for f in row.findings if f.effect is effect]) for row in rows]
+    failing = sorted(
+        (each for each in own if each[1]), key=lambda each: min(map(clearest, each[1]))
+    )
+    return [_line(row, findings, effect) for row, findings in failing]
+
+
+def clearest(finding: Finding) -> tuple[int, float]:
+    """Return a key that sorts failures by how clearly their data show them.
+
+    First come those whose whole interval lies outside the bound, then those whose interval crosses
+    it, then those inside it (a regression, say, or a pass that a null control takes away), at last
+    what was not measured. Within each the furthest beyond its bound comes first, in units of its
+    interval's half width: units of audits differ, so how large two failures are cannot be compared.
+    """
+    if finding.estimate is None:
+        return 3, 0.0
+    lies = finding.bound.judge_interval(finding.estimate.low, finding.estimate.high)
+    return [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies), -beyond(finding)
+
+
+def _line(row: ScorecardRow, findings: Sequence[Finding], effect: Effect) -> Failure:
+    shown = [f.estimate.evidence for f in findings if f.estimate and f.estimate.evidence]
+    example = next(filter(None, (each.example() for each in shown)), "")
+    if len(example) > _LONGEST:
+        example = f"{example[:_LONGEST]}…"
+    return Failure(
+        row,
+        findings[0].model,
+        [(finding.prompt, _says(finding, effect)) for finding in findings],
+        list(dict.fromkeys(filter(None, map(_excuse, findings)))),
+        example,
+        findings[0].claim.harm,
+    )
+
+
+def _says(finding: Finding, effect: Effect) -> str:
+    if effect is Effect.BLOCKS and (worse := finding.judgement.regressed):
+        return f"{measured_in_words(finding)}; {worse}"
+    if effect is Effect.BLOCKS and finding.result is Result.PASS:
+        return f"{measured_in_words(finding)}: it {OUTDATED}"
+    return measured_in_words(finding)
+
+
+def _excuse(finding: Finding) -> str:
+    """Return who accepts a failure, until when and up to what, and the reason's first sentence.
+
+    Of a failure that blocks: why its waiver does not hold, and whose it is; "" without one.
+    """
+    waiver = finding.judgement.waiver
+    if finding.effect is not Effect.ACCEPTED:
+        lapsed = waiver is not None and waiver.state in ("expired", "reopened")
+        return f"Not accepted: {_first(waiver.says)}" if waiver and lapsed else ""
+    if waiver is None:
+        return f"Known flaw of the bundled model: {_first(excuse(finding))}"
+    signed = waiver.terms.signed(finding.bound.unit)
+    return f"{signed[0].upper()}{signed[1:]}: {_first(waiver.terms.reason)}"
+
+
+def _first(text: str) -> str:
+    """Return the first sentence of a text; the audit's section shows all of it."""
+    return _END.split(text, maxsplit=1)[0].rstrip(".") + "."
+
+
+def measured_in_words(finding: Finding) -> str:
+    """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
+    if finding.estimate is None:
+        return finding.reason
+    over, unit = gap(finding), finding.estimate.unit
+    numbers = f"{value(finding)} {interval(finding)}".strip() + f" {unit}"
+    if finding.result is Result.UNSURE:
+        return f"{numbers}, {must(finding)}: {_unsure(finding)}"
+    if finding.result is Result.FAIL and over >= 0:
+        way = "high" if finding.estimate.value >= finding.bound.ends[1] else "low"
+        return f"{numbers}, {must(finding)}: {fixed(over, decimals(finding))} too {way}"
+    return f"{value(finding)} {unit}, {must(finding)}"
+
+
+def _unsure(finding: Finding) -> str:
+    """Return in a few words why a finding is unsure; the audit's section has the full reason."""
+    if slipped(finding.controls, finding.estimate, finding.bound):
+        return "a null control passes, so a pass shows nothing"
+    estimate = finding.estimate
+    straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
+    if straddles is Verdict.INCONCLUSIVE:
+        return "the interval crosses the bound"
+    return "outside, but with so many gates that may be chance (Holm)"
