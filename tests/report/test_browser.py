@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -253,11 +253,49 @@ def test_columns_sort(page: Page, several: dict[str, Any], tmp_path: Path) -> No
 def test_on_paper_it_is_a_scorecard_and_an_appendix(
     page: Page, several: dict[str, Any], tmp_path: Path
 ) -> None:
-    """What rows open stays on the screen; each finding has a row of the appendix, which is not."""
+    """What rows open stays on the screen, but for failures; models and the rest are unfolded.
+
+    Each finding has a row of the appendix, which is not on the screen.
+    """
+    several["findings"].append(copy.deepcopy(several["findings"][0]))
+    several["findings"][-1]["claim"]["audit"] = "another"
     opened(page, several, tmp_path)
+    failing = page.locator(".row:is(.blocks, .accepted)")
+    other = page.locator(".row:not(.blocks, .accepted)")
     assert page.locator("#appendix").is_hidden()
-    page.locator(".row").first.evaluate("row => row.open = true")
+    assert failing.first.locator(".lanes").is_hidden()
+    other.first.evaluate("row => row.open = true")
     page.emulate_media(media="print")
 
-    assert page.locator(".row > .body").first.is_hidden()
+    assert failing.first.locator(".lanes").is_visible()
+    assert failing.first.locator("> .body table").first.is_visible()
+    assert other.locator("> .body").first.is_hidden()
+    assert page.locator(".ends details table").first.is_visible()
     assert page.locator("#appendix tbody tr").count() == len(several["findings"]) > 0
+
+
+@pytest.mark.parametrize(("media", "width"), [("screen", 390), ("print", 700)])
+def test_no_table_is_cut_and_no_name_breaks_inside_a_word(
+    media: Literal["screen", "print"],
+    width: int,
+    page: Page,
+    several: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    """On a phone a wide table scrolls inside its box, on A4 (186 mm) it fits; a name is whole."""
+    for finding in several["findings"]:
+        finding["claim"]["prompt"] = finding["claim"]["prompt"].replace("worst", "around_you")
+    page.set_viewport_size({"width": width, "height": 900})
+    opened(page, several, tmp_path)
+    unfold(page)
+    page.emulate_media(media=media)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = "[...document.querySelectorAll('table')].map(each => each.closest('.scroll') ?? each)"
+    ends = page.evaluate(f"{boxes}.map(each => each.getBoundingClientRect().right)")
+    assert max(ends) <= width
+    wide = page.evaluate(f"{boxes}.map(each => getComputedStyle(each).overflowX)")
+    assert "auto" in wide if media == "screen" else "auto" not in wide
+    lines = "each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)"
+    name = page.locator(".lanes .prompt", has_text="around_you").first
+    assert 0.9 < name.evaluate(lines) < 1.9
