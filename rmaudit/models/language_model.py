@@ -37,6 +37,7 @@ _ROLES = {
     "base": "that it was trained from",
     "policy": "that is to be trained on its reward",
 }
+_ALWAYS_CAUSAL = ("gpt_neox", "gpt_neox_japanese")  # whatever `is_decoder` says, which none reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,8 @@ def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
 
 def _sees_ahead(config: PretrainedConfig) -> bool:
     """Return whether the model reads in both directions, as BERT does, so is not causal."""
+    if config.model_type in _ALWAYS_CAUSAL:
+        return False
     two_way = getattr(config, "use_bidirectional_attention", None)
     names = ("is_causal", "is_decoder")
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)

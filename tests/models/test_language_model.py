@@ -78,7 +78,7 @@ def refusal(base: Base, model: Checkpoint) -> str:
 # What it gives
 
 
-@pytest.mark.parametrize("kind", ["llama", "gemma2", "qwen2", "gpt2", "mixtral"])
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "qwen2", "gpt2", "mixtral", "gpt_neox"])
 def test_it_is_the_log_softmax_of_the_model_s_own_logits(
     kind: str, reward: Checkpoint, tmp_path: Path
 ) -> None:
