@@ -266,6 +266,8 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     say(f"{said}; it {made.outcome}" if made.outcome != "PASSES" else said)
     if was:
         say(f"in place of {was.model} of {was.created}, {was.by}")
+    if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):
+        say(f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it")
     say(f"commit it: git add {shlex.quote(str(path))}")
 
 

@@ -61,7 +61,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) ->
     assert same.ret == OK
     same.says("*none regressed*")
 
-    worse = run(suite(high=1.5), pages=True)
+    worse = run(suite(high=1.4), pages=True)
     assert worse.ret == FAILED
     worse.says("FAILS  2 gates: 1 pass, 1 regressed*", "*1 regressed and blocks; if this is meant*")
     by_name = {finding["audit"]: finding for finding in worse.findings}
@@ -69,7 +69,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) ->
     assert by_name["high"]["blocks"]
     assert not by_name["other"]["blocks"]
     assert by_name["high"]["regressed"].endswith(
-        "was 2, now 1.5 points, difference -0.5 [-0.641, -0.359]"
+        "was 2, now 1.4 points, difference -0.6 [-0.741, -0.459]"
     )
     path = max(tmp_path.glob("reports/*/index.html")).parent
     results = read(path / "results.json")
@@ -83,7 +83,7 @@ def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) ->
         assert "Ana" in text
 
     assert "in place of toy of" in bless(worse).stdout
-    assert run(suite(high=1.5), "--rm-gate").ret == OK  # a blessed regression is accepted
+    assert run(suite(high=1.4), "--rm-gate").ret == OK  # a blessed regression is accepted
 
 
 def test_a_waiver_accepts_a_regression(run: Run, tmp_path: Path, toy: Path) -> None:
@@ -115,6 +115,13 @@ def test_what_cannot_be_compared_is_said(run: Run, tmp_path: Path) -> None:
     none = run(suite(), "--rm-gate")
     assert none.ret == FAILED
     none.says("INCOMPLETE*", "not a whole run: toy: nothing could be compared with the blessed*")
+
+
+def test_a_family_that_no_model_has_is_said(run: Run) -> None:
+    """Its file would not be used, and the run would say nothing."""
+    first = run(suite())
+    assert "once models.yaml says `of: ours` of it" in bless(first, "--of", "ours").stdout
+    assert "once models.yaml" not in bless(first).stdout
 
 
 def test_its_age_is_told(run: Run, tmp_path: Path) -> None:

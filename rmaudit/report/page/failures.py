@@ -78,7 +78,9 @@ def _says(finding: Finding, effect: Effect) -> str:
 
 
 def _excuse(finding: Finding) -> str:
-    """Return who accepts a failure, until when and up to what, and the reason's first sentence.
+    """Return who accepts a failure, until when and up to what, and the reason.
+
+    Of a known flaw of the bundled model the reason's first sentence.
 
     Of a failure that blocks: why its waiver does not hold, and whose it is; "" without one.
     """
@@ -89,7 +91,7 @@ def _excuse(finding: Finding) -> str:
     if waiver is None:
         return f"Known flaw of the bundled model: {_first(excuse(finding))}"
     signed = waiver.terms.signed(finding.bound.unit)
-    return f"{signed[0].upper()}{signed[1:]}: {_first(waiver.terms.reason)}"
+    return f"{signed[0].upper()}{signed[1:]}: {waiver.terms.reason.rstrip('.')}."
 
 
 def _first(text: str) -> str:
