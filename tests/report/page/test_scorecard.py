@@ -148,12 +148,12 @@ def test_what_is_missing_for_a_release_is_said_with_its_name(results: dict[str, 
 
 
 def test_who_accepts_a_failure_until_when_and_up_to_what(results: dict[str, Any]) -> None:
-    """In full, whatever the owner is called; of the reason the first sentence."""
+    """In full, whatever the owner is called, and the whole reason: its end may be a promise."""
     waiver = waived(owner="Dr. Ana B. Lee", reason="It is small. And more of it.")
     said = box(results, failing("frequency_bias", waiver=waiver, blocks=False))
 
     assert [line.excuses for line in said.accepted] == [
-        ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: It is small."]
+        ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: It is small. And more of it."]
     ]
 
 
