@@ -80,7 +80,8 @@ def test_what_is_accepted_stands_apart_with_who_accepted_it() -> None:
 
     assert told.blocking == []
     (line,) = told.accepted
-    assert line.excuses == ["Accepted by me until 2030-06-30, up to -0.5 sd: It is small."]
+    excuse = "Accepted by me until 2030-06-30, up to -0.5 sd: It is small. And more."
+    assert line.excuses == [excuse]
     assert told.gates == "0 of 1 gates pass, 1 does not pass but is accepted"
 
 
