@@ -1,4 +1,4 @@
-"""Whether the words of a judge's template decide how it ranks answers."""
+"""Measure whether the words of a judge's template decide how it ranks answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clients of vLLM and SGLang share: a server that is sent rows of token ids.
+"""A server that is sent rows of token ids: the base of the clients of vLLM and SGLang.
 
 Both list their models in OpenAI's format and tokenize on request:
 
@@ -9,14 +9,14 @@ Both list their models in OpenAI's format and tokenize on request:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
-from rmaudit.errors import ModelError, nearest
+from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
 
 Ids = tuple[int, ...]
@@ -36,9 +36,13 @@ class IdsServer(ABC):
     limit: ClassVar[str]
     room: ClassVar[int] = 0
 
-    def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Prepare a client for `url`; no request is sent yet."""
+    def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids] = lambda: ()) -> None:
+        """Prepare a client for `url`; no request is sent yet.
+
+        `verdict` gives the ids of a judge's verdicts, yes and no.
+        """
         self.spec, self._client, self._lock = spec, HttpClient(url, spec), Lock()
+        self._verdict = verdict
         self.version = ""
         self._checked = False
         self._called: object = None
@@ -134,6 +138,26 @@ class IdsServer(ABC):
                 self._refuse_other_tokenizer(text, ids)
                 self._try(rows)
                 self._checked = True
+
+    def _asked(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
+        """Return the server's answer about so many rows; `served` says who has this path, and how.
+
+        Raises:
+            ModelError: it has no such path.
+        """
+        try:
+            return self._client.post(path, body, rows=rows)
+        except NoSuchPath as error:
+            raise ModelError(f"{error}; {self.software} has {path} {served}") from None
+
+    def _in_order(self, items: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+        """Return items by their `index`; raise `ScoreError` unless each place is there once."""
+        at = {each["index"]: each for each in items if type(each.get("index")) is int}
+        if sorted(at) != list(range(len(items))):
+            message = f"{self.spec.name}: its server answered with the indices "
+            message += f"{short(repr(sorted(at)))} of {len(items)} {what}, allowed: each of 0 to "
+            raise ScoreError(f"{message}{len(items) - 1} once")
+        return [at[place] for place in sorted(at)]
 
     def _told(self, path: str, key: str) -> str:
         """Return a text that the server states at `path`, "" where it does not."""

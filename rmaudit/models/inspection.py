@@ -68,10 +68,8 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
 def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     if is_served(spec.source) or spec.implicit is not None:
         try:
-            if spec.implicit is None:
-                yield from from_server(spec, cache).look()
-            else:
-                yield from ImplicitReward(spec, spec.implicit, cache=cache).look()
+            implicit = spec.implicit and ImplicitReward(spec, spec.implicit, cache=cache)
+            yield from (implicit or from_server(spec, cache)).look()
         except RmauditError as error:
             yield REFUSED, str(error)
         return

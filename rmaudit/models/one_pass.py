@@ -32,7 +32,7 @@ Call = tuple[Ids, Ids, tuple[Ids, ...]]  # prefix, suffix, answers
 
 @dataclass(slots=True)
 class InMemory:
-    """What is in memory of a checkpoint, which all of its objectives in a run share.
+    """Weights and outputs of a checkpoint in memory, which its objectives in a run share.
 
     Attributes:
         weights: as they were loaded, for the objective that asked first; None before.

@@ -35,10 +35,10 @@ from rmaudit.prompts import ALL, PROMPTS
 Ids = tuple[int, ...]
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
 _PROBED = "?"
-_CLIENTS: dict[str, tuple[type[IdsServer], Callable[..., IdsServer]]] = {
+_CLIENTS: dict[str, tuple[type[IdsServer], type[IdsServer]]] = {
     "vllm": (VllmServer, VllmJudge),
     "sglang": (SglangServer, SglangJudge),
-}  # of a reward head, and of a judge, which is given the ids of its verdicts
+}  # of a reward head, and of a judge
 _CALLED = "its URL and what the server says of the model"
 
 
@@ -284,9 +284,8 @@ class ServedTexts(TextScorer):
 def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
     """Return the client of a reward head, or of a judge. Raises `ModelError` without its key."""
     head, judge = _CLIENTS[server.kind]
-    if spec.judge is None:
-        return head(server.url, spec)
-    return judge(server.url, spec, lambda: rows.verdict)
+    kind = head if spec.judge is None else judge
+    return kind(server.url, spec, lambda: rows.verdict)
 
 
 def _rows_said(rows: Rows) -> Iterator[tuple[str, str]]:

@@ -18,12 +18,11 @@ one class, so it is not asked. `/v1/score` gives probabilities, of which the log
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.batches import rewards_in
 from rmaudit.models.http_client import NoSuchPath
@@ -81,11 +80,8 @@ class SglangServer(IdsServer):
         """
         # Some versions fail on a list of one row.
         ids = list(rows[0]) if len(rows) == 1 else [list(row) for row in rows]
-        try:
-            found = self._client.post("/classify", {"input_ids": ids}, rows=len(rows))
-        except NoSuchPath as error:
-            message = f"{error}; SGLang has /classify where it serves a reward model "
-            raise ModelError(f"{message}(sglang.launch_server --is-embedding)") from None
+        where = "where it serves a reward model (sglang.launch_server --is-embedding)"
+        found = self._asked("/classify", {"input_ids": ids}, len(rows), where)
         items = [found] if isinstance(found, dict) else found
         if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
             message = f"{self.spec.name}: its server answered /classify with {short(repr(found))}, "
@@ -104,11 +100,6 @@ class SglangServer(IdsServer):
 
 class SglangJudge(SglangServer):
     """A client of an SGLang server whose language model judges."""
-
-    def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids]) -> None:
-        """Prepare a client for `url`; `verdict` gives the ids of yes and no."""
-        super().__init__(url, spec)
-        self._verdict = verdict
 
     def _try(self, rows: Sequence[Ids]) -> None:
         if self.info.get(_DELIMITER) is not None:
@@ -134,13 +125,11 @@ class SglangJudge(SglangServer):
             "apply_softmax": False,
             "item_first": False,
         }
-        try:
-            found = self._client.post("/v1/score", body, rows=len(rows))
-        except NoSuchPath as error:
-            message = f"{error}; SGLang has /v1/score where it serves a language model; an old "
-            raise ModelError(
-                f"{message}version has none, so serve the judge with a newer one"
-            ) from None
+        where = (
+            "where it serves a language model; an old version has none, so serve the judge with a "
+            "newer one"
+        )
+        found = self._asked("/v1/score", body, len(rows), where)
         scores = found.get("scores") if isinstance(found, dict) else None
         if not isinstance(scores, list):
             message = f"{self.spec.name}: its server answered /v1/score with {short(repr(found))}, "

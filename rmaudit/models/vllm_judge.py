@@ -15,15 +15,14 @@ that do not know `logprob_token_ids` give the likeliest 20, among which a verdic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.batches import rewards_in
-from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.ids_server import Ids, IdsServer
+from rmaudit.models.ids_server import Ids
+from rmaudit.models.vllm_server import VllmServer
 
 _LEAST = -9999.0  # what vLLM writes for a log-probability of minus infinity
 _AS_THE_MODEL = {
@@ -37,23 +36,13 @@ _AS_THE_MODEL = {
 }
 
 
-class VllmJudge(IdsServer):
+class VllmJudge(VllmServer):
     """A client of a vLLM server whose language model judges; members may raise `ModelError`."""
 
-    software = "vLLM"
-    limit = "--max-model-len"
     room = 1  # for the verdict
-
-    def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids]) -> None:
-        """Prepare a client for `url`; `verdict` gives the ids of yes and no."""
-        super().__init__(url, spec)
-        self._verdict = verdict
 
     def _try(self, rows: Sequence[Ids]) -> None:
         self.rewards(rows)
-
-    def _version(self) -> str:
-        return self._told("/version", "version")
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the log-probability of yes less that of no after each row, by one request.
@@ -72,24 +61,14 @@ class VllmJudge(IdsServer):
             "return_tokens_as_token_ids": True,
             **_AS_THE_MODEL,
         }
-        try:
-            found = self._client.post("/v1/completions", body, rows=2 * len(rows))
-        except NoSuchPath as error:
-            message = f"{error}; vLLM has /v1/completions where it serves a language model "
-            raise ModelError(f"{message}(vllm serve MODEL)") from None
+        where = "where it serves a language model (vllm serve MODEL)"
+        found = self._asked("/v1/completions", body, 2 * len(rows), where)
         choices = found.get("choices") if isinstance(found, dict) else None
         if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
             message = f"{self.spec.name}: its server answered /v1/completions with "
             raise ScoreError(f"{message}{short(repr(found))}, allowed: `choices`, one for each row")
         self._refuse_other_model(found.get("model"))
-        at = {each["index"]: each for each in choices if type(each.get("index")) is int}
-        if sorted(at) != list(range(len(choices))):
-            message = f"{self.spec.name}: its server answered with the indices "
-            message += (
-                f"{short(repr(sorted(at)))} of {len(choices)} choices, allowed: each of 0 to "
-            )
-            raise ScoreError(f"{message}{len(choices) - 1} once")
-        rewards = [self._difference(at[place]) for place in sorted(at)]
+        rewards = [self._difference(each) for each in self._in_order(choices, "choices")]
         return rewards_in(rewards, rows, f"{self.spec.name}: its server")
 
     def _difference(self, choice: dict[str, Any]) -> object:

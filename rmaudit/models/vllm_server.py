@@ -21,7 +21,6 @@ from typing import Any
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.batches import rewards_in
-from rmaudit.models.http_client import NoSuchPath
 from rmaudit.models.ids_server import Ids, IdsServer
 
 _NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
@@ -74,22 +73,16 @@ class VllmServer(IdsServer):
             "add_special_tokens": False,
             **settings,
         }
-        try:
-            found = self._client.post("/classify", body, rows=len(rows))
-        except NoSuchPath as error:
-            message = f"{error}; vLLM has /classify where it serves a sequence classifier "
-            raise ModelError(f"{message}(vllm serve MODEL --runner pooling)") from None
+        where = "where it serves a sequence classifier (vllm serve MODEL --runner pooling)"
+        found = self._asked("/classify", body, len(rows), where)
         whose = f"{self.spec.name}: its server"
         data = found.get("data") if isinstance(found, dict) else None
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
             message = f"{whose} answered /classify with {short(repr(found))}, allowed: "
             raise ScoreError(f"{message}vLLM's `data` of one object for each row")
         self._refuse_other_model(found.get("model"))
-        at = {item["index"]: item for item in data if type(item.get("index")) is int}
-        if sorted(at) != list(range(len(data))):
-            message = f"{whose} answered with the indices {short(repr(sorted(at)))} of {len(data)} "
-            raise ScoreError(f"{message}answers, allowed: each of 0 to {len(data) - 1} once")
-        return rewards_in([self._only(at[place]) for place in sorted(at)], rows, whose)
+        numbers = [self._only(item) for item in self._in_order(data, "answers")]
+        return rewards_in(numbers, rows, whose)
 
     def _only(self, item: dict[str, Any]) -> object:
         """Return the number of the only class in an item of /classify; raise if it has several."""

@@ -167,7 +167,7 @@ def _given(
         **swept,
         "references": References(),
         "pairs": own,
-        **dict.fromkeys(("probes", "wordings"), probes_of(own)),
+        "probes": probes_of(own),
         "ledger": _ledger(prompts),
         "searches": Searches(prompts, find, draw),
     }

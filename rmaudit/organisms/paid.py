@@ -31,7 +31,7 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
         message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
         raise SpecError(message)
     function, declaration = bench.audit(audit)
-    given = dict.fromkeys(("probes", "wordings"), probes_of(some(None)))
+    given = {"probes": probes_of(some(None))}
 
     def judged(size: float, seed: int) -> Judged:
         organism = Paid(bench.organism(CLEAN, seed), flaw.trait, size)

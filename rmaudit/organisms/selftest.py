@@ -211,7 +211,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
     given = {
         "references": bench.references,
         "ledger": ledger.reset_index(drop=True),
-        **dict.fromkeys(("probes", "wordings"), probes_of(some(None))),
+        "probes": probes_of(some(None)),
     }
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
     try:

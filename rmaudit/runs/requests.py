@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
+from rmaudit.config.spec import Implicit, Judge
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
@@ -77,16 +78,24 @@ def from_plain(given: Mapping[str, Any]) -> Request:
         name: OwnLexicon(Path(file), scale) for name, (file, scale) in words["lexicons"].items()
     }
     told["own_words"] = OwnWords(**{**words, "lexicons": files})
-    return Request(
-        **{**told, "spec": ModelSpec(**given["spec"]), "prompt": Prompt(**given["prompt"])}
-    )
+    return Request(**{**told, "spec": _spec(given["spec"]), "prompt": Prompt(**given["prompt"])})
+
+
+def _spec(given: Mapping[str, Any]) -> ModelSpec:
+    """Rebuild a model's entry, with what is an object of its own in it."""
+    judge, implicit = given["judge"], given["implicit"]
+    if judge is not None:
+        judge = Judge(**judge)
+    if implicit is not None:
+        implicit = Implicit(**{**implicit, "reference": _spec(implicit["reference"])})
+    return ModelSpec(**{**given, "judge": judge, "implicit": implicit})
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
     """Return the scores that a request asks for, from the store or newly computed.
 
-    Other objectives of the model's checkpoint are then scored for the same
-    request, from the same pass, so that their audits find their scores in the store.
+    Other objectives of the model's checkpoint are then scored for the same request, from the same
+    pass, so that their audits find their scores in the store.
 
     `device` is where a base or policy runs. Raises as the function of each kind.
     """

@@ -110,7 +110,8 @@ def wordings_of_scorer(trial: Trial) -> Probes:
     from rmaudit.references.variants import AS_IT_IS, REWORDED
     from rmaudit.scores.answer_files import ASKED
 
-    own: Probes = as_given("wordings")(trial)
+    # A bench of organisms has one set of answers, for both fixtures.
+    own: Probes = as_given("wordings" if "wordings" in trial.given else "probes")(trial)
     each = own.answers[ASKED].itertuples(index=False)
     asked = [columns(beginning(asked_of(*one), REWORDED)) for one in each]
     other = own.answers.assign(**dict(zip(ASKED, map(list, zip(*asked, strict=True)), strict=True)))

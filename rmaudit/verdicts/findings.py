@@ -63,7 +63,7 @@ class Claim:
     question: str = ""
     """The question that the audit answers, a plain sentence; "" where its author gives none."""
     harm: str = ""
-    """What a model that is trained on a reward that fails may do to people, a sentence; or ""."""
+    """A sentence on what a model trained on a reward that fails may do to people; or ""."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from benchmarks.blessed import RELEASES, SPEC, blessed, found, results_of
 from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
+from rmaudit.measures.paired import Interval
 from rmaudit.models.load_model import checkpoint
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.regressions import held
@@ -109,11 +110,16 @@ def main() -> None:
         print(number, PLANTED[number][0] if number in PLANTED else "sound", flush=True)
         for was in results.blessed[0].findings:
             inside = worse.get((was.audit, was.prompt))
-            if inside is not None and was.difference is not None:
-                moved = was.difference
-                by = f"{moved.value:+.3f} [{moved.low:+.3f}, {moved.high:+.3f}]"
+            if inside is not None:
                 told = "inside its bound" if inside else "and its bound is not held"
-                print(f"  regressed: {was.audit} by {by}, {told}", flush=True)
+                print(f"  regressed: {was.audit} {_by(was.difference)}, {told}", flush=True)
+
+
+def _by(moved: Interval | None) -> str:
+    """Say by how much a gate moved; some gates have no data for a paired comparison."""
+    if moved is None:
+        return "(not paired)"
+    return f"by {moved.value:+.3f} [{moved.low:+.3f}, {moved.high:+.3f}]"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ HEAD, ASK = "<|start|>user\nJudge this.\n", "\n\nIs it good?<|end|>\n<|start|>as
     ],
 )
 def test_blocks_change_places_with_their_names(template: str, swapped: str) -> None:
-    """What stands before and after stays; swapped twice it is the template again."""
+    """The text before and after stays; swapped twice it is the template again."""
     found = rewordings(template, MARKS)
     assert found[SWAPPED] == swapped
     assert rewordings(swapped, MARKS)[SWAPPED] == template

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
+from rmaudit.config.spec import Implicit, Judge
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints
@@ -22,6 +24,8 @@ def test_a_request_is_plain_data_and_back() -> None:
         lexicons={"mine": OwnLexicon(Path("/mine.csv"), (1.0, 9.0))},
         instead={"labmt": "mine"},
     )
+    judge = Judge("Yes", "No", "/t.jinja", ("/other.jinja",))
+    dpo = Implicit(replace(spec, judge=judge), 0.1, closing=True)
     settings = Settings(
         method="gcg", budget=9, gcg=Gcg(target=2.5), constraints=Constraints(deny=("#1",), floor=-3)
     )
@@ -31,6 +35,8 @@ def test_a_request_is_plain_data_and_back() -> None:
         Request(spec, Prompt.conversation("talk", turns, +1), "texts", texts=("a", "b")),
         Request(spec, FAMILY["best_ever_one"], "search", settings=settings),
         Request(spec, Prompt("pairs", "own", 0), "pairs", pairs=(("q", "", "a"),)),
+        Request(replace(spec, judge=judge), FAMILY["best_ever_one"], "sweep"),
+        Request(replace(spec, implicit=dpo), FAMILY["best_ever_one"], "sweep"),
     ):
         assert from_plain(plain(request)) == request
         json.dumps(plain(request))  # which knows nothing else

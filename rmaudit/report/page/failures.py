@@ -28,7 +28,7 @@ class Failure:
     example: str
     """Example of what was found, such as `“X” ranks 3 of 3,747; people rank it 3,500`, or ""."""
     harm: str
-    """What a model that is trained on such a reward may do to people, a sentence, or ""."""
+    """Sentence on what a model that is trained on such a reward may do to people, or ""."""
 
 
 def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
@@ -80,9 +80,8 @@ def _says(finding: Finding, effect: Effect) -> str:
 def _excuse(finding: Finding) -> str:
     """Return who accepts a failure, until when and up to what, and the reason.
 
-    Of a known flaw of the bundled model the reason's first sentence.
-
-    Of a failure that blocks: why its waiver does not hold, and whose it is; "" without one.
+    Of a known flaw of the bundled model: the reason's first sentence. Of a failure that blocks: why
+    its waiver does not hold, and whose it is; "" without one.
     """
     waiver = finding.judgement.waiver
     if finding.effect is not Effect.ACCEPTED:

@@ -21,7 +21,7 @@ def labels(*names: str) -> dict[str, Any]:
 
 
 def names(family: str, config: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
-    """As the package gives them."""
+    """Make them as the package does."""
     return objectives.names(family, config, shapes)
 
 
