@@ -224,6 +224,14 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     days: Annotated[
         int, typer.Option(min=1, max=9999, help="from which age on runs warn that it is old")
     ] = 90,
+    alike: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            help="the report of another training by the same recipe, three times or more: what "
+            "they differ by is chance, and blocks no release",
+        ),
+    ] = None,
     file: Registered = None,
     *,
     as_json: AsJson = False,
@@ -237,9 +245,9 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.
     """
-    from rmaudit.report.over_time import blessed
+    from rmaudit.report.over_time import blessed, trainings
 
-    results = _read(report / _NAME if report.is_dir() else report)
+    results = _read_report(report)
     names = [each.name for each in results.models]
     if model is None and len(names) != 1:
         fail(f"{report}: this run audited {', '.join(names)}; say which with --model NAME")
@@ -252,6 +260,11 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         )
     except RmauditError as error:
         fail(f"{report}: {error}")
+    if alike:
+        try:
+            made = trainings.together(made, [_read_report(other) for other in alike])
+        except RmauditError as error:
+            fail(f"--alike: {error}")
     path = blessed.place(file.parent if file else Path(), made.family)
     was = blessed.read(path) if path.is_file() else None
     try:
@@ -259,7 +272,12 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}", ERROR)
     if as_json:
-        facts = {"family": made.family, "gates": len(made.gates), "outcome": str(made.outcome)}
+        facts = {
+            "family": made.family,
+            "gates": len(made.gates),
+            "outcome": str(made.outcome),
+            "trainings": made.trainings,
+        }
         echo_json({"written": str(path), **facts, "replaces": was.created if was else None})
         return
     said = f"{made.family}: {made.model} of {made.created}, {len(made.gates)} gates, {made.by}"
@@ -269,6 +287,11 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):
         say(f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it")
     say(f"commit it: git add {shlex.quote(str(path))}")
+
+
+def _read_report(report: Path) -> Results:
+    """Return the results of a results.json, or of a report's folder."""
+    return _read(report / _NAME if report.is_dir() else report)
 
 
 def _read(path: Path) -> Results:

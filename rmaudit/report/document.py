@@ -214,6 +214,8 @@ class Earlier:
     difference: Interval | None = None
     """The paired difference, this run's value minus that one's, with its 95 % interval; null where
     one of them was not measured, has another unit, or has no `parts`."""
+    spread: float = 0.0
+    """The standard deviation of the value over `trainings` of the blessed release; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,8 @@ class Blessed:
     """The day on which it was blessed, ISO 8601."""
     days: Count
     """From which age on a warning is given."""
+    trainings: Count
+    """How many trainings of its recipe show what differs by chance; 1: it alone, so nothing."""
     findings: tuple[Earlier, ...]
     """What it had of this run's gates."""
     apart: tuple[str, ...]

@@ -1,12 +1,13 @@
 """Twenty releases of R-Smol-135M's head against a blessed one: which regress.
 
     RMAUDIT_DATA=FOLDER python -m scripts.training.releases [--states FOLDER] [--gates NAME ...]
-        [--share 0.95] [--seed 7]
+        [--share 0.95] [--seed 7] [--alike 5]
 
 Each is trained as the organism `fair`, on a draw of its own of the texts. Three are trained with a
 flaw besides (`PLANTED`). The gates measure each; the blessed file is written and read, and
 `regressions.held` compares, as in a run. The releases are trainings, so no two are equal: what a
-sound one loses is what another draw of texts loses. Nothing is asserted.
+sound one loses is what another draw of texts loses. `--alike` blesses other trainings beside the
+first. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rmaudit.measures.paired import Interval
 from rmaudit.models.load_model import checkpoint
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.regressions import held
+from rmaudit.report.over_time.trainings import together
 from rmaudit.verdicts.records import Verdict
 from scripts.training.conduct_labels import with_conduct
 from scripts.training.gates import FromStates, estimates
@@ -86,6 +88,7 @@ def main() -> None:
     parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
     parser.add_argument("--share", type=float, default=0.95, help="of the texts, for each release")
     parser.add_argument("--seed", type=int, default=7, help="which draws of texts")
+    parser.add_argument("--alike", type=int, default=0, help="other trainings that are blessed")
     args = parser.parse_args()
     model = checkpoint(embedded.NAME, cache=args.cache)
     states = States(model, args.states)
@@ -100,6 +103,11 @@ def main() -> None:
         return results_of([found(*one) for one in each], number)
 
     first, _ = blessed(release(0))
+    if args.alike:
+        others = [release(RELEASES + 1 + i) for i in range(args.alike)]
+        first = together(first, others)
+        for gate in first.gates:
+            print(f"{gate.audit}: trainings differ by {gate.spread:.3g} {gate.unit}", flush=True)
     for number in range(1, RELEASES + 1):
         results = held(release(number), {SPEC.name: first})
         worse = {

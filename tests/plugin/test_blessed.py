@@ -177,3 +177,14 @@ def test_only_a_whole_run_is_blessed(run: Run, tmp_path: Path) -> None:
     assert part.exit_code == 4
     assert "only a whole run can be blessed (1 of 2 audits were selected)" in part.stderr
     assert not (tmp_path / "blessed").exists()
+
+
+def test_other_trainings_are_runs_of_other_weights(run: Run, tmp_path: Path) -> None:
+    """The same run three times shows nothing of chance; nothing is written."""
+    first = run(suite())
+    report = str(next(first.folder.glob("reports/*")))
+    for others, words in ((1, "1 other trainings say too little"), (3, "that are there already")):
+        refused = bless(first, *["--alike", report] * others)
+        assert refused.exit_code == 4
+        assert words in refused.stderr
+    assert not (tmp_path / "blessed").exists()

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from annotated_types import MinLen
+from annotated_types import Ge, MinLen
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
@@ -50,6 +50,8 @@ class BlessedGate:
     n: Count
     noise: float
     """Numeric noise of the scores, in the unit; 0 where there is none."""
+    spread: Annotated[float, Ge(0)]
+    """Standard deviation of the value over the trainings; 0 where there is one."""
     asked: str
     """A digest of the prompts' texts and of which words were scored."""
     keys: tuple[str, ...]
@@ -93,6 +95,8 @@ class Blessing:
     on: str
     """The day of the blessing, ISO 8601."""
     days: Count
+    trainings: Annotated[Count, Ge(1)]
+    """How many trainings of one recipe were blessed together, this one included."""
     gates: Annotated[tuple[BlessedGate, ...], MinLen(1)]
 
 
@@ -132,6 +136,7 @@ def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
         by=by,
         on=on.isoformat(),
         days=days,
+        trainings=1,
         gates=gates,
     )
 
@@ -147,6 +152,7 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
         high=of.high,
         n=of.n,
         noise=of.secondary.get(NOISE, 0.0),
+        spread=0.0,
         asked=digest,
         keys=finding.sweeps,
         parts=" ".join(f"{part:.{_DIGITS}g}" for part in of.parts),

@@ -1,7 +1,8 @@
 """A run against the blessed releases of its models: which gates regressed, and what is said of it.
 
 What is worse is decided by `changes.changed`, as everywhere; here it must also survive Holm's
-method among all gates that are compared.
+method among all gates that are compared. Where other trainings were blessed beside the release
+(`trainings`), what they differ by chance counts as error, and the margin is that of `changed`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import date
 
 from rmaudit.report.document import Before, Blessed, Earlier, Results
 from rmaudit.report.over_time.blessed import Blessing, asked
-from rmaudit.report.over_time.changes import Change, Changed, changed, earlier
+from rmaudit.report.over_time.changes import SMALL, Change, Changed, changed, earlier
 from rmaudit.report.over_time.last_run import Since, since
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import ALPHA, holm
@@ -22,6 +23,7 @@ from rmaudit.verdicts.records import GROUPS, T_GROUPS, Severity
 
 LOST = 0.25  # of the blessed release's distance to the bound: trainings that are alike lose less
 _NORMAL = 1.96  # standard errors from an estimate to the end of an interval
+_MANY = 1e9  # degrees of freedom: Student's is normal
 _ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
 
 
@@ -85,20 +87,21 @@ def regressed(
     The reasons are by model, audit and prompt.
 
     A finding counts if `changed` calls it worse, by more than `LOST` of the blessed release's
-    distance to the bound, and if Holm's p, among all gates that are compared with its release, is
-    at most 0.05.
+    distance to the bound (`SMALL` where other trainings show what is chance), and if Holm's p,
+    among all gates that are compared with its release, is at most 0.05.
     """
     out = {}
     now = {_key(finding): finding for finding in findings}
     for of in blessed:
         pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
+        share = SMALL if of.trainings > 1 else LOST
         gates = [
-            (was, new, changed(was, new, share=LOST))
+            (was, new, changed(was, new, share=share))
             for was, new in pairs
             if new.severity is Severity.GATE
         ]
         known = [each for each in gates if each[2].gain is not None]
-        ps = holm([_p(was, new, found) for was, new, found in known])
+        ps = holm([_p(was, new, found, of.trainings) for was, new, found in known])
         for (was, new, found), p in zip(known, ps, strict=True):
             if found.change is Change.WORSE and p <= ALPHA:
                 out[_key(new)] = _says(of, was, new, found)
@@ -139,7 +142,8 @@ def _compared(results: Results, model: str, of: Blessing) -> Blessed:
             apart.setdefault(why, []).append(f"{gate.audit}[{gate.prompt}]")
         elif new is not None:
             old = replace(new, estimate=gate.estimate)
-            findings.append(replace(earlier(old, new), result=gate.result))
+            was = replace(earlier(old, new), result=gate.result, spread=gate.spread)
+            findings.append(was)
     had = {(gate.audit, gate.prompt) for gate in of.gates}
     for key, new in now.items():
         if new.severity is Severity.GATE and new.estimate and key not in had:
@@ -154,6 +158,7 @@ def _compared(results: Results, model: str, of: Blessing) -> Blessed:
         by=of.by,
         on=of.on,
         days=of.days,
+        trainings=of.trainings,
         findings=tuple(findings),
         apart=tuple(f"{why}: {', '.join(names)}" for why, names in apart.items()),
     )
@@ -184,16 +189,18 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
     value = new.estimate.value if new.estimate else math.nan
     between = found.difference
     off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
+    alike = f"; trainings of its recipe differ by {was.spread:.2g}" if of.trainings > 1 else ""
     return (
         f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}, now "
-        f"{value:.3g} {was.unit}, difference {off}"
+        f"{value:.3g} {was.unit}, difference {off}{alike}"
     )
 
 
-def _p(was: Earlier, new: Finding, found: Changed) -> float:
-    """Return the two-sided p value for no change, from the 95 % interval of the gain.
+def _p(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
+    """Return the two-sided p value for no change but chance.
 
-    Student's with the groups' degrees of freedom where the difference is paired, else normal.
+    The error is that of the measurement, from the 95 % interval of the gain, and that of two
+    trainings; its degrees of freedom are Welch and Satterthwaite's.
     """
     import scipy  # its special functions alone
 
@@ -201,13 +208,17 @@ def _p(was: Earlier, new: Finding, found: Changed) -> float:
     if gain is None or not gain.value:
         return 1.0
     reach = gain.value - gain.low if gain.value > 0 else gain.high - gain.value
-    if not reach:
-        return 0.0
-    far = abs(gain.value) / reach
     one_ended = None in (new.bound.low, new.bound.high)
-    if was.difference is not None and one_ended:
-        return float(2 * scipy.special.stdtr(GROUPS - 1, -far * T_GROUPS))
-    return math.erfc(far * _NORMAL / math.sqrt(2))
+    paired = was.difference is not None and one_ended
+    measured = (reach / (T_GROUPS if paired else _NORMAL)) ** 2
+    trained = 2 * was.spread**2  # both releases are trainings
+    if not measured + trained:
+        return 0.0
+    freedom = (measured + trained) ** 2 / (
+        measured**2 / (GROUPS - 1 if paired else _MANY) + trained**2 / max(trainings - 1, 1)
+    )
+    far = abs(gain.value) / math.sqrt(measured + trained)
+    return float(2 * scipy.special.stdtr(freedom, -far))
 
 
 def _key(of: Finding | Earlier) -> tuple[str, str, str]:
