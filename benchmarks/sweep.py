@@ -3,7 +3,8 @@
 python -m benchmarks.sweep [--layers 30] [--answers 4096] [--rounds 3]
 
 On SmolLM2-135M with a random head: the paper's way (full rows in batches of 32, the model's own
-forward), transformers' cache of the prompt copied for every row, and the engine. Rounds of all are
+forward), transformers' cache of the prompt copied for every row, and the engine, also with torch's
+default products in place of oneDNN's. Rounds of all are
 interleaved, since machines are shared, and each rate is that of the median round. The
 matrix-multiply rate is that of the backbone's own linear layers, alone, on as many ids as a batch
 of the engine has; its share is the median over batches, each followed by such a multiplication.
@@ -37,6 +38,7 @@ from rmaudit.models.loading import Weights
 from rmaudit.models.native import held
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.products import fast_products
 
 PAPER_BATCH, EXPANDED_ROWS = 32, (8, 32, 128)  # rows at once
 PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
@@ -77,7 +79,12 @@ def main() -> None:
     forget_peak()
     rewards = engine_way()  # warms up too
     peak = memory()
-    runs: dict[str, Callable[[], np.ndarray]] = {"engine": engine_way, "paper": paper}
+
+    runs: dict[str, Callable[[], np.ndarray]] = {
+        "engine": engine_way,
+        "engine, MKL": functools.partial(_by_mkl, engine_way),
+        "paper": paper,
+    }
     for size in EXPANDED_ROWS:
         runs[f"expanded, {size} rows"] = functools.partial(expanded, size)
     times = interleaved(runs, asked.rounds)
@@ -99,7 +106,8 @@ def main() -> None:
         multiply = max(multiply, alone)
     ids = PREFIX + 1 + SUFFIX
     rate = {name: len(few) / took for name, took in spent.items()}
-    rate["engine"] = len(answers) / spent["engine"]
+    for way in ("engine", "engine, MKL"):
+        rate[way] = len(answers) / spent[way]
     flops = each * len(answers)
     report: dict[str, Any] = {
         "model": f"SmolLM2-135M, {asked.layers} layers, float32",
@@ -108,6 +116,7 @@ def main() -> None:
         "answers": {"engine": len(answers), "others": len(few)},
         "answers_per_s": {name: round(value, 1) for name, value in rate.items()},
         "ids_per_batch": scorer.most(PREFIX),
+        "ratio_to_mkl": round(rate["engine"] / rate["engine, MKL"], 2),
         "ratio_to_paper": round(rate["engine"] / rate["paper"], 2),
         "ratio_of_ids": round(ids / (1 + SUFFIX), 2),
         "ratio_to_expanded": {
@@ -122,6 +131,14 @@ def main() -> None:
         "weights_mb": round(weights_size(weights.model) / 2**20),
     }
     say("sweep", **report)
+
+
+def _by_mkl(score: Callable[[], np.ndarray]) -> np.ndarray:
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
+    try:
+        return score()
+    finally:
+        torch.backends.mkldnn.enabled = True  # type: ignore[assignment]
 
 
 def _weights(layers: int) -> Weights:
@@ -155,7 +172,8 @@ def _multiply_rate(backbone: nn.Module, ids: int) -> float:
     """Floating-point operations per second of all linear layers, alone, on `ids` ids at once."""
     linears = _linears(backbone)
     inputs = {one.in_features: torch.randn(ids, one.in_features) for one in linears}
-    once = timed(lambda: [one(inputs[one.in_features]) for one in linears])
+    with fast_products(backbone):
+        once = timed(lambda: [one(inputs[one.in_features]) for one in linears])
     return sum(2 * ids * one.in_features * one.out_features for one in linears) / once.clock
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
+from rmaudit.scoring.products import fast_products
 
 
 class Ready(NamedTuple):
@@ -209,9 +211,11 @@ def begin(  # noqa: PLR0913  (as `score`)
         finite.refuse(there, answers, what="rewards", why=scorer.why_not_finite, name=name)
         return out
 
-    for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
-        waiting.append(made)
-        read(behind)
+    fast = nullcontext() if scorer.compiled else fast_products(scorer.backbone)
+    with fast:
+        for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
+            waiting.append(made)
+            read(behind)
     return finished if waiting else finished()
 
 
