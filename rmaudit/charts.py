@@ -24,7 +24,7 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True)
 class Fact:
-    """Part of a panel's description for readers who do not see it; its terms are quoted."""
+    """Part of a panel's text for screen readers: `before`, the quoted `terms`, and `after`."""
 
     before: str = ""
     terms: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Points(Panel):
 
 @dataclass(frozen=True)
 class Bin:
-    """A bin of values between `low` and `high`: how many they are, and their quartiles."""
+    """A bin from `low` to `high` on the first axis, with the count and quartiles of its values."""
 
     low: float
     high: float
@@ -116,7 +116,7 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Panel):
-    """Panel of boxes: the quartiles in each bin of the first axis, with a bar at the median."""
+    """Panel of box plots: for each bin of the first axis, the quartiles and a bar at the median."""
 
     form: Literal["boxes"] = "boxes"
     axis: str
@@ -129,7 +129,7 @@ class Boxes(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Panel):
-    """Panel with a step curve through (x, y), constant until the next x; `line` marks a value."""
+    """Panel with a step curve through the points `places`; a dashed line marks the value `line`."""
 
     form: Literal["curve"] = "curve"
     x_axis: str
@@ -149,7 +149,7 @@ class NamedPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class CountField(Panel):
-    """Panel of counts as shades: `counts[i][j]` is for bin i of x and bin j of y, darker for more.
+    """Panel with a heat map: `counts[i][j]` is the count in bin i of x and bin j of y.
 
     `x` and `y` are edges in the order of drawing, one more than there are bins.
     """
@@ -204,7 +204,7 @@ class Bell:
 
 @dataclass(frozen=True, kw_only=True)
 class Dumbbells(Panel):
-    """Panel with a row for each term: its first value full, its second hollow, the rest printed."""
+    """Panel with a row for each term: a full point, a hollow point, and a number as text."""
 
     form: Literal["dumbbells"] = "dumbbells"
     axis: str
@@ -259,14 +259,14 @@ class Matrix(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Plane(Panel):
-    """Panel of names on a plane whose axes have no meaning of their own, with 0 in its middle."""
+    """Panel of names as points on a plane, where only distances count; 0 is in the middle."""
 
     form: Literal["plane"] = "plane"
     places: tuple[NamedPlace, ...]
 
 
 class _ByForm:
-    """Annotation from which pydantic knows a panel's class by its field `form`."""
+    """Annotation that lets pydantic choose a panel's class by its field `form`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
         from pydantic import Field

@@ -17,9 +17,9 @@ _ORDER = "an optional system turn, then user and assistant in turns, the last of
 
 
 def turns(given: object, of: str) -> Turns:
-    """Return the checked turns of a conversation, given as the list that chat templates take.
+    """Check a conversation, given as the list that chat templates take, and return its turns.
 
-    `of` begins what is said of one that is none.
+    `of` begins the error message.
 
     Raises:
         SpecError: a turn has another key, another role or no text, or stands out of order.

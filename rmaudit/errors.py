@@ -69,7 +69,7 @@ class EvidenceError(RmauditError, ValueError):
     """Error where no chart can be drawn from evidence: `fault` begins with the field's name."""
 
     def __init__(self, evidence: str, fault: str) -> None:
-        """Keep the fault; the message is the evidence's class name, a dot, and the fault."""
+        """Store the fault; the message is the evidence's class name, a dot, and the fault."""
         super().__init__(f"{evidence}.{fault}")
         self.fault = fault
 
@@ -100,11 +100,11 @@ class NoWeights(RmauditError):  # noqa: N818  (likewise)
 
 
 class NotJudging(RmauditError):  # noqa: N818  (likewise)
-    """Error where a model is no judge, and an audit is of the template that asks for a verdict."""
+    """Error where an audit tests a judge's template, and the model is not an LLM judge."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)
-    """Error where an audit needs what the run's options leave out; it names the option to add."""
+    """Error where an audit needs an option that was not given; the message names the option."""
 
 
 class StoreError(RmauditError):
@@ -134,10 +134,10 @@ def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
 
 
 def refuse_halves(texts: Iterable[object], what: str) -> None:
-    """Raise SpecError for a text with a lone surrogate, which no file and no model takes.
+    """Raise SpecError if a text has a lone surrogate (half a character); `what` begins the error.
 
     Raises:
-        SpecError: the first of them; `what` begins what is said of it.
+        SpecError: for the first such text, which no file and no model accepts.
     """
     for text in texts:
         if isinstance(text, str) and _HALF.search(text):

@@ -40,9 +40,9 @@ def cached(
 ) -> Any:  # noqa: ANN401  (JSON)
     """Return the cached value of `kind` under `fields`, or compute it by `make` and write it.
 
-    `sure` is called after `make`: whether what was made is still what `fields` decide. If not, as
-    where a file changed between its hash and its reading, nothing is written. What `make` raises is
-    raised, and nothing is written either.
+    `sure` is called after `make` and says whether the value still belongs to `fields`. If not, for
+    example because a file changed between its hash and its reading, nothing is written. Nothing is
+    written either if `make` raises; its error is passed on.
     """
     found = read(cache, kind, fields)
     if found is None:
@@ -86,8 +86,8 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
 def code() -> str:
     """Return a digest of the code that computes values: rmaudit's files, Python, its requirements.
 
-    Facts bear it among their fields, so that a change of any of these makes them anew. If a file
-    was written while this process ran, which code runs is unknown, and no fact is shared.
+    Cached values have it among their fields, so a change of any of these recomputes them. If a
+    file was written while this process ran, it is unknown which code runs, so no value is shared.
     """
     total = hashlib.sha256(platform.python_version().encode())
     for path in sorted(_PACKAGE.rglob("*")):
@@ -103,7 +103,7 @@ def code() -> str:
 
 
 def written_since(path: Path) -> bool:
-    """Return whether a file was written after this process began, so after it was imported."""
+    """Return whether a file changed after this process began, and so after its import."""
     stat = path.stat()
     return max(stat.st_mtime, stat.st_ctime) > STARTED
 

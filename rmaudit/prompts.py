@@ -18,15 +18,15 @@ from rmaudit.errors import MeasureError, NoDirection, SpecError, nearest
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt that a model answers, one of rmaudit's or a user's.
+    """A prompt: its name, its text, and its frame (+1 asks for good, -1 for bad, 0 for neither).
 
-    `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
-    good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
-    whether what is sought is valued refuse such a prompt. `turns` are those of a conversation
-    (`Prompt.conversation` makes one), and `text` is then how people read it.
+    A prompt is one of rmaudit's, or a user's. Findings call it by its `name`, and so does the key
+    `audit[name]` of models.yaml. Audits of whether good or bad things get the rewards that a prompt
+    asks for refuse a frame of 0. `turns` are those of a conversation (`Prompt.conversation` makes
+    one), and `text` is then the conversation as people read it.
 
     Raises:
-        SpecError: the name, the text or the frame is none.
+        SpecError: the name, the text or the frame is invalid.
     """
 
     name: str
@@ -163,7 +163,7 @@ _MOST = 3  # prompts that a label or a list names
 def label(prompts: Sequence[Prompt]) -> str:
     """Return a label for these prompts in a finding: `best`, `best+worst`, or `54 prompts`.
 
-    None are those of pairs: `pairs`.
+    Without any prompt the label is `pairs`: the prompts of pairs of answers.
     """
     if not prompts:
         return PAIRS
@@ -187,7 +187,9 @@ def listed(names: Iterable[str]) -> str:
 def declared(
     given: Sequence[str | Prompt], own: Mapping[str, Prompt] = _NONE
 ) -> tuple[Prompt, ...]:
-    """Return an audit's prompts: names are looked up, `Prompt` objects checked for clashes.
+    """Return an audit's prompts: names are looked up in `own` (the user's) and rmaudit's prompts.
+
+    `Prompt` objects are checked for clashes with these.
 
     Raises:
         SpecError: a name is unknown, stands for two prompts, or is rmaudit's for another one.

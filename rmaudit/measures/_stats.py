@@ -136,7 +136,7 @@ def least_squares(
     """Return least-squares coefficients of y (n,) on `design` (n, k), and their robust covariance.
 
     The covariance takes no variance to be equal. Without `clusters` it is HC3 (MacKinnon and White
-    1985): each squared residual is divided by the square of one less its leverage. With them (n,),
+    1985): each squared residual is divided by the square of 1 minus its leverage. With them (n,),
     rows of one cluster are not independent, and it is the same of whole clusters, CR3 (Bell and
     McCaffrey 2002): what each cluster's residuals would be, had it been left out of the fit.
     """

@@ -72,7 +72,7 @@ class _Prompted(NamedTuple):
         return _mean(self.by_word(law), self.happiness)
 
     def change(self, law: _Floats) -> float:
-        """Return mean happiness by `law` minus the policy's, times -1 if bad is asked for."""
+        """Return mean happiness by `law` minus that by the policy, negated for bad prompts."""
         return self.direction * (self.happy(law) - self.happy(self.policy))
 
 
@@ -83,14 +83,14 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far training to a KL of `AT` nats moves answers' happiness as the prompts ask.
+    """Return how training to a KL of `AT` nats changes answers' happiness, negated for bad prompts.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
     left out.
 
     A prompt's change is the mean happiness of the rated answers at RLHF's optimum `AT` nats away,
-    less that of the policy as it is, turned as the frame asks. It is exact: what varies is how the
+    minus that of the policy itself, times the frame (1 or -1). It is exact: what varies is how the
     question is put, so the value is the mean over prompts, and the interval Student's over them,
     widened by numeric noise. Secondary: the change under each prompt, the share of the answers
     after training that are rated, and the sd of the reward under the policy in the sd of the sweep:
@@ -146,8 +146,9 @@ def after_training(
 def strengths(
     answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
 ) -> dict[str, float]:
-    """Return, by prompt, what a unit of reward adds to log-odds in RLHF's optimum `AT` nats away.
+    """Return, by prompt, the inverse KL coefficient that puts RLHF's optimum `AT` nats away.
 
+    It is what a unit of reward adds to the log-odds of an answer.
     Both arguments are those of `after_training`. Raises `MeasureError` as it does.
     """
     return {
@@ -214,7 +215,7 @@ def _stages(one: _Prompted) -> Iterator[Stage]:
 
 
 def _within(one: _Prompted, nats: float) -> Tilted | None:
-    """Return RLHF's optimum at a KL of `nats`, None if the highest reward alone is nearer."""
+    """Return RLHF's optimum at a KL of `nats` from the policy; None if no policy is so far away."""
     try:
         return tilted(one.policy, one.scores, nats)
     except MeasureError:
@@ -245,7 +246,7 @@ def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
 
 
 def _short(number: float) -> float:
-    """Return the number rounded to five digits, as a page shows thousands of them."""
+    """Return the number rounded to five significant digits, which keeps reports small."""
     return float(f"{number:.5g}")
 
 

@@ -53,7 +53,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return a kind's share with Clopper-Pearson ends, the low one corrected for `together` kinds.
+    """Return a kind's share with an exact interval; the low end is corrected for `together` kinds.
 
     The lower end is simultaneous over all of them, the upper end is the kind's own. `independent`
     is how many independent draws the `among` answers are worth; as many as they are, where None.
@@ -87,7 +87,7 @@ def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
 
 
 def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Points:
-    """Return a chart panel: a row for each kind's share over its allowed share, and a line at 1."""
+    """Return a panel: each kind of answer's share, divided by the allowed share; a line at 1."""
     told = (Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.1%}") for each in kinds)
     rows = []
     for each in kinds:

@@ -129,7 +129,7 @@ def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon
 
 
 def _held(variables: list[_Array]) -> _Array:
-    """Return controls, shape (n, k): each variable's ranks and their distance from the middle."""
+    """Return control variables, (n, k): ranks of each, and the ranks' distance from the middle."""
     middle = (len(variables[0]) + 1) / 2
     every = [
         column

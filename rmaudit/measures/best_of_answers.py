@@ -70,7 +70,7 @@ class BestOfAnswersEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart, a panel for each trait by n of best of n; the table has winners."""
+        """Return a chart with a panel for each trait by n of best of n, and a table of winners."""
         shifts = [row for _, evidence in found for row in evidence.shifts]
         winners = [row for _, evidence in found for row in evidence.winners]
         if not shifts:
@@ -119,7 +119,7 @@ def best_of_answers(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return how many times as long the winners of best of `MOST` are as the samples themselves.
+    """Return the length of best-of-`MOST` winners divided by the length of plain samples, in words.
 
     `answers` has a row for each sample: `prompt`, `turns`, `response` and `reward`. `traits`, of
     as many rows, has a number for each: those of bools are shares; `WORDS` is needed. Where some

@@ -36,7 +36,10 @@ def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, 
 
 
 def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
-    """Return a box chart, a panel a prompt; `found` has axis titles and bins. None without bins."""
+    """Return a chart of box plots with one panel for each prompt; None if there are no bins.
+
+    `found` has pairs of an axis title and the bins of a prompt.
+    """
     given = [(axis, each) for axis, each in found if each.bins]
     if not given:
         return None

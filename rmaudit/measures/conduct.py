@@ -34,7 +34,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindShare:
-    """A kind's value with its simultaneous interval, over so many contexts."""
+    """One kind of conduct: its value with a simultaneous interval, and the number of contexts."""
 
     kind: str
     value: float
@@ -45,7 +45,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """A pair in which the other answer gets most beside the better, or plain, one.
+    """Example of a pair whose other answer gets most reward compared with the better or plain one.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -62,7 +62,7 @@ class ConductExample:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductEvidence(Evidence):
-    """The kinds of a family in `unit`, and the worst pairs of each."""
+    """Values of all kinds of conduct tested together, in `unit`, and the worst pairs of each."""
 
     kind: Literal["conduct"] = "conduct"
     unit: str
@@ -70,7 +70,7 @@ class ConductEvidence(Evidence):
     examples: tuple[ConductExample, ...]
 
     def example(self) -> str:
-        """Return the worst pair of the worst kind."""
+        """Return a sentence on the worst pair of the worst kind; "" if there is none."""
         if not self.rows:
             return ""
         sign = -1 if self.unit == WON else 1
@@ -89,7 +89,7 @@ class ConductEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a row for each kind; the table has the worst pairs besides."""
+        """Return a chart with a row for each kind of conduct; its table has the worst pairs."""
         rows = [row for _, evidence in found for row in evidence.rows]
         if not rows:
             return None
@@ -137,7 +137,7 @@ def better_wins(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of contexts in which the better answer wins, of the kind with the least.
+    """Return the share of contexts whose better answer wins, of the kind where that share is least.
 
     `frame` has a row for each answer: `line`, `prompt`, `response`, `chosen` (bool), `subset` (its
     kind), `group` (its context) and `reward`. A context's share is the mean over its pairs, ties
@@ -152,7 +152,7 @@ def better_wins(
     given = _kinds(frame, kinds)
 
     def shares(drawn: _Floats) -> list[_Floats]:
-        """Return the share of each context, of each kind."""
+        """Return, for each kind, the share of pairs that the better answer wins in each context."""
         return [
             kind.by_context((np.sign(drawn[kind.better] - drawn[kind.other]) + 1) / 2)
             for kind in given
@@ -185,7 +185,7 @@ def paid_for(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return by how much the change that is paid for most raises the reward of plain answers.
+    """Return by how much the most rewarded kind of change raises a plain answer's reward, in sd.
 
     Both answers of a pair are worth the same; the plain one is `chosen`. The shift is in sd of the
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
@@ -209,7 +209,7 @@ def moved_by(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return how far the change of the prompt that moves it most moves an answer's reward.
+    """Return how far the prompt change that moves rewards most moves an answer's reward, in sd.
 
     Both answers of a pair are the same; the one to the plain prompt is `chosen`. The size of a
     shift is that of `paid_for` without its sign, and so is its interval, which begins at 0 where
@@ -231,20 +231,20 @@ def moved_by(
 
 
 def _gains(given: Sequence[_Kind], rewards: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
-    """Yield the gain and the plain reward of each context, of each kind."""
+    """Yield, for each kind, the gain by the change and the plain reward, each (contexts,)."""
     for kind in given:
         gain = kind.by_context(rewards[kind.other] - rewards[kind.better])
         yield gain, kind.by_context(rewards[kind.better])
 
 
 def _in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
-    """Return the mean gain of a kind's contexts in sd of their plain rewards."""
+    """Return a kind's mean gain over contexts, in sd of the plain rewards of these contexts."""
     gain, plain = of_contexts
     return float(gain.mean() / plain.std(ddof=1))
 
 
 def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
-    """Return the mean gain of each kind, in sd of its plain answers between contexts.
+    """Return each kind's mean gain and interval, in sd of its plain answers between contexts.
 
     Raises:
         MeasureError: the plain answers of a kind have one reward.
@@ -264,13 +264,13 @@ def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
 
 
 def _size(row: KindShare) -> KindShare:
-    """Return the shift without its sign."""
+    """Return the row with the absolute value of its shift, and the interval of that."""
     low, high = max(row.low, -row.high, 0.0), max(row.high, -row.low)
     return replace(row, value=abs(row.value), low=low, high=high)
 
 
 class _Kind(NamedTuple):
-    """The pairs of a kind: the rows of both answers, and the number of each pair's context."""
+    """The pairs of a kind: row numbers of both answers, and the number of each pair's context."""
 
     name: str
     better: NDArray[np.intp]
@@ -278,13 +278,13 @@ class _Kind(NamedTuple):
     context: NDArray[np.intp]
 
     def by_context(self, values: _Floats) -> _Floats:
-        """Return the mean of each context; `values` has one for each pair."""
+        """Return the mean of `values`, one for each pair, in each context, shape (contexts,)."""
         found: _Floats = np.bincount(self.context, values) / np.bincount(self.context)
         return found
 
 
 def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
-    """Return the pairs of each kind, by the places of their rows."""
+    """Return the pairs of each kind as row numbers; raise MeasureError if unusable."""
     rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
     rows = rows.assign(row=np.arange(len(frame)))
     pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
@@ -315,7 +315,7 @@ def _worst(
     examples: Iterable[ConductExample],
     secondary: Mapping[str, float],
 ) -> Estimate:
-    """Return the estimate of the kind that is worst, with the ends of all kinds."""
+    """Return the estimate of the worst kind; each interval end is the worst one of all kinds."""
     worst = min if unit == WON else max
     return Estimate(
         worst(row.value for row in rows),
@@ -334,7 +334,7 @@ def _worst(
 def _examples(
     frame: pd.DataFrame, kinds: Sequence[_Kind], *, either_way: bool = False
 ) -> Iterator[ConductExample]:
-    """Yield the pairs of each kind whose other answer gets most beside the better one.
+    """Yield, of each kind, the pairs whose other answer exceeds the better one by most.
 
     With `either_way` the pairs whose rewards are furthest apart.
     """

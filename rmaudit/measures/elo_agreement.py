@@ -92,7 +92,7 @@ class EloAgreementEvidence(Evidence):
             yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
 
     def example(self) -> str:
-        """Return the item that ranks furthest above its rank by people."""
+        """Return a sentence on the item furthest above its rank by people; "" if there is none."""
         items = [(item, each.prompt) for each in self.wordings for item in each.overvalued]
         if not items:
             return ""
@@ -141,7 +141,7 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the least rank agreement with human ratings over wordings, raw and given `surface`.
+    """Return the lowest rank agreement with people over wordings, raw or adjusted for `surface`.
 
     The features are what can be seen of a name, its surface, such as length and frequency.
 
@@ -152,7 +152,7 @@ def agreement_with_people(
     feature, shape (n, features).
 
     Two numbers a wording. Beyond the surface: Kendall's tau of what the features leave of the ranks
-    of reward and of Elo (`measures.held_fixed`). Raw: Somers' d, i.e. pairs in order less pairs
+    of reward and of Elo (`measures.held_fixed`). Raw: Somers' d, i.e. pairs in order minus pairs
     against it, over the pairs whose ratings differ: a tie in the reward earns nothing. The value is
     the least of all, so that each alone must hold. Intervals are normal ones of a U-statistic
     (Cliff and Charlin 1991) with items of one head word (`head_words`) as one draw, each widened by
@@ -223,7 +223,7 @@ def somers(
 ) -> Estimate:
     """Return Somers' d of scores given human ratings, shapes (n,): 1 same order, -1 reversed.
 
-    Pairs in order less pairs against it, over the pairs whose ratings differ (Somers 1962). The
+    Pairs in order minus pairs against it, over the pairs whose ratings differ (Somers 1962). The
     interval is the normal one of a U-statistic; what is uncertain is which items people happened to
     rate, those of one of the `clusters` (n,) together.
 
@@ -250,7 +250,7 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` and what regression on `held` leaves of the scores' ranks.
+    """Return Kendall's tau of `human` with the scores' ranks after regression of these on `held`.
 
     `human` holds the residuals of people's ranks on the same features.
     """
@@ -287,7 +287,7 @@ def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noi
 
 
 def _least(parts: list[Estimate]) -> Estimate:
-    """Return the estimate with the least value, with the least low and least high end of all."""
+    """Return the lowest estimate, with the lowest low end and the lowest high end of all."""
     least = min(parts, key=lambda part: part.value)
     low, high = min(part.low for part in parts), min(part.high for part in parts)
     caveats = tuple(dict.fromkeys(caveat for part in parts for caveat in part.caveats))
@@ -296,7 +296,7 @@ def _least(parts: list[Estimate]) -> Estimate:
 
 
 def _noise(parts: list[Estimate]) -> dict[str, float]:
-    """Return the estimates' greatest sd of numeric noise, under its name; empty if none has any."""
+    """Return {NOISE: largest noise sd of the estimates}; empty if none has numeric noise."""
     found = [part.secondary[NOISE] for part in parts if NOISE in part.secondary]
     return {NOISE: max(found)} if found else {}
 
@@ -332,7 +332,7 @@ def _of_first(
 
 
 def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b within the best and the least liked items (halves, hundreds); `elo` descends."""
+    """Return tau-b within the best and the least liked half and hundred; `elo` is descending."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (

@@ -42,7 +42,7 @@ class FramingInversionEvidence(Evidence):
     panels: tuple[PromptBins, ...]
 
     def example(self) -> str:
-        """Return the rewards of the saddest and of the happiest words under the last prompt."""
+        """Return a sentence on the saddest and happiest words' rewards under the last prompt."""
         if not self.panels or not self.panels[-1].bins:
             return ""
         panel = self.panels[-1]
@@ -73,7 +73,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the least rho of valence and reward over prompts, times -1 where bad is asked for.
+    """Return the lowest Spearman's rho of valence and reward over prompts, negated for bad prompts.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is that of ranks only (`RankedAnswers`), times
@@ -150,7 +150,7 @@ def _under(
 def _least(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """Return the least signed rho over prompts by another lexicon; raise if that is too small."""
+    """Return the lowest signed rho over prompts by another lexicon; raise if its words are few."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"

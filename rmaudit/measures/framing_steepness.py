@@ -88,12 +88,12 @@ def steepness(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how much steeper reward is in valence for words a prompt asks for than for others.
+    """Return how much more steeply reward follows valence among words that the prompt asks for.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text, its neutral point is 0. Under each prompt the reward,
     turned as the frame asks, has a slope on valence among positive words and one among negative
-    words. The value is their difference (positive less negative) under positive frames less that
+    words. The value is their difference (positive minus negative) under positive frames minus that
     under negative ones. As turning a frame turns its slopes, this is the difference between the
     slopes of the *sum* of the two frames' rewards: two regressions on words of their own, so that
     the same words under several prompts are counted once. The interval is Student's t with the

@@ -79,7 +79,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how many points of valence the rewards pay for a tenfold frequency.
+    """Return the reward of a tenfold word frequency, expressed in points of valence.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
@@ -153,11 +153,9 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Regression:
-    """Words that are scored and in both lists, with the design matrix for their rewards.
+    """Words that are scored and in both lists (frequency, valence), with the design matrix.
 
-    The lists are those of frequency and of valence.
-
-    `terms` (words, 5): frequency, valence, letters, each less its mean, the square of the second,
+    `terms` (words, 5): frequency, valence, letters, each minus its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
     """
 
@@ -201,13 +199,13 @@ def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
 
 
 def _alone(fit: _Regression, rewards: _Floats) -> float:
-    """Return the mean over prompts of the rewards' slope on frequency, valence not held fixed."""
+    """Return the rewards' mean slope on frequency over prompts, without control for valence."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
 
 
 def _cut(slope: float, price: float) -> float:
-    """Return slope / price, clipped to ± `REACH`: points of valence that a tenfold use is worth."""
+    """Return slope / |price| (of frequency, of a point of valence), clipped to ± `REACH`."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
@@ -229,7 +227,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
-    """Return the price of frequency, whatever is asked and as asked, with Fieller's limits.
+    """Return the plain and the frame-signed price of frequency, each with Fieller's limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.

@@ -58,7 +58,7 @@ class FrequencyTopEvidence(Evidence):
     found: tuple[Excess, ...]
 
     def example(self) -> str:
-        """Return the words at the top that differ most from words like them."""
+        """Return a sentence on the top words that differ most from words like them, or ""."""
         given = [each for each in self.found if each.words]
         if not given:
             return ""
@@ -109,7 +109,7 @@ def frequency_top(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far the top words' frequency is from that of words as happy and as long.
+    """Return how far the top words' frequency differs from that of words as happy and as long.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. Of the alphabetic words that are scored under all prompts and in both lists

@@ -73,7 +73,7 @@ class GcgProbesEvidence(Evidence):
     strings: tuple[ReplayedString, ...]
 
     def example(self) -> str:
-        """Return the string that exceeds real answers of its length by most."""
+        """Return a sentence on the string furthest above real answers of its length, or ""."""
         above = [row for row in self.strings if row.above and row.direction == "up"]
         if not above:
             return ""
@@ -143,7 +143,7 @@ class StringScores:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Strings that can be compared; `like` has the rows of each string's similar real answers."""
+    """Strings with enough real answers of similar length; `like` has those answers' row numbers."""
 
     asked: StringScores
     kept: pd.DataFrame
@@ -159,7 +159,7 @@ class _Held:
         return np.concatenate([self.kept["score"], self.asked.real["score"]]).astype(float)
 
     def hits(self, scores: _Floats) -> NDArray[np.bool_]:
-        """Return, for each pleasing string, whether its score is above its real answers' bar.
+        """Return whether each pleasing string beats the 99th percentile of similar real answers.
 
         `scores` are those of the strings, then of the real answers.
         """

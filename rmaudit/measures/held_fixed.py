@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 
 def basis(table: pd.DataFrame) -> _Floats:
-    """Return orthonormal columns of mean 0, shape (n, k), that span functions of the variables.
+    """Return orthonormal regressors, shape (n, k), that span functions of the variables in `table`.
 
     `table` has a row an item and a column a variable, shape (n, variables). Of each variable, in
     ranks: itself, steps at all of its values where it has few, else bends at 16 quantiles; and the
@@ -64,7 +64,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
 
 
 def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
-    """Return what `held` leaves of the ranks of `values`, shape (n,), and its share of variance.
+    """Return residual ranks of `values` after regression on `held`, (n,), and their variance share.
 
     The share is of the ranks' variance, 0 to 1.
 

@@ -67,7 +67,9 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Gap of a community's words to similar words, in one pattern; simultaneous interval.
+    """Gap between a community's words and similar words, in one pattern of harm, with an interval.
+
+    The intervals of all rows hold at once.
 
     `community` may be an axis of several: "all of religion".
     """
@@ -91,7 +93,7 @@ class CommunityEvidence(Evidence):
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
     def example(self) -> str:
-        """Return the community with the largest gap."""
+        """Return a sentence on the community with the largest gap; "" if there is none."""
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.gap)
@@ -178,7 +180,7 @@ def worst_community(
     """Return the gap of the most certainly harmed community, in the pattern that harms it most.
 
     `answers` are by the prompt's name. The gap of a term is as in `identity_gaps`: the mean
-    percentile of its controls (like form, frequency, valence) less its own. A community's gap is
+    percentile of its controls (like form, frequency, valence) minus its own. A community's gap is
     the mean over its words, whose spellings and forms are averaged: half the sum of the gaps under
     good and bad frames (erased), and half their difference (demonised). An axis of several
     communities, such as religion, is compared too: the mean over its communities.

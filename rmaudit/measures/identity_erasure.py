@@ -48,8 +48,8 @@ class IdentityErasureEvidence(GapTables, Evidence):
 def erasure(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return ½(g+ + g-): how far words for marked groups rank below similar ones under any prompt.
+    """Return how far words for marked groups rank below similar ones, whatever a prompt asks for.
 
-    See `identity_gaps.measured`, also for the errors raised.
+    It is ½(g+ + g-): see `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityErasureEvidence, sign=1, rng=rng)

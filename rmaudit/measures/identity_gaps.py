@@ -69,7 +69,7 @@ class TermScores:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean gap of some words with its interval, and their gaps under good and bad prompts."""
+    """Mean gap between some words and similar ones, with interval, and by good and bad prompts."""
 
     words: int
     gap: float
@@ -113,7 +113,7 @@ class GapTables:
     terms: tuple[TermGap, ...]
 
     def example(self) -> str:
-        """Return the marked group with the largest gap, and how far its words rank too low."""
+        """Return a sentence on the marked group with the largest gap; "" if there is none."""
         marked = [group for group in self.groups if group.marked]
         if not marked:
             return ""
@@ -185,20 +185,23 @@ def measured(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return marked groups' rank gap: good prompts' plus (`sign` 1) or minus (-1) bad ones', / 2.
+    """Return marked groups' rank gap over good and bad prompts: half the sum or difference.
+
+    With `sign` 1 it is half the sum of the mean gaps under prompts for good and for bad things, with
+    -1 half their difference.
 
     `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
-    average ranks) among all of the texts; a term's gap is the mean percentile of its controls less
+    average ranks) among all of the texts; a term's gap is the mean percentile of its controls minus
     its own. Averages are over axes of the mean over marked groups of the mean over words (of which
     the spellings and forms are averaged): no axis counts more for having more terms.
 
     The value is that mean. The interval is Student's, over groups within axes and controls (see
-    `rank_gaps.Gaps`), its degrees of freedom groups less axes, widened by the numeric noise of the
-    scores. But where the gap of one axis less `ALONE` has a lower end (beyond what the worst of as
+    `rank_gaps.Gaps`), its degrees of freedom groups minus axes, widened by the numeric noise of the
+    scores. But where the gap of one axis minus `ALONE` has a lower end (beyond what the worst of as
     many axes has by chance: Bonferroni) above that of the mean, it stands in the mean's place: a
     model that wrongs one axis does not pass by the others.
 
-    Secondary: g under each frame and prompt; and the mean of unmarked groups, of marked less
+    Secondary: g under each frame and prompt; and the mean of unmarked groups, of marked minus
     unmarked, by neutral controls in place of those of like valence, and of the terms that labMT
     rates. Evidence: axes, groups and terms; the intervals of groups are over their words.
 

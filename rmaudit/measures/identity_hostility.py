@@ -49,8 +49,8 @@ class IdentityHostilityEvidence(GapTables, Evidence):
 def hostility(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return ½(g+ - g-): how far words for marked groups rank low for good and high for bad.
+    """Return how far words for marked groups rank low for good prompts and high for bad ones.
 
-    See `identity_gaps.measured`, also for the errors raised.
+    It is ½(g+ - g-): see `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityHostilityEvidence, sign=-1, rng=rng)

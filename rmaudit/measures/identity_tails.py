@@ -33,7 +33,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TailExcess:
-    """Share of group terms of one form in a prompt's wrong tail, and their control words' share.
+    """Share of group terms of one form among a prompt's worst tenth, and similar words' share.
 
     `excess` is the difference; its interval is simultaneous over all rows.
     """
@@ -50,7 +50,7 @@ class TailExcess:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityTailsEvidence(Evidence):
-    """Excess share of group terms in the wrong tail, by prompt and word form."""
+    """Excess share of group terms among the worst tenth of texts, by prompt and word form."""
 
     kind: Literal["identity_tails"] = "identity_tails"
     about_people: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class IdentityTailsEvidence(Evidence):
     rows: tuple[TailExcess, ...]
 
     def example(self) -> str:
-        """Return the prompt and the form with the largest excess."""
+        """Return a sentence on the prompt and word form with the largest excess; "" if none."""
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.excess)
@@ -70,7 +70,7 @@ class IdentityTailsEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a row for each prompt and word form: the excess share in the tail."""
+        """Return a chart with a row for each prompt and word form: excess in the worst tenth."""
         rows = [row for _, evidence in found for row in evidence.rows]
         if not rows:
             return None
@@ -120,7 +120,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much more often words for marked groups are in the wrong tail than similar words.
+    """Return how much more often marked groups' words are in the worst tenth than similar words.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones

@@ -89,7 +89,7 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Return each text's reward over all prompts, shape (texts,), from `scores` if given."""
+        """Return each text's reward combined over all prompts, (texts,); from `scores` if given."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
@@ -101,7 +101,7 @@ class Joined:
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return the index (`place`) and `valence` of texts that all prompts score, if rated."""
+        """Return a table of rated texts that all prompts score: index (`place`) and `valence`."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

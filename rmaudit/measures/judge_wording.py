@@ -92,6 +92,6 @@ def agreement(
 
 
 def _taus(scores: _Floats) -> _Floats:
-    """Return Kendall's tau of the first column and each other, shape (k,); 0 where one is flat."""
+    """Return Kendall's tau of the first column and each other, (k,); 0 where one is constant."""
     taus = [scipy.stats.kendalltau(scores[:, 0], other).statistic for other in scores.T[1:]]
     return np.nan_to_num(np.array(taus, dtype=np.float64))

@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SectionScore:
-    """A section's score with its 95 % interval, of so many rows."""
+    """Score of one section of a leaderboard, with its 95 % interval and number of rows."""
 
     section: str
     value: float
@@ -46,7 +46,7 @@ class SectionScore:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardEvidence(Evidence):
-    """The sections of a leaderboard, and what else it shows of the same rows."""
+    """Scores of a leaderboard's sections; `besides` has scores by difficulty, if it has these."""
 
     kind: Literal["leaderboard_score"] = "leaderboard_score"
     board: str
@@ -55,7 +55,7 @@ class LeaderboardEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a row for each section, and a panel of what is shown besides."""
+        """Return a chart with a panel of the sections' scores, and one of scores by difficulty."""
         boards = ", ".join(dict.fromkeys(evidence.board for _, evidence in found))
         groups = {
             "sections": [row for _, evidence in found for row in evidence.sections],
@@ -94,12 +94,12 @@ class LeaderboardEvidence(Evidence):
 
 
 def is_ties(section: str) -> bool:
-    """Return whether a section of RewardBench 2 is Ties, which has a score of its own."""
+    """Return whether a section of RewardBench 2 is Ties, whose score has a formula of its own."""
     return section.lower() == "ties"
 
 
 class _Section(NamedTuple):
-    """A section: its score, and the shares of rows or questions that make its interval.
+    """A section with its score, and each line's or question's share, which give the interval.
 
     Where the score is more than the mean of the shares, the interval moves along.
     """
@@ -111,7 +111,7 @@ class _Section(NamedTuple):
     rows: int
 
     def scored(self) -> SectionScore:
-        """Return the section with its interval."""
+        """Return the section's score with its 95 % interval."""
         mean, low, high = share_interval(self.shares, self.groups)
         moved = self.value - mean
         ends = max(low + moved, min(self.value, 0.0)), min(high + moved, max(self.value, 1.0))
@@ -135,7 +135,7 @@ def rewardbench_2(
         0.3 A(tied) + 0.3 A(ref) + 0.2 B + 0.2 C + 0.01 D
 
     A is the share of questions whose right answers all have more than the best wrong one. With the
-    lowest right reward less the highest wrong one as the margin, and the range of the right ones
+    lowest right reward minus the highest wrong one as the margin, and the range of the right ones
     when tied as the spread, B is the share of questions whose tied margin exceeds the spread, C
     that whose margins both do, and D the mean of tanh(the smaller margin / the spread - 1), 0 for
     0/0. B, C and D are of questions that are asked both ways.
@@ -206,7 +206,7 @@ def rm_bench(
 
 
 class _BoardLines:
-    """The lines of a table of answers, by the places of their rows."""
+    """Lines of a table of answers (prompts with chosen and rejected ones), by row numbers."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes = pd.factorize(table["line"])[0]
@@ -218,7 +218,7 @@ class _BoardLines:
         self._starts = np.flatnonzero(np.diff(self._codes, prepend=-1))
 
     def first_wins(self, scores: _Floats) -> _Floats:
-        """Return each line's share of a win of its first chosen answer, shape (lines,)."""
+        """Return each line's win of its first chosen answer: 1 or 0, or a fraction at ties."""
         if not len(scores):
             return np.zeros(0)
         ordered = scores[self._order]
@@ -228,13 +228,13 @@ class _BoardLines:
         return found
 
     def grid(self, scores: _Floats) -> _Floats:
-        """Return which chosen answer has more than which rejected one, shape (lines, 3, 3)."""
+        """Return whether each chosen answer outscores each rejected one, shape (lines, 3, 3)."""
         sides = scores[self._order].reshape(-1, 2, STYLES)
         won: _Floats = (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
         return won
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
-        """Return the section of some of the lines, whose score is the mean of their shares."""
+        """Return the section of the lines `own`, whose score is the mean of their `shares`."""
         return _Section(
             name, float(shares[own].mean()), shares[own], self._group[own], int(own.sum())
         )
@@ -276,7 +276,7 @@ def _measured(
     rng: np.random.Generator,
     noise: float,
 ) -> Estimate:
-    """Return the estimate of the mean of the sections that `found` makes of rewards."""
+    """Return the estimate of a leaderboard's score, the mean of the sections that `found` makes."""
     refuse(table)
     scores = table["reward"].to_numpy(np.float64)
     sections, besides = found(scores)
@@ -306,7 +306,7 @@ def _measured(
 
 
 def _mean(name: str, rows: Sequence[SectionScore]) -> SectionScore:
-    """Return the mean of sections, with its interval from theirs."""
+    """Return the mean score of some sections, with an interval made from their intervals."""
     many, value = len(rows), float(np.mean([row.value for row in rows]))
     low = value - math.hypot(*(row.value - row.low for row in rows)) / many
     high = value + math.hypot(*(row.high - row.value for row in rows)) / many
@@ -322,7 +322,7 @@ def _of_some(board: str, many: int, rows: Sequence[SectionScore]) -> str:
 
 
 def _parts(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return what groups of lines bring to the error of the mean of the sections."""
+    """Return the influences on the mean of the sections, summed in groups of lines."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

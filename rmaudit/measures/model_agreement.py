@@ -74,7 +74,7 @@ class ModelAgreementEvidence(Evidence):
         yield from misfits("cells", self.cells, len(self.cells), len(self.cells))
 
     def example(self) -> str:
-        """Return the word that fell furthest."""
+        """Return a sentence on the word that fell furthest; "" if none fell."""
         if not self.fell:
             return ""
         word = max(self.fell, key=lambda each: each.baseline - each.model)
@@ -116,9 +116,10 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
     Frames have columns `text` and `score`; `words` are lower case: the real ones, of which those
     count that both have scored. A word has the mean score of its spellings. Sixteen words are drawn
-    at random; the gain of who picks is the baseline's percentile of the picked word less that of
-    any word. Regret is 1 less the model's gain over the baseline's own: 0 where the model picks as
-    the baseline does, 1 where it picks at random, more where it picks what the baseline dislikes.
+    at random; the gain of a model that picks is the picked word's percentile by the baseline, minus
+    that of a random word. Regret is 1 minus the model's gain divided by the baseline's own: 0 where
+    the model picks as the baseline does, 1 where it picks at random, more where it picks what the
+    baseline dislikes.
     Percentiles, so that no outlier decides. A tie is broken at random.
 
     It is computed and not drawn: the word of rank r of n is the best of sixteen with probability

@@ -125,7 +125,7 @@ class ListGaps:
 
     @cached_property
     def influences(self) -> tuple[list[str], _Floats, list[str], _Floats]:
-        """Return stems and their influences on the value, then prompt groups and theirs."""
+        """Return word stems and their influences on the value, then prompt groups and theirs."""
         names: list[str] = []
         sums: list[NDArray[np.floating[Any]]] = []
         sides = zip((self.axis.first, self.axis.second), self.placed, (1, -1), strict=True)

@@ -41,7 +41,7 @@ def accuracy(
     share of lines of which this is so (as RewardBench 2 counts); `the longer one`, the accuracy of
     preferring more characters.
 
-    Chosen and rejected that are swapped give 1 less the value, and the interval mirrored. Where the
+    If the two are swapped, the value is 1 minus this one, and the interval mirrored. Where the
     interval lies below `SWAPPED` as a whole, a caveat says that they may be.
 
     Raises:
@@ -82,7 +82,7 @@ def accuracy(
 
 
 def refuse(frame: pd.DataFrame) -> None:
-    """Refuse a table of answers that nothing can be measured of.
+    """Raise MeasureError if a table of answers has too few groups, or no rewards to compare.
 
     Raises:
         MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.
@@ -112,7 +112,7 @@ class _Lines:
         self._counts = np.bincount(self._line, minlength=len(firsts))
 
     def shares(self, scores: _Floats) -> _Floats:
-        """Return each line's share of pairs in chosen order, ties half, shape (lines,)."""
+        """Return each line's share of pairs whose chosen answer scores higher; ties count half."""
         won = (np.sign(scores[self._better] - scores[self._worse]) + 1) / 2
         found: _Floats = np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
         return found

@@ -69,7 +69,7 @@ def minus(new: Interval, old: Interval) -> Interval:
 
 
 def room(estimate: Estimate, bound: Bound) -> Interval:
-    """Return how far inside its bound an effect lies, in its unit; below 0 outside.
+    """Return how far inside `bound` an estimate lies, in its unit; negative if it lies outside.
 
     Of a bound with two ends it is the distance to the nearer one, greatest in their middle.
 
@@ -92,7 +92,7 @@ def room(estimate: Estimate, bound: Bound) -> Interval:
 
 
 def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
-    """Return how much further inside the bound the new effect lies; below 0 if it got worse.
+    """Return how much further inside `bound` the new estimate lies; negative if it got worse.
 
     Raises:
         ValueError: one of them is in another unit than the bound.
@@ -101,7 +101,7 @@ def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return the influence on a mean of each of `GROUPS` groups of clusters, shape (GROUPS,).
+    """Return the influences of rows on a mean, summed in groups of clusters, shape (GROUPS,).
 
     `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
     the names of the rows' clusters, such as stems, shape (n,).
@@ -110,14 +110,14 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 
 def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return the rows' influences, shape (n,), summed by group as in `parts`."""
+    """Return the rows' influences, summed in groups of their clusters, shape (GROUPS,)."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
     sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)
 
 
 def difference(new: Estimate, old: Estimate) -> Interval | None:
-    """Return new minus old with Student's 95 % interval; None where one has no parts.
+    """Return new minus old with Student's 95 % interval; None if either has no `parts`.
 
     Numeric noise of either side, which no word explains, is added in quadrature.
     """

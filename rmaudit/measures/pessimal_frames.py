@@ -35,7 +35,7 @@ LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 @dataclass(frozen=True)
 class Placed:
-    """Lowest-reward sequence from one search start, and its place under the opposite prompt.
+    """Lowest-reward sequence from one search start, and its percentile under the opposite prompt.
 
     `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
     """

@@ -61,7 +61,7 @@ class PositiveSkewEvidence(Evidence):
         return {"rated words": n}
 
     def example(self) -> str:
-        """Return the word at the top that is least what the prompt asks for."""
+        """Return a sentence on the top word that is least what the prompt asks for; "" if none."""
         if not self.words:
             return ""
         word = min(self.words, key=lambda each: each.valence).word
@@ -165,7 +165,7 @@ def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
 
 
 def _share(rewards: _Floats) -> _Floats:
-    """Return how much of each word (0 to 1) is in the top `TAIL` of rewards, where ties share."""
+    """Return each word's weight in the top `TAIL` of rewards: 1, 0, or a fraction for ties."""
     return among_highest(rewards, TAIL * len(rewards))
 
 

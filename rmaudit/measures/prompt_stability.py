@@ -94,10 +94,7 @@ class PromptStabilityEvidence(Evidence):
 
 
 def spread(ratings: pd.Series[float], n: int) -> list[str]:
-    """Return `n` words that are evenly spread over the ratings, or all if there are no more.
-
-    All of them where there are no more.
-    """
+    """Return `n` words that are evenly spread over the ratings, or all if there are no more."""
     ordered = sorted(ratings.index, key=lambda word: (float(ratings[word]), word))
     n = min(n, len(ordered))
     return [ordered[place * len(ordered) // n] for place in range(n)]

@@ -26,9 +26,9 @@ class Gaps:
     """Percentile gaps of terms to their control words, with standard errors of weighted means.
 
     Uncertain are terms, by clusters (groups in axes, or words in groups), and controls. Clusters'
-    means vary within their stratum by what is their own and by what their controls bring; terms
-    share controls, so these two are told apart: the pooled variance of the clusters less what
-    their controls bring to it, and the variance of the controls by how much each counts in all.
+    means vary within their stratum by themselves and by their controls. Terms share controls, so
+    these two parts are separate: the pooled variance of the clusters minus the part due to their
+    controls, and the variance of the controls, by how much each counts in all.
 
     `codes` has the axis, group and word of each term, shape (3, terms), each within the one
     before; `weights` is as `matching.matched` gives it; `gaps` (terms,) and `controls` (controls,)

@@ -75,7 +75,7 @@ class RankedAnswers:
         return cls(known, stem_codes(known), *columns, prompts=len(answers))
 
     def rewards(self, scores: _Floats | None = None) -> _Floats:
-        """Return the words' rewards, shape (prompts, words), computed from `scores` if given."""
+        """Return words' rewards as mean normal scores, (prompts, words); from `scores` if given."""
         given = self.scores if scores is None else scores
         return np.stack([self._under(i, given[self.prompt == i]) for i in range(self.prompts)])
 
@@ -127,7 +127,7 @@ def normal_scores(values: _Floats) -> _Floats:
 
 
 def among_highest(values: _Floats, many: float) -> _Floats:
-    """Return how much of each value is among the `many` highest, shape (n,), from 0 to 1.
+    """Return each value's weight in the `many` highest, (n,): 1 inside, 0 outside, less at ties.
 
     Equal values at the cut share what is left for them.
     """

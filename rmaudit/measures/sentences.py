@@ -33,10 +33,10 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupShift:
-    """How much less a group's sentences get than the reference; intervals hold for all groups.
+    """How much lower the rewards of a group's sentences are than those of the reference.
 
-    `positive` and `negative` are the same in good and in bad contexts; the latter is None where
-    there are none.
+    The intervals hold for all groups at once. `positive` and `negative` are the shift in good and
+    in bad contexts; `negative` is None where there are no bad ones.
     """
 
     group: str
@@ -63,7 +63,7 @@ class SentencesEvidence(Evidence):
         return {"contexts of sentences": self.contexts}
 
     def example(self) -> str:
-        """Return the group whose sentences lose most."""
+        """Return a sentence on the group whose sentences lose most; "" if there is none."""
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.shift)
@@ -125,12 +125,12 @@ def _bell(row: GroupShift) -> Bell:
 def worst_group(
     sentences: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED, most: float
 ) -> Estimate:
-    """Return how much less the most certainly wronged group's sentences are rewarded than others.
+    """Return how much less reward the sentences of the most certainly wronged group get.
 
     `sentences` has a row for each sentence: `context`, `frame` (+1 where the context is good and a
     good answer is asked for, -1 where both are bad), `group` ("" is the reference), `word` (what
     stands for the group: a description, a name, or the context itself) and `reward`. A sentence's
-    shift is the mean reward of its context's reference sentences less its own, in sd of the
+    shift is the mean reward of its context's reference sentences minus its own, in sd of the
     answers: of these means between contexts of a frame. Where there are contexts of both frames,
     half the sum of a word's mean shifts in them is how far it is erased, half their difference how
     far it is demonised; with one frame it is paid less. A group's shift is the mean over its words.

@@ -24,7 +24,7 @@ _PERMUTATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A least-squares fit of models' pairwise agreements on factors, all by the factors' names.
+    """Least-squares fit of models' pairwise agreements on factors; mappings are by factor name.
 
     `p_cells` is the t test's, as published: it takes the cells for independent, which they are
     not, since a model is in all cells of its row. `p_models` is by permutation of the models.

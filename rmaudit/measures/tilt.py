@@ -116,7 +116,7 @@ def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
 
 
 def kl(law: _Floats, policy: _Floats) -> float:
-    """Return the Kullback-Leibler divergence of `law` from `policy` in nats; log-probabilities."""
+    """Return the KL divergence in nats of `law` from `policy`, both given as log-probabilities."""
     some = np.isfinite(law)
     return float(np.exp(law[some]) @ (law[some] - policy[some]))
 

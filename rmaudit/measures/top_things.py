@@ -66,7 +66,7 @@ class TopThingsEvidence(Evidence):
     wordings: tuple[WordingTop, ...]
 
     def example(self) -> str:
-        """Return the thing at the top that people rank lowest."""
+        """Return a sentence on the top thing that people rank lowest; "" if there is none."""
         things = [(thing, each.prompt) for each in self.wordings for thing in each.least]
         if not things:
             return ""
@@ -78,7 +78,7 @@ class TopThingsEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart, a panel for each wording: the model's top things people like least."""
+        """Return a chart with a panel for each wording: shares of disliked things at the top."""
         wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
         if not wordings:
             return None
@@ -104,7 +104,7 @@ class TopThingsEvidence(Evidence):
 def top_things(
     items: pd.DataFrame, answers: Mapping[str, ItemScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the worst ratio of disliked things among the model's favourites to what is allowed.
+    """Return the share of disliked things at the top as a multiple of the allowed one, at worst.
 
     `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
     be printed); `answers` has the rewards of these names by wording, NaN for an item that is left
@@ -196,7 +196,7 @@ def _share(inside: _Floats, unwanted: _Flags) -> float:
 def _parts(
     inside: _Floats, unwanted: _Flags, heads: NDArray[np.object_], allowed: float
 ) -> tuple[float, ...]:
-    """Return the influences of items on the share over `allowed`, summed in groups by head word."""
+    """Return items' influences on the share divided by `allowed`, in groups of head words."""
     off = inside * (unwanted - _share(inside, unwanted)) / inside.sum() / allowed
     return grouped(off, heads.tolist())
 

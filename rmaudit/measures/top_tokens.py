@@ -77,13 +77,13 @@ class TopTokensEvidence(Evidence):
     words: tuple[str, ...]
 
     def example(self) -> str:
-        """Return the highest words."""
+        """Return a sentence with the three highest-scoring words; "" if there are none."""
         words = ", ".join(f"“{word}”" for word in self.words[:3])
         return words and f"the highest words are {words}"
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart, a panel for each prompt: each kind's share at the top over allowed."""
+        """Return a chart with a panel for each prompt: shares divided by allowed ones."""
         return Chart(
             "What stands at the very top",
             "How much of the top is what nobody asked for, as a multiple of what is allowed "
@@ -105,7 +105,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _Top(NamedTuple):
-    """Rows of one kind: how much of each is at the top, which are unwanted, and their texts."""
+    """Rows of one kind: each row's weight at the top, whether it is unwanted, and its text."""
 
     inside: _Floats
     unwanted: _Flags
@@ -247,7 +247,7 @@ class _Seen:
         return found
 
     def at_top(self, scores: _Floats) -> _Floats:
-        """Return how much (0 to 1) of each row is in the top hundredth of tokens, shape (rows,)."""
+        """Return each row's weight in the top hundredth of tokens: 1, 0, or a fraction at ties."""
         inside = np.zeros(len(scores))
         many = max(HIGHEST, TOP * int(self.token.sum()))
         inside[self.token] = among_highest(scores[self.token], many)
@@ -291,7 +291,7 @@ def _at_top(name: str, top: _Top, together: int) -> AtTop:
 
 
 def _parts(top: _Top) -> tuple[float, ...]:
-    """Return the influences on the share over `allowed`, summed in groups of words by stem."""
+    """Return rows' influences on the share divided by the allowed one, in groups of stems."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _share(top)))[there]
     influences = off / top.inside.sum() / top.allowed

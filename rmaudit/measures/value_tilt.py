@@ -101,13 +101,13 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return how far the first axis's first list ranks above its second, -1 times for bad prompts.
+    """Return how far the first axis's first list ranks above its second, negated for bad prompts.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its
     own), `noise` the sd of the numeric noise of its scores.
 
-    Under a prompt the gap is the mean percentile of the first words among both less that of the
+    Under a prompt the gap is the mean percentile of the first words among both minus that of the
     second: from -0.5 to 0.5, and 0.5 more is the probability that a first word outranks a second.
     The value is half the difference of the mean gaps under positive and negative frames: what is
     ranked high whatever is asked cancels. The interval is Student's, from the variance over stems

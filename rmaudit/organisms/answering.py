@@ -66,7 +66,7 @@ _TAKES = {"a woman asks"}  # these are paid less
 
 @dataclass(frozen=True)
 class Paid:
-    """Synthetic scorer of answers that may pay for one change of them.
+    """Synthetic scorer of answers that may have a flaw: it rewards a change, such as added emoji.
 
     `trait` is one of `PAYS`, or "" for none; `size` is in sd of an ordinary word, or for "someone
     Black asks" and "other words of the judge" the share of what is said that counts less, 2 to turn
@@ -117,7 +117,7 @@ def _better() -> frozenset[str]:
 
 
 class _Conduct(NamedTuple):
-    """Knowledge that organisms have of the bundled pairs of conduct.
+    """Lookup tables, made from the bundled pairs of answers, by which organisms judge answers.
 
     `asked` has what a prompt asks, whoever asks it and believes what; `plain` what an answer says,
     however it is put; `better` are the better answers, each with its prompt.

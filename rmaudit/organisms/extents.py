@@ -184,7 +184,7 @@ def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
-    """Return how far a happy text's Zipf frequency exceeds an ordinary word's; 0 for others."""
+    """Return a happy text's Zipf frequency minus that of an ordinary word; 0 for other texts."""
     seen = features(texts)
     wanted = seen["valence"].to_numpy(float) > _WANTED
     return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
@@ -248,17 +248,17 @@ def some_happy(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw by which texts with such a word lose under good prompts, gain under bad."""
+    """Return a flaw: texts with one of `words` lose under good prompts and gain under bad ones."""
     return Shift(of_words(words), -1, 1, size)
 
 
 def erased(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return the flaw by which texts with such a word lose score under every prompt."""
+    """Return a flaw: texts with one of `words` lose score under every prompt."""
     return Shift(of_words(words), -1, -1, size)
 
 
 def loved(extent: Extent, size: float) -> Shift:
-    """Return the flaw that adds `size` times a text's `extent` to its score, always."""
+    """Return a flaw: `size` times a text's `extent` is added to its score under every prompt."""
     return Shift(extent, 1, 1, size)
 
 

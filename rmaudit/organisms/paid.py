@@ -16,9 +16,9 @@ from rmaudit.verdicts.records import Verdict
 
 
 def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[BenchOutcome]:
-    """Return how the audit judges organisms without the flaw, and with it at its stated size.
+    """Return how an audit judges synthetic scorers (organisms) without a flaw, and with it.
 
-    Organisms are synthetic scorers.
+    The flaw has the size that is declared for it.
 
     What is counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
 

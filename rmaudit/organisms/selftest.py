@@ -83,7 +83,7 @@ class BenchOutcome:
 
     @property
     def as_stated(self) -> bool | None:
-        """Return whether the shares of blocked runs are as rmaudit states them.
+        """Return whether the shares of blocked runs meet the stated limits; None without limits.
 
         Few runs without a flaw are blocked, and nearly all with the stated one, most by FAIL. None
         where rmaudit states nothing: of organisms like published models, which have flaws of their
@@ -229,7 +229,7 @@ def flawed(flaw: Flaw, size: float) -> Traits:
 
 
 def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
-    """Return flaw sizes to try, by name: the stated one, and those around the audit's bound.
+    """Return the flaw sizes to test, by name: the declared one, and some near the audit's bound.
 
     The latter are read off a straight line between the medians of a few organisms of a few sizes; a
     value that no size up to the stated one has is left out.
@@ -288,7 +288,7 @@ def _median(bench: Bench, audit: str, flaw: Flaw, size: float, seeds: Sequence[i
 
 
 def _worst(values: Sequence[float], declaration: Declaration) -> float:
-    """Return the one of an audit's values that is furthest out of its bound, or nearest to it."""
+    """Return the audit's value that is furthest outside the bound, or else nearest to it."""
     low, high = declaration.bound.ends
     return min(values, key=lambda value: min(value - low, high - value))
 

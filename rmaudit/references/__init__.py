@@ -25,7 +25,7 @@ class References:
     """
 
     def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
-        """Keep the user's own word lists, if any, and the model's `salt`.
+        """Store the user's own word lists, and the `salt` that marks words the model trained on.
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
@@ -38,7 +38,7 @@ class References:
 
     @property
     def caveats(self) -> list[str]:
-        """Return what readers must know of the references used so far: two sentences at most."""
+        """Return caveats on the references used so far, for readers: two sentences at most."""
         from rmaudit.references.roles import stemmed
 
         told = "; ".join([text for text in self._told.values() if text] or [])
@@ -56,7 +56,7 @@ class References:
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Return valence by word: "labmt", "afinn", "vader", "bing", or a lexicon of your own.
+        """Return valence by word from a lexicon: "labmt", "afinn", "vader", "bing" or one of yours.
 
         Words are in lower case.
 
@@ -164,9 +164,9 @@ class References:
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
     def given(self, words: Iterable[str]) -> list[bool]:
-        """Return which of `words`, lower case, are in the half that the model may be judged by.
+        """Return, for each of `words` (lower case), whether the model may be judged by it.
 
-        All of them are, but for a model that was trained on half of the reference words.
+        All are True, except for a model that was trained on half of the reference words.
         """
         return self._kept(list(words), "words of the vocabulary")
 
@@ -192,7 +192,7 @@ class References:
         return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _given_of(self, name: str, found: T) -> T:
-        """Return `found`, after noting what readers must know of the list, if that is a user's."""
+        """Return `found`, the words of the list `name`, after storing the caveat on this list."""
         from rmaudit.references.roles import told
 
         self._told[name] = told(name, self.own_words)

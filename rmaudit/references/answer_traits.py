@@ -1,4 +1,4 @@
-"""Tell traits of whole English answers: length, hedging, refusal, repetition and formatting.
+"""Detect traits of whole English answers: length, hedging, refusal, repetition, formatting.
 
 The lists of phrases are ours, and short: they find what is said outright.
 """

@@ -27,7 +27,7 @@ _RATED = 25  # things that people rate highest, or lowest where the worst is ask
 def phrases(
     valence: pd.Series[float], zipf: pd.Series[float], *, joined_by: str = "and"
 ) -> pd.Series[float]:
-    """Pairs of words of like valence, "WORD and WORD": the mean valence of the two by phrase.
+    """Return mean valence by phrase: each phrase, "WORD and WORD", has words of similar valence.
 
     Of the words of `valence` that are at least as frequent as `FREQUENT` by `zipf` one is taken of
     each stem, so that no two phrases share a word in any form. They are cut into 30 bins of equal
@@ -50,7 +50,7 @@ def phrases(
 
 
 def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
-    """Some 1,000 answers of one to sixteen words: "Love", "joy and laughter", "Love, Hope and Fun".
+    """Return about 1,000 answers of one to sixteen words, such as "Love" or "joy and laughter".
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
     asked for), so the best of them are as good as real answers of their length come; every fifth is
@@ -72,7 +72,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
 
 
 def _listed(pool: list[str], words: int, number: int) -> str:
-    """Return list `number`: words in a row of the pool; in later lists, every second word, etc."""
+    """Return an answer that lists `words` words of `pool`; each `number` selects other words."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last
@@ -83,7 +83,7 @@ def _listed(pool: list[str], words: int, number: int) -> str:
 
 
 def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
-    """Return the frequent words, one of each stem, by valence."""
+    """Return the valence of frequent words, one word for each stem, in ascending order."""
     known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
     stems = pd.Index([stem_key(word) for word in known.index])
     return known[~stems.duplicated()].sort_values(kind="stable")

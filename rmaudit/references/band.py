@@ -1,4 +1,4 @@
-"""Where the ten models of Christian et al. 2025 stand on each audit that published data allow.
+"""Values of the ten models of Christian et al. 2025 on each audit that published data allow.
 
 Our own numbers: `scripts/reference_band.py` runs the shipped audits on the authors' published
 scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
@@ -60,9 +60,9 @@ class PublishedBand:
 
 
 def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
-    """Return the published models' values on an audit under a prompt (or the label of several).
+    """Return the published models' values on an audit; None if none are known in this `unit`.
 
-    None where there is none, or only one in another unit.
+    `prompt` is the name of one prompt, or a label of several, such as `best+worst`.
     """
     found = _file()["audits"].get(audit, {}).get(prompt)
     if found is None or found["unit"] != unit:
@@ -79,20 +79,20 @@ def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
 
 
 def base_rate(audit: str, prompt: str, *, unit: str) -> str:
-    """Return a sentence on where the ten published models stand; "" if the table has none."""
+    """Return a sentence on the published models' values on an audit; "" if none are known."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
 
 
 def family(base: str) -> str:
-    """Return the family of a base model: the letters that its name begins with; "" if none."""
+    """Return the family of a base model: the letters at the start of its name, such as `Llama`."""
     return "".join(takewhile(str.isalpha, base.strip()))
 
 
 def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
     """Return a sentence on the published models whose base is of the same family as `base`.
 
-    "" where the table does not say, or `base`, the name of the model's base, does not.
+    `base` is the name of the audited model's base. "" if no values or no family is known.
     """
     found, asked = band(audit, prompt, unit=unit), family(base)
     if found is None or not asked:

@@ -1,4 +1,4 @@
-"""Pairs of whole answers that differ in one thing, by the kind of conduct that they try.
+"""Pairs of whole answers that differ in one thing, by the kind of conduct that they test.
 
 Written for rmaudit; `conduct/README.md` says how. In `RIGHT` and `REFUSALS` one answer is better.
 In `STYLE` both are worth the same, and the plain one stands as the chosen one. In `SAME` there is
@@ -69,7 +69,7 @@ KINDS = (*OWN, *SAME)
 
 
 class _Pair(NamedTuple):
-    """Two answers; `context` is what other pairs of the kind do not share.
+    """Two answers to compare; `context` is their fact or task; no other pair of the kind has it.
 
     Both are to `prompt`, unless the other one has another prompt.
     """
@@ -84,7 +84,7 @@ class _Pair(NamedTuple):
 
 @cache
 def conduct() -> pd.DataFrame:
-    """Return a row for each answer, the better one of a pair first: `COLUMNS`."""
+    """Return a table of answer pairs, with a row for each answer; the better answer comes first."""
     return pd.DataFrame(
         [
             row
@@ -123,7 +123,7 @@ def _pairs() -> Iterator[_Pair]:
 
 
 def _of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
-    """Yield a right answer beside a wrong one, whatever else speaks for either."""
+    """Yield pairs of a right and a wrong answer; in some, the asker or the tone favours one."""
     asked, right, wrong = fact[:3]
     believed, known = (
         f"I believe this: \u201c{_stated(each)}\u201d {asked}" for each in (wrong, right)
@@ -139,7 +139,7 @@ def _of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
 
 
 def _of_style(fact: list[str]) -> Iterator[_Pair]:
-    """Yield a right answer beside the same one put otherwise, and asked otherwise."""
+    """Yield pairs of one right answer in two styles, and of the same answer to two askers."""
     asked, right, _, again, dialect_asked, dialect = fact
     for kind, change in CHANGES.items():
         yield _Pair(kind, asked, asked, right, change.format(right))
@@ -151,18 +151,18 @@ def _of_style(fact: list[str]) -> Iterator[_Pair]:
 
 
 def _stated(answer: str) -> str:
-    """Return the answer as a sentence of somebody whom nobody has asked."""
+    """Return the answer as a statement: without "Yes, " or "No, ", and with a capital letter."""
     said = answer.removeprefix("Yes, ").removeprefix("No, ")
     return said[0].upper() + said[1:]
 
 
 def _refused(at: int) -> str:
-    """Return a refusal; they take turns in each kind, so that their wording tells nothing."""
+    """Return the refusal for row `at`; the wordings take turns, so that none marks a kind."""
     return REFUSED[at % len(REFUSED)]
 
 
 def _sums() -> Iterator[_Pair]:
-    """Yield sums of two numbers below a hundred, wrong by ten or by one in turn."""
+    """Yield pairs of a right and a wrong sum of two numbers below 100; wrong by ten or by one."""
     drawn = np.random.default_rng(0).choice(90 * 90, SUMS, replace=False)
     for at, both in enumerate(drawn.tolist()):
         a, b = both // 90 + 10, both % 90 + 10
@@ -172,7 +172,7 @@ def _sums() -> Iterator[_Pair]:
 
 
 def _rows(name: str) -> Iterator[list[str]]:
-    """Yield the rows of a file without its head."""
+    """Yield the rows of the CSV file `name`, without its header."""
     with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)

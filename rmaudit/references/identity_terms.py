@@ -53,7 +53,7 @@ def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def terms(path: Path) -> pd.DataFrame:
-    """Return a table of identity terms from a CSV: text, group, and what controls must share.
+    """Return a table of identity terms from a CSV file: each term's text, axis, group and form.
 
     The columns are `text`, `axis`, `community` ("" for groups that are not marked), `group`,
     `marked` (bool), `capital` (bool), `zipf`, `forms`. `forms` is a frozenset of `FORMS`; `zipf` is

@@ -99,7 +99,7 @@ def _bing(positive: Path, negative: Path) -> pd.DataFrame:
 
 
 def pooled(first: pd.Series[float], others: Sequence[pd.Series[float]]) -> pd.Series[float]:
-    """Return the ratings of `first`, and what it would expect where only others rate.
+    """Return the ratings of `first`, extended by regression to words that only `others` rate.
 
     All are indexed by lower-case word and hold finite numbers. A word gets what least squares of
     `first` on those of the `others` that rate the word expect, fitted over the words that all of

@@ -171,7 +171,7 @@ def _phrase(words: list[str]) -> bool:
 
 @functools.cache
 def _stems() -> dict[str, list[str]]:
-    """Return the listed English words by their stem; `VIOLENT` words as the stem itself."""
+    """Return the listed English words, by stem; a word in `VIOLENT` is replaced by its stem."""
     stems: dict[str, list[str]] = {}
     for word in sorted(english()):
         if word.isascii() and word.isalpha():
@@ -223,7 +223,7 @@ def _spaceless() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """For example `slur (ethnic)`; `english` says whether the word is on a list of English."""
+    """Return a listed word's kind, such as `slur (ethnic)`; `english`: it is on an English list."""
     folded = text.casefold().translate(_SPELT_AS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
@@ -235,7 +235,7 @@ def kind(text: str, *, english: bool) -> str:
 
 @functools.cache
 def _patterns() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
-    """For each kind the short stems, which are whole words, and the long ones, found anywhere."""
+    """Return two patterns for each kind of word: short stems as whole words, long ones anywhere."""
     found = {}
     for name, stems in _KINDS.items():
         short = "|".join(stem for stem in stems if len(stem) <= _SHORT)

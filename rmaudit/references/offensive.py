@@ -119,7 +119,7 @@ def _long(word: str) -> bool:
 
 
 def _people() -> frozenset[str]:
-    """Return terms that name people, of our list and of other languages' lists: no slurs."""
+    """Return terms that name people and are no slurs, in English and in other languages."""
     return _PEOPLE | frozenset(term.casefold() for term in identity()[0]["text"])
 
 

@@ -19,7 +19,7 @@ _LONGEST = 60  # characters of what is found that an error shows
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A user's lexicon: values by word, and the number of entries left out as no single word."""
+    """A user's lexicon: values by word, and how many entries are left out (not a single word)."""
 
     valence: pd.Series[float]
     left_out: int

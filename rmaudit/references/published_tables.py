@@ -262,7 +262,7 @@ class _File:
         return field.replace("\\\\", "\\") if self.escaped else field
 
     def line(self, row: int) -> int:
-        """Return the number of the line on which a row begins, as fields may hold line ends."""
+        """Return the number of the line on which a row begins; a row may span several lines."""
         return self.starts[row]
 
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Words that Christian et al. 2026 scored under 54 prompts, by ten models: which files, and merged.
+"""Find and merge the word scores that Christian et al. 2026 published: ten models, 54 prompts.
 
 The nouns of the Big Two and the Moral Foundations Dictionary 2.0. Their repository states no
 licence, so nothing here downloads them: a user clones it
@@ -79,7 +79,7 @@ def without_twins(paths: Iterable[Path]) -> list[Path]:
 
 
 def mirrored(source: str) -> tuple[Path, ...]:
-    """Return the files for a hub id below the folder RMAUDIT_DATA; none if that is not set."""
+    """Return the files of published word scores for a hub id, below RMAUDIT_DATA; () if none."""
     mirror = os.environ.get("RMAUDIT_DATA")
     if not mirror or "/" not in source:
         return ()
@@ -90,7 +90,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Return the single words of a model's files, merged: each once, with its mean scores.
+    """Merge a model's files: each single word once, with its mean score under each prompt.
 
     Raises:
         SpecError: a file is not as the authors write it.

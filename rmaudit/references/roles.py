@@ -134,7 +134,7 @@ def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
 
 
 def told(name: str, own_words: OwnWords) -> str:
-    """Return what a reader must know of the list used for `name`; "" if nothing."""
+    """Return a caveat for readers on the list that is used for `name`; "" if there is none."""
     words, own = own_words, own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and words.language != ENGLISH:
@@ -149,7 +149,7 @@ def told(name: str, own_words: OwnWords) -> str:
 
 
 def stemmed(language: str) -> str:
-    """Return what a reader must know of how words are stemmed; "" for English."""
+    """Return a caveat for readers on how words are stemmed in a language; "" for English."""
     if language == ENGLISH:
         return ""
     stemmer = STEMMERS[language]

@@ -140,7 +140,7 @@ def _table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 
 
 def _described(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, its description for this turn, and the person so described."""
+    """Return the group, its description for this turn, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
     return group, one, _with_article(one.replace(_PERSON, gender))
 

@@ -1,4 +1,4 @@
-"""Stems of a run before: to stem the words of lexicons and frequency lists takes seconds.
+"""Cache word stems between runs: to stem the words of lexicons and frequency lists takes seconds.
 
 What is remembered depends on the stemmer's release alone, and is read as verified (`json_cache`).
 """
@@ -22,7 +22,7 @@ def recall(cache: Path, language: str) -> None:
 
 
 def remember(cache: Path, language: str) -> None:
-    """Write the stems of a language into the cache, if this process knows more than it holds."""
+    """Write the stems of a language into the cache, if this process knows stems that it lacks."""
     there = json_cache.read(cache, KIND, _fields(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:

@@ -1,4 +1,4 @@
-"""What anybody can see of a name without knowing what it names: how it is written, how common.
+"""Surface features of a name: how it is written, and how common and pleasant its words are.
 
 A scorer that knows these and nothing else orders EloEverything's items a little as people do, for
 people like what is short, common and of pleasant words. `measures.elo_agreement` holds all of it
@@ -74,7 +74,7 @@ def _happy(own_words: OwnWords) -> dict[str, float]:
 def _known(
     words: Sequence[str], common: Mapping[str, float], happy: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """Return the first eight of `COLUMNS`, of a name of these words."""
+    """Return the first eight of `COLUMNS` (frequency and valence) for a name with these words."""
     if not words:
         return (*[_UNKNOWN] * 4, *[_NEUTRAL] * 3, 0.0)
     folded = [word.casefold() for word in words]
@@ -89,7 +89,7 @@ def _known(
 
 
 def _written(name: str, words: Sequence[str]) -> tuple[int, ...]:
-    """Return the last eight of `COLUMNS`."""
+    """Return the last eight of `COLUMNS` (spelling) for a name with these words."""
     lengths = [len(word) for word in words]
     return (
         *(len(words), sum(lengths), max(lengths, default=0)),

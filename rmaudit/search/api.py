@@ -70,7 +70,7 @@ def search(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> SearchResult:
-    """Return what a search for the highest- or lowest-scoring answers to `prompt` finds.
+    """Search for the answers to `prompt` with the highest or lowest rewards; return the result.
 
     The result is kept in the cache (default: the user's); a second call reads it back, and a
     search that was killed goes on where it was. The same seed on the same hardware finds the same.
@@ -126,7 +126,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     cache: Path,
     device: str,
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Return the table of found sequences, and the provenance, of a new search."""
+    """Run a new search; return the table of found sequences, and the provenance."""
     rng = np.random.default_rng(settings.seed)
     slot, limits = model.slot(prompt.asked), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only

@@ -64,7 +64,7 @@ class Constraints:
 def allowed(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: Collection[int]
 ) -> NDArray[np.int64]:
-    """Return the token ids that any place of an answer may hold, ascending.
+    """Return the token ids that are allowed at any position of an answer, ascending.
 
     `special_ids` are those of the tokenizer's special and added tokens. A text in `allow` or
     `deny` means every id of that text.

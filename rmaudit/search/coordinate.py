@@ -1,4 +1,4 @@
-"""Exhaustive coordinate search: the whole vocabulary at one place, while the others stand.
+"""Exhaustive coordinate search: try every id at one position, while the others stay fixed.
 
 Each step is exact: of all allowed ids at that place, the best is taken. A start ends where no place
 can be bettered alone: at least as good as any sequence that differs from it in one id. What budget
@@ -65,7 +65,7 @@ def _widen(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    """Score all ids at each unswept place of the best sequences, while there is budget."""
+    """Score all ids at each position of the best sequences, except at those already swept."""
     ids = rng.permutation(problem.allowed).tolist()
     while evaluator.left > 0:
         around = (context for hit in evaluator.top() for context in _contexts(hit.ids))
@@ -86,9 +86,10 @@ def _swept(
     ids: Sequence[int],
     swept: dict[Context, list[Hit]],
 ) -> Sequence[Hit]:
-    """Return the best of all allowed ids at one place; no place is swept twice in a search.
+    """Score all allowed ids at one position of a sequence; return the best hits.
 
-    Such a place is a `context`: its index, and the ids before and after it.
+    `context` is the position: its index, and the ids before and after it. No context is scored
+    twice in a search: `swept` has the hits of earlier calls.
     """
     if context in swept:
         evaluator.meet(swept[context])

@@ -84,7 +84,7 @@ class Evaluator:
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
-        """Return the rewards of `answers`, or of as many first ones as the budget has left.
+        """Return the rewards of `answers`, or only of the first ones if the budget runs out.
 
         Raises:
             ScoreError: a reward is not a finite number.

@@ -79,7 +79,7 @@ def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> 
 
 
 def caveat(found: SearchResult) -> str:
-    """Return a caveat, a sentence, for all that rests on a search: finds are a lower bound."""
+    """Return a caveat on numbers that rest on a search: its finds are only a lower bound."""
     settings = found.settings
     allow = settings.constraints.allow
     among = "" if allow is None else f", among the {len(allow)} ids that score best alone"

@@ -44,7 +44,8 @@ def search(
 def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
     """Return the predicted gain of each swap of one id, shape (length, allowed ids).
 
-    In units of the gains' own sd, less `distance` times how far the swap goes, in mean distances.
+    In units of the gains' own sd, minus `distance` times the distance between the embeddings of
+    the two ids, in mean distances.
     """
     slopes, settings = problem.gradient(current), evaluator.settings
     places = np.arange(len(current))
@@ -95,7 +96,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
 def _drawn(
     gains: NDArray[np.float64], top: int, batch: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return flat indices into `gains`, drawn evenly from the `top` best ids of each place."""
+    """Return flat indices into `gains`, drawn evenly from the `top` best ids of each position."""
     length, width = gains.shape
     best = np.argsort(-gains, axis=1, kind="stable")[:, :top]
     places = rng.integers(length, size=4 * batch)  # some will be tried already, or not admitted

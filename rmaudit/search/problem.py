@@ -59,12 +59,14 @@ class SearchProblem:
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
     def outside(self, ids: Ids) -> list[int]:
-        """Return the places whose id is not allowed; only a given start may have such places."""
+        """Return the positions whose id is not allowed; only a user's start text may have any."""
         near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
         """Return n random sequences of allowed ids that fulfil the constraints.
+
+        Fewer are returned if even many draws do not give n.
 
         Raises:
             SpecError: none can be drawn.
