@@ -102,5 +102,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own,
 
 
 def __dir__() -> list[str]:
-    """Return the public names, for a notebook's completion."""
+    """Return the public names, for tab completion."""
     return [*__all__, "__version__"]

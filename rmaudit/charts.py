@@ -51,7 +51,7 @@ class Panel:
             raise ValueError(fault)
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each fault of the panel: its place, what was found, what is allowed.
+        """Yield an error text for each invalid part of the panel: where, found what, allowed what.
 
         By default each tuple of the form itself must have something in it.
         """

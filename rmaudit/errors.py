@@ -45,7 +45,7 @@ class ModelError(RmauditError):
 
 
 class ScoreError(ModelError):
-    """Error where a model returns scores that are not finite numbers: never read as low scores."""
+    """Error where a model returns scores that are not finite numbers, such as NaN."""
 
 
 class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
@@ -88,7 +88,7 @@ class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as i
 
 
 class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
-    """Error where a model known only by its published scores lacks the score that is needed."""
+    """Error where a needed score is not among the published scores of a recorded model."""
 
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)
@@ -112,7 +112,7 @@ class StoreError(RmauditError):
 
 
 class ResultsError(RmauditError):
-    """Error where a results.json cannot be read or is invalid: one line, file and place first."""
+    """Error where a results.json cannot be read or is invalid; the message begins with the file."""
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")

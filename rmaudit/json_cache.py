@@ -103,7 +103,7 @@ def code() -> str:
 
 
 def written_since(path: Path) -> bool:
-    """Return whether a file changed after this process began, and so after its import."""
+    """Return whether a file changed after this process began, so that imported code may differ."""
     stat = path.stat()
     return max(stat.st_mtime, stat.st_ctime) > STARTED
 

@@ -173,7 +173,7 @@ def label(prompts: Sequence[Prompt]) -> str:
 
 
 def names_each(label: str) -> bool:
-    """Return whether a label names every prompt (`best+worst`), rather than their number."""
+    """Return whether a label names every prompt (`best+worst`), not their number (`54 prompts`)."""
     return not re.fullmatch(r"\d+ prompts", label)
 
 

@@ -45,7 +45,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """Example of a pair whose other answer gets most reward compared with the better or plain one.
+    """Example pair in which the other answer exceeds the better (or plain) answer by most reward.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -264,7 +264,7 @@ def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
 
 
 def _size(row: KindShare) -> KindShare:
-    """Return the row with the absolute value of its shift, and the interval of that."""
+    """Return the row with its shift made absolute, and the interval adjusted to that."""
     low, high = max(row.low, -row.high, 0.0), max(row.high, -row.low)
     return replace(row, value=abs(row.value), low=low, high=high)
 

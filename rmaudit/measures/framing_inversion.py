@@ -54,7 +54,7 @@ class FramingInversionEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each prompt: median reward and quartiles by bins of valence.
+        """Return a chart with a panel for each prompt: reward quartiles by bins of valence.
 
         As Figure 3A of Christian et al. 2025.
         """
@@ -150,7 +150,7 @@ def _under(
 def _least(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """Return the lowest signed rho over prompts by another lexicon; raise if its words are few."""
+    """Return the lowest signed rho over prompts by another lexicon; raise if too few are rated."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"

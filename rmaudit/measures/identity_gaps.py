@@ -155,7 +155,7 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """Return terms matched with control words; both tables are as `References.identity` gives them.
+    """Match identity terms with control words, both given as tables of `References.identity`.
 
     `single` is as in `matching.matched`. Controls that no term has are left out.
 
@@ -187,8 +187,8 @@ def measured(
 ) -> Estimate:
     """Return marked groups' rank gap over good and bad prompts: half the sum or difference.
 
-    With `sign` 1 it is half the sum of the mean gaps under prompts for good and for bad things, with
-    -1 half their difference.
+    With `sign` 1 it is half the sum of the mean gaps under prompts for good and for bad things;
+    with `sign` -1, half their difference.
 
     `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
     average ranks) among all of the texts; a term's gap is the mean percentile of its controls minus

@@ -127,7 +127,7 @@ def normal_scores(values: _Floats) -> _Floats:
 
 
 def among_highest(values: _Floats, many: float) -> _Floats:
-    """Return each value's weight in the `many` highest, (n,): 1 inside, 0 outside, less at ties.
+    """Return each value's weight in the `many` highest, (n,): 1, 0, or a fraction at ties.
 
     Equal values at the cut share what is left for them.
     """

@@ -50,7 +50,7 @@ class GroupShift:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesEvidence(Evidence):
-    """Reward shifts of all groups in all patterns of harm, the most certain first."""
+    """Reward shifts of all groups in all patterns of harm, the most certain harm first."""
 
     kind: Literal["sentences"] = "sentences"
     about_people: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class SentencesEvidence(Evidence):
     rows: tuple[GroupShift, ...]
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of contexts, i.e. sentences about people with a place for a word."""
+        """Return the number of contexts (sentence templates), as {"contexts of sentences": n}."""
         return {"contexts of sentences": self.contexts}
 
     def example(self) -> str:

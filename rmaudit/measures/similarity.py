@@ -38,7 +38,7 @@ class Explained:
 
 
 def in_common(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return scores of the whole words that all models have: a row a word, a column a model.
+    """Return a table of the scores of whole words that all models have: words by models.
 
     `frames` have the columns `text` and `score`; a word's score is the mean over its spellings.
     """

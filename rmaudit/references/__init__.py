@@ -68,7 +68,7 @@ class References:
         return self._given_of(name, words[self._kept(words.index.tolist(), f"{name} words")])
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Return the named lexicons that the run has, by name, for secondary results."""
+        """Return those of the named lexicons that this run has, by name; others are left out."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def has(self, name: str) -> bool:
@@ -110,10 +110,10 @@ class References:
         return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's list of words for this name or role, else `default`.
+        """Return the user's word list that is called `name` or replaces that one, else `default`.
 
-        `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the run's
-        words are of another language.
+        `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
+        of another language.
         """
         from rmaudit.references.roles import word_list
 

@@ -32,7 +32,7 @@ FEWEST = 30  # words that two lexicons share: fewer say little of how one goes o
 
 
 def lexicon(name: str) -> pd.Series[float]:
-    """Return the lexicon `name` (one of `LEXICONS`), alphabetic single words only.
+    """Return valence by word from the lexicon `name` (one of `LEXICONS`), single words only.
 
     Raises:
         SpecError: there is no such lexicon.

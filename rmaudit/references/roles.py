@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user's list of words for this name or role, else the English `default`.
+    """Return the user's word list that is called `name` or replaces that one, else `default`.
 
     Raises:
         SpecError: there is no such list.

@@ -26,9 +26,10 @@ _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
 def communities(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return test sentences: each context filled with a person of each community, and references.
+    """Return test sentences: each sentence template filled with a person of each community.
 
-    A community has three descriptions, with which the contexts take turns.
+    Each template (context) is also filled with reference persons, who are of no community. A
+    community has three descriptions, with which the contexts take turns.
 
     Raises:
         SpecError: a file is not as it should be. FILE:LINE.
@@ -43,7 +44,7 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def politics(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return test sentences: each context filled with `NAMES` persons of each political side.
+    """Return test sentences: each template filled with `NAMES` (2) persons of each political side.
 
     Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
     """
@@ -63,7 +64,7 @@ def politics(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
-    """Return test sentences: each context filled with `NAMES` first names of each group.
+    """Return test sentences: each template filled with `NAMES` (2) first names of each group.
 
     Contexts take turns with names. Raises `SpecError` as `communities` does.
     """
@@ -124,7 +125,7 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
 
 
 def _filled(folder: Path, who: _Who) -> pd.DataFrame:
-    """Return test sentences: each context filled with the persons that `who` returns for it."""
+    """Return test sentences: each template filled with the persons that `who` returns for it."""
     rows, turns = [], {1: 0, -1: 0}
     contexts = _read(folder / "contexts.csv", ("frame", "gender", "sentence"))
     for context, (frame, gender, sentence) in enumerate(contexts):

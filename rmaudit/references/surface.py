@@ -29,7 +29,7 @@ _UNKNOWN = 0.0  # Zipf of a word that wordfreq has not; its rarest has 1.01
 
 
 def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
-    """Return surface features of each name, a row each: frequency, valence and spelling.
+    """Return a table of surface features, a row for each name: frequency, valence and spelling.
 
     The rows are in the order of the names, the columns are `COLUMNS`, all finite.
 

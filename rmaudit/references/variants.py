@@ -35,7 +35,7 @@ def spaced(text: str) -> str:
 
 
 def twice(text: str) -> str:
-    """Return the text said twice: longer, with the content as it was."""
+    """Return the text twice in a row ("X. Again: X."): longer, with the same content."""
     return f"{text}. Again: {text}."
 
 

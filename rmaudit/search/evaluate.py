@@ -80,7 +80,7 @@ class Evaluator:
 
     @property
     def left(self) -> int:
-        """Return how many evaluations this start still has."""
+        """Return how many evaluations are left for the current start."""
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
@@ -119,7 +119,7 @@ class Evaluator:
         return found[:EACH]
 
     def meet(self, hits: Sequence[Hit]) -> None:
-        """Record for this start, too, the hits that another start found."""
+        """Record the hits that another start found for the current start as well."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 

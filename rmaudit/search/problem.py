@@ -21,7 +21,7 @@ _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
 
 
 class AnswerSlopes(Protocol):
-    """Rewards (n,), their gradients and embedding distances, (n, length, rows) each.
+    """Interface: rewards (n,) and, by position and token id, gradients and embedding distances.
 
     See `scoring.gradient`.
     """
