@@ -51,7 +51,7 @@ class Panel:
             raise ValueError(fault)
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each invalid part of the panel: where, found what, allowed what.
+        """Yield an error text for each invalid part of the panel, with what is allowed instead.
 
         By default each tuple of the form itself must have something in it.
         """
