@@ -17,7 +17,7 @@ _TOO_LONG = 300  # letters of others' texts that are repeated
 
 
 def brief(error: BaseException) -> str:
-    """Return an error's kind and the first line of its text."""
+    """Return an error's type and the first line of its text."""
     lines = str(error).strip().splitlines()
     return (
         f"{type(error).__name__}: {short(lines[0], _TOO_LONG)}" if lines else type(error).__name__
