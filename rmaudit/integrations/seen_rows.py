@@ -36,7 +36,7 @@ class SeenRows:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Note no rows in the block, such as those of an audit."""
+        """Log no rows in the block, such as those of an audit."""
         before, self._paused = self._paused, True
         try:
             yield

@@ -86,9 +86,9 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """Return each text's token ids where it follows `before`, with one tokenizer call if fast.
+    """Return each text's token ids where it follows `before`, by one call of a fast tokenizer.
 
-    Then the texts are tokenized behind the end of `before` only.
+    A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
     if not texts or not tokenizer.is_fast:
         return [following(tokenizer, before, text) for text in texts]

@@ -84,5 +84,5 @@ def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
 
 
 def _open(text: str) -> str:
-    """Return the mark of a thought that is open at the end of a text; "" if none is."""
+    """Return the tag, such as <think>, of a thought still open at the end of a text; "" if none."""
     return next((start for start, end in _THOUGHTS if text.rfind(start) > text.rfind(end)), "")

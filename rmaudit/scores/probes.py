@@ -34,7 +34,7 @@ class Probes:
             as it is, and under the name of each change of `references.variants`.
         source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: of the rewards in the store.
+        key: the key of the rewards in the store.
     """
 
     answers: pd.DataFrame
@@ -45,7 +45,7 @@ class Probes:
 
 
 def some(pairs: Pairs | None) -> Pairs:
-    """Return at most `MOST` lines of pairs, spread over their file; of bundled ones if None."""
+    """Return at most `MOST` lines of pairs, spread over their file; of bundled pairs if None."""
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
@@ -79,7 +79,7 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Return the scores of the rows of `changed` as a table: a row an answer, a column a change."""
+    """Reshape scores of the rows of `changed`: a row for each answer, a column for each change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 
