@@ -69,9 +69,9 @@ class Adapter:
 
     @cached_property
     def added(self) -> Shapes:
-        """Return the shapes of the adapter's whole tensors, such as a trained head, by base names.
+        """Return shapes of the adapter's full (not low-rank) tensors; keys are the base's names.
 
-        These are all of the adapter's tensors but the low-rank ones.
+        Such tensors are a trained head or a resized embedding.
         """
         return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
 

@@ -55,7 +55,7 @@ def told(model: str, what: str, folder: Path) -> Iterator[None]:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether third-party code failed, and not rmaudit, memory or Ctrl-C.
+    """Return whether an error is a failure of third-party code, not of rmaudit, memory or Ctrl-C.
 
     A panic in Rust code is no `Exception`: left alone, it would end the process.
     """

@@ -49,7 +49,7 @@ class Size:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the weights in memory. Batches take what is free besides."""
+        """Return the bytes of the weights in memory; batches need memory in addition."""
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:

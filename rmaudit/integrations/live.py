@@ -133,7 +133,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """Return the weights if rmaudit's rewards agree with the model's own; else warn and None."""
+    """Return the weights, or None with a warning if rmaudit's rewards differ from the model's."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:

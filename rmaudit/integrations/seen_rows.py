@@ -23,7 +23,7 @@ class SeenRows:
     """
 
     def __init__(self, model: Any, path: Path) -> None:  # noqa: ANN401  (transformers')
-        """Watch the forward of `model` from now on; nothing is written yet.
+        """Watch the forward passes of `model` from now on; nothing is written yet.
 
         Raises:
             SpecError: the folder of `path` does not exist.

@@ -1,4 +1,4 @@
-"""A judge's template in other words that ask the same, as far as they can be had of its text.
+"""Reword a judge's template so that it asks the same, as far as its text allows.
 
 Two can: the block of the prompt and that of the answer change places, and a blank line is put
 between them. Both keep every word. They are made where the template prints prompt and answer once

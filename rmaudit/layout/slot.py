@@ -145,7 +145,7 @@ def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _cut(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and the index of the first id at or after each character place.
+    """Return a text's ids, and the index of the first id at or after each character index.
 
     The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
     token's space out of its offsets.

@@ -139,7 +139,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
 
 
 def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
-    """Draw `count` distinct answers as token ids: one in nine has two to five ids, the others one.
+    """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
 
     A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
     """

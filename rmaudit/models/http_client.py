@@ -169,7 +169,7 @@ SOURCES = (
 
 
 def _cause(error: Exception) -> str:
-    """Return the reason in a connection error, without the pool that urllib3 names before it."""
+    """Return the reason of a connection error, without urllib3's prefix that names its pool."""
     return str(error.args[-1] if error.args else error).rpartition("): ")[2]
 
 

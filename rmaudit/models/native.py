@@ -154,7 +154,7 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return facts for the report: the model's class, an adapter's base, if compiled."""
+        """Return facts for the report: the model's class, an adapter's base, whether compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = configuration.architecture(self.checked.config)
@@ -168,7 +168,7 @@ class Native:
         return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
-        """Return hashes of weights and tokenizer; for an adapter, also its own and the base's."""
+        """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""
         found = {
             "weights": digest.weights_identity(self.checked.base.path, cache),
             "tokenizer": digest.tokenizer_identity(self.checked.tokenizer_folder, cache),

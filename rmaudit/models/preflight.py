@@ -118,7 +118,7 @@ def near(length: int) -> int:
 
 
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
-    """Switch to slower scoring until rewards agree with the own forward; raise if they never do.
+    """Switch to slower scoring until rewards agree with the model's own; raise if they never do.
 
     It raises `ModelError`. `gap` says how the rewards differ, "" if they agree.
     """

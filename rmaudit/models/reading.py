@@ -63,7 +63,7 @@ def _rightmost(row: Ids, skipped: frozenset[int | None]) -> int:
 
 
 class Fit(NamedTuple):
-    """A fit of logged rewards to ours: logged = scale · ours + offset, for one order of the rows.
+    """A fit of logged rewards to rmaudit's: logged = scale · ours + offset, for one order of rows.
 
     Attributes:
         causes: the deviations by name, such as "sign"; none where ours equal the logged ones.

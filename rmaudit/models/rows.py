@@ -248,7 +248,7 @@ class LaidOut(RewardModel):
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to text, as in the middle of a row and not at its start.
+        """Decode each answer's token ids to text, as in the middle of a row, not at its start.
 
         An encoder's answers are decoded alone.
         """

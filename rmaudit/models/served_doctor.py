@@ -1,4 +1,4 @@
-"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and its own again.
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with a repetition.
 
 The same answers are put to both. The server may run in another dtype, so where its rewards are not
 those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is

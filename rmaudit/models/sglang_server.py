@@ -50,7 +50,7 @@ class SglangServer(IdsServer):
         return {key: str(found[key]) for key in ("model_path", "weight_version") if found.get(key)}
 
     def _either(self, path: str, before: str) -> dict[str, Any]:
-        """Return the JSON object at `path`, else at `before` (older servers); {} without both."""
+        """Return the JSON object at `path`, else at `before` (older servers); {} if at neither."""
         for where in (path, before):
             try:
                 found = self._client.get(where)

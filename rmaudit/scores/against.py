@@ -182,7 +182,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
-    """Return the diagnosis by the fitting explanation with the fewest causes, else by the best."""
+    """Diagnose by the explanation that fits with the fewest causes, or else by the nearest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Found) -> tuple[float, ...]:

@@ -77,7 +77,7 @@ def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None)
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
+    """Return the answers in a JSON Lines file: columns `line`, `prompt`, `turns` and `response`.
 
     `line` is the number of its line in the file, from 1. Other fields are left alone.
 
@@ -126,7 +126,7 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """Return the rewards of n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
+    """Return the rewards of n rows of `answers`, with columns `prompt`, `turns` and `response`.
 
     Without the column `turns` all prompts are texts.
 

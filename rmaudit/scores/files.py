@@ -60,7 +60,7 @@ class LocalFiles:
     """Files in a folder of the local file system, which other machines may share."""
 
     def __init__(self, root: Path) -> None:
-        """Keep the folder `root`, which is created by the first write."""
+        """Use the folder `root`, which the first write creates."""
         self.root = root
 
     def where(self, name: str = "") -> str:

@@ -37,9 +37,9 @@ def board_of(row: Mapping[str, Any]) -> str:
 
 
 def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
-    """Return a leaderboard's row as a line of pairs: its section as `subset`, and a `group`.
+    """Return a leaderboard's row as a line of a file of pairs, with its section as `subset`.
 
-    The questions of Ties with one number, of which one has a single right answer, are one group.
+    Questions of Ties with one number, of which one has a single right answer, are one `group`.
     `where` begins the error messages.
 
     Raises:

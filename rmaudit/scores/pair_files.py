@@ -61,7 +61,7 @@ def measured_on(source: str) -> str:
 
 
 def read(path: Path) -> Pairs:
-    """Return the pairs of a file (`row_files`), without rewards.
+    """Return the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
 
     A leaderboard's rows and answers may be there twice, for its own program counts them twice.
 
@@ -200,7 +200,7 @@ def _role(turn: object) -> object:
 
 
 def _in_common(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the prompt that both begin with: all turns before the last, as two columns."""
+    """Return the prompt that `chosen` and `rejected` begin with: all turns before the last."""
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
         if one != other:

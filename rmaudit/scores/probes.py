@@ -57,7 +57,7 @@ def some(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the unchanged answers, then a copy per change: columns `ASKED`, `response`."""
+    """Return the unchanged answers, then a copy for each change: `prompt`, `turns`, `response`."""
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
         [
@@ -70,7 +70,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns `ASKED` of the prompts, changed by the function `of`."""
+    """Return the columns `prompt` and `turns`, with each prompt changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
     return {

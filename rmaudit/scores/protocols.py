@@ -45,7 +45,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """Return the scores of n `answers` (rows of token ids), stored together with their n `rows`.
+    """Score n `answers` by exactly these token ids; store and return the scores with `rows`.
 
     `part` names the part of the vocabulary that the answers are, if they are not all.
 
@@ -255,7 +255,7 @@ class Bar:
     def __init__(
         self, title: str, total: int, unit: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep the title and the total, counted in `unit` (" tokens"); `clock` gives seconds."""
+        """Set the title and the total, counted in `unit` (" tokens"); `clock` gives seconds."""
         self._title, self._total, self._unit, self._clock = title, total, unit, clock
         self._bar = tqdm(disable=True)
         self._found = self._made = 0

@@ -164,7 +164,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 def _keep_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
-    """Store a model's word scores under a prompt; return them, and whether they were there before."""
+    """Store word scores under a prompt; return them, and whether they were stored before."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)

@@ -51,7 +51,7 @@ class Store:
     """The cache of scores, in a folder or at a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
-        """Keep the cache folder or URL `root`, which is created by the first write.
+        """Use the cache in the folder or at the URL `root`, which the first write creates.
 
         Raises:
             StoreError: there is no file system for the URL, or a package is missing.

@@ -196,7 +196,7 @@ class Journal:
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Keep the files of the store, and the key of the work whose shards these are."""
+        """Open the journal of the shards under `key` in a store's `files`; nothing is read yet."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:

@@ -282,7 +282,7 @@ def _transforms(settings: _Settings) -> bool:
 
 
 def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Raise if the saved `transform` is not the identity, for a head whose class has none.
+    """Raise if the saved `transform` is not the identity, though the head's class applies none.
 
     Raises:
         ModelError: it would change rewards, or would be ignored: which is unknown.

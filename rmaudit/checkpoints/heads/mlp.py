@@ -117,7 +117,7 @@ def check(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Check that the tensors `there` are those of `layers`, and fit; return the tensors' names.
+    """Check that the tensors `there` are those of `layers`, with fitting shapes; return names.
 
     Tensors that are `optional` may be missing.
 

@@ -95,7 +95,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertain
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return the number of attributes (outputs): half the number of scores, two for each."""
+    """Return the number of attributes (outputs), which is half the number of scores."""
     return shapes[_SCORE][0] // 2
 
 
