@@ -69,7 +69,10 @@ class Adapter:
 
     @cached_property
     def added(self) -> Shapes:
-        """Return shapes of the adapter's tensors that replace base tensors, by base names."""
+        """Return shapes of the adapter's full (not low-rank) tensors; keys are the base's names.
+
+        Such tensors are a trained head or a resized embedding.
+        """
         return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
 
     @property
@@ -175,7 +178,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _around(folder: Path) -> list[Path]:
-    """Return the folders where a relative base may be: the adapter's, its parent, the current.
+    """Return folders to look in for a relative base path: the adapter's, its parent, the current.
 
     The base may lie beside the adapter, or where training ran.
     """
@@ -227,7 +230,7 @@ def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
 
 
 def refuse(folder: Path, *, model: str) -> None:
-    """Raise if a folder holds an adapter, in places where adapters are not supported.
+    """Raise if a folder holds an adapter; called for models on which adapters are not supported.
 
     transformers would merge one unasked, and name no missing keys.
 

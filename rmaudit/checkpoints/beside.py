@@ -24,7 +24,7 @@ _CONVERT = (
 
 
 def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
-    """Return shape and dtype of each tensor of the head beside the weights; {} without such a file.
+    """Return shape and dtype of each tensor in value_head.safetensors; {} if there is no such file.
 
     `weights` are the names of the tensors of the weights, an adapter's whole ones among them.
 

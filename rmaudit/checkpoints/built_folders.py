@@ -51,7 +51,7 @@ def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
 
 
 def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """Build the folder as `build` says, once the lock is held."""
+    """Build the folder while its lock is held, unless another process has built it; see `build`."""
     _clean(folder)
     if folder.is_dir():
         if not _manifest(folder).is_file():  # an earlier release's: what it is now is what it was

@@ -98,13 +98,16 @@ class Checked(Looked):
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Return the names of the head's outputs, if it has several. Raises `ModelError`."""
+        """Return the names of the head's outputs; () if it has one. Raises `ModelError`."""
         with _begun_with(self.name):
             return objectives.names(self.head.family.NAME, self.config, self.head_shapes)
 
     @property
     def objective(self) -> int | None:
-        """Return the number of the output that is audited, if one is. Raises `ModelError`."""
+        """Return the index of the head's output that is audited; None if none was chosen.
+
+        Raises `ModelError` if the head has no such output.
+        """
         if (asked := self.spec.objective) is None:
             return None
         found = self.objectives
@@ -201,7 +204,7 @@ def check(looked: Looked) -> Checked:
 
 @contextmanager
 def _begun_with(model: str) -> Iterator[None]:
-    """Begin an error of heads with the model's name."""
+    """Put the model's name before the text of a `ModelError` that is raised in the block."""
     try:
         yield
     except ModelError as error:

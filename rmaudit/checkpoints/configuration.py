@@ -58,7 +58,7 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
 
 
 def architecture(config: Mapping[str, Any]) -> str:
-    """Return the class that config.json names; "(none)" without one."""
+    """Return the first model class that config.json names; "(none)" if it names none."""
     return str((config.get("architectures") or ["(none)"])[0])
 
 
@@ -152,7 +152,7 @@ def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
-    """Raise if an entry of config.json that must be a list, mapping or number is none."""
+    """Raise if an entry of config.json has a wrong type (list, mapping or number is needed)."""
     named, text = config.get("architectures"), config.get("text_config")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)

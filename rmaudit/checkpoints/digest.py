@@ -67,7 +67,7 @@ def file_identity(path: Path, cache: Path) -> str:
 
 
 def weights_files(folder: Path) -> list[Path]:
-    """Return the files that `weights_identity` hashes, in its order.
+    """Return the files that `weights_identity` hashes, in the same order.
 
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
@@ -78,18 +78,18 @@ def weights_files(folder: Path) -> list[Path]:
 
 
 def adapter_files(folder: Path) -> list[Path]:
-    """Return the files that `adapter_identity` hashes, in its order."""
+    """Return the files that `adapter_identity` hashes, in the same order."""
     return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.head(folder)]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Return the files that `tokenizer_identity` hashes, in its order."""
+    """Return the files that `tokenizer_identity` hashes, in the same order."""
     found = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
     return sorted(path for path in found if path.is_file())
 
 
 def layout_files(folder: Path) -> list[Path]:
-    """Return the files that `layout_identity` hashes, in its order."""
+    """Return the files that `layout_identity` hashes, in the same order."""
     files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
     return sorted(path for path in files if path.suffix not in _WEIGHTS and path.is_file())
 

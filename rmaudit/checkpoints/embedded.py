@@ -117,8 +117,9 @@ def _download(gguf: Path) -> Path:
 def base_model(
     gguf: Path, *, layers: int
 ) -> tuple[LlamaForSequenceClassification, PreTrainedTokenizerBase]:
-    """Return a model of the base's first `layers` layers with a zero head, and its tokenizer.
+    """Return a reward model of the base's first `layers` layers, with a zero head; and a tokenizer.
 
+    `gguf` is the file of the base, SmolLM2-135M-Instruct.
     The tokenizer has our chat template. The pad token is `<|endoftext|>`, so that the reward is
     pooled on the turn's end.
     """

@@ -65,7 +65,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
 
 
 def downloaded(source: str, revision: str | None) -> Path | None:
-    """Return the cached snapshot folder of a hub id, whole or not; None if there is none."""
+    """Return the cached snapshot folder of a hub id, complete or not; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(source, "config.json", revision=revision)

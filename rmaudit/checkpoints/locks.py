@@ -20,7 +20,7 @@ _PATIENCE = 2.0  # seconds of waiting before it is said
 
 @contextmanager
 def held(path: Path, *, doing: str) -> Iterator[None]:
-    """Hold the lock of `path`, a file next to it, during the block.
+    """Hold a lock for `path` in the block; the lock is a file next to `path`.
 
     Waits as long as another process holds it, and says so on stderr after two seconds; `doing` is
     what the holder does then.

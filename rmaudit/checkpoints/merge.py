@@ -21,7 +21,7 @@ _ODD = {
 
 
 def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' classes)
-    """Merge the adapter into the model, its base, in place, and return the merged model.
+    """Merge the adapter into `model` (its base) in place, and return the merged model.
 
     Raises:
         ModelError: the adapter's tensors are not those of this base.

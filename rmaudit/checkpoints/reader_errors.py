@@ -17,7 +17,7 @@ _TOO_LONG = 300  # letters of others' texts that are repeated
 
 
 def brief(error: BaseException) -> str:
-    """Return an error's kind and the first line of its text."""
+    """Return an error's type and the first line of its text."""
     lines = str(error).strip().splitlines()
     return (
         f"{type(error).__name__}: {short(lines[0], _TOO_LONG)}" if lines else type(error).__name__
@@ -55,7 +55,7 @@ def told(model: str, what: str, folder: Path) -> Iterator[None]:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether third-party code failed, and not rmaudit, memory or Ctrl-C.
+    """Return whether an error is a failure of third-party code, not of rmaudit, memory or Ctrl-C.
 
     A panic in Rust code is no `Exception`: left alone, it would end the process.
     """

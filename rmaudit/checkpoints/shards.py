@@ -110,7 +110,7 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
 
 
 def head(folder: Path) -> list[Path]:
-    """Return the file of a head that lies beside the weights, in a list: empty without one."""
+    """Return [value_head.safetensors] if the folder has this separate file of a head, else []."""
     return [path] if (path := folder / HEAD).is_file() else []
 
 
@@ -141,7 +141,7 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
 
 
 def _size(path: Path) -> str:
-    """Return a file's size in words, or why it cannot be read."""
+    """Return a file's size as text, or the reason why it cannot be read."""
     try:
         return f"{path.stat().st_size:,} bytes"
     except OSError as error:

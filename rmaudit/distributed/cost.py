@@ -49,7 +49,7 @@ class Size:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of the weights in memory. Batches take what is free besides."""
+        """Return the bytes of the weights in memory; batches need memory in addition."""
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:
@@ -70,7 +70,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many token ids must run for these needed scores, prompts included."""
+    """Return the number of token ids that must run for the scores of `need`, prompts included."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -85,7 +85,7 @@ def ids_of(need: Need) -> int:
 
 
 def flops_of(need: Need, size: Size) -> float:
-    """Return the FLOPs to compute the missing ones of the needed scores."""
+    """Return the FLOPs that it takes to compute the missing scores of `need`."""
     return 2.0 * size.passed * ids_of(need) * need.missing / max(need.answers, 1)
 
 
@@ -138,7 +138,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """Yield lines for a person: the scores needed by model, kind and prompt, and the missing.
+    """Yield lines of text on the needed and the missing scores by model, kind and prompt.
 
     Rows of one kind and prompt are counted together.
     """

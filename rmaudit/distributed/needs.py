@@ -69,7 +69,7 @@ class Needs(Store):
         found: the requested scores, by key, in order; what is stored has 0 `missing`.
         turn: the seed of the random numbers in place of missing scores.
         patience: the number of the request that is noted and not answered; None for none.
-        requests: how many there were.
+        requests: how many requests there were.
         cut: whether a missing search hid later requests.
         device: the device on which a base model runs.
     """

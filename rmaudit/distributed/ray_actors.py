@@ -99,7 +99,7 @@ class Maker:
     def __init__(
         self, entry: Mapping[str, Any], module: str, place: str, keeper: str, device: str
     ) -> None:
-        """Take the model's entry and the store's place; nothing is opened yet.
+        """Store the model's entry and the location of the score store; nothing is opened yet.
 
         `module` is the one that declares the model if it is a function, else "". `place` is the URL
         of the store, or the folder of its files where a `keeper` is named.

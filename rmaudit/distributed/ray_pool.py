@@ -38,7 +38,7 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 @dataclass(eq=False)
 class RayTask:
-    """A task for a Ray actor: score the shard from row `start`, or if None, do what is left.
+    """A task for a Ray actor: score the shard from row `start`, or if None, finish the scores.
 
     To finish (`start` None) is to join the shards once all are there, or to make a search. `died`
     is how many actors died of the task.
@@ -212,7 +212,7 @@ class Pool:
         return 0 if died or why or task is None else task.answers
 
     def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
-        """Return whether work is tried again after its actor died; its task is then put first."""
+        """Return whether to retry after an actor died; if so, put its task first in the queue."""
         if task is None:
             self.died[spec] += 1
             return self.died[spec] < _TRIES

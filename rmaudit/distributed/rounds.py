@@ -74,7 +74,7 @@ def make(
     models: int = 1,
     say: Say = lambda _: None,
 ) -> Made:
-    """Compute on this machine the scores that a plan lacks, and return the outcome.
+    """Compute a plan's missing scores on this machine, and return the outcome.
 
     With a `part`, other parts are left to other processes; `place` is the model's number among so
     many `models`. `say` is called with a line for each need that is done.
@@ -131,7 +131,7 @@ def _failing(made: Made, need: Need) -> Iterator[None]:
 
 
 def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say) -> int:
-    """Score the shards whose task is `own`; return how many answers were scored."""
+    """Score the missing shards whose task `own` selects; return how many answers were scored."""
     work, answers = need.work, 0
     if work is None:
         if own(task_of(need)):
@@ -170,10 +170,10 @@ class Part(NamedTuple):
         return f"{self.number}/{self.of}"
 
     def has(self, task: str, place: int = 0, models: int = 1) -> bool:
-        """Return whether this part has a task; of any `of` parts exactly one has it.
+        """Return whether this part of the work does a task; exactly one of all parts does it.
 
-        `place` is the model's among so many `models`. Each model takes an equal share of the parts,
-        so that a part loads few models.
+        `place` is the model's number among so many `models`. Each model takes an equal share of the
+        parts, so that a part loads few models.
         """
         drawn = int(hashlib.sha256(task.encode()).hexdigest()[:_DIGITS], 16) / 16**_DIGITS
         return int((place + drawn) * self.of / models) == self.number - 1

@@ -23,11 +23,12 @@ class Machine:
 
 
 def measured(device: str, dtype: str) -> Machine | None:
-    """Return what matrix products of `dtype` reach on `device`, in less than a second.
+    """Measure the FLOP/s of matrix products of `dtype` on `device`; None without such a device.
 
+    It takes less than a second.
     `device` is as for a run: "auto" and "spread" mean a GPU where there is any, else the CPU. A CPU
     is measured in float32, which needs no torch: a plan loads none. Other work on the machine makes
-    the rate smaller. None where there is no such device.
+    the rate smaller.
     """
     if device == "cpu" or (device in {"auto", "spread"} and shutil.which("nvidia-smi") is None):
         one, other = np.ones((_ROWS, _WIDTH), np.float32), np.ones((_WIDTH, _WIDTH), np.float32)

@@ -96,7 +96,7 @@ class _Head:
     layer: torch.nn.Module
 
     def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `scoring.Head` has it)
-        """Return the head itself, the same for every prompt: (n, hidden) to (n,)."""
+        """Return the head itself: it maps states to rewards in the same way after every prompt."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """Return the weights if rmaudit's rewards agree with the model's own; else warn and None."""
+    """Return the weights, or None with a warning if rmaudit's rewards differ from the model's."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:
@@ -151,7 +151,7 @@ def _autocasts() -> bool:
 
 @torch.no_grad()  # what a module remembers in inference mode, no gradient may pass later
 def _whole(model: Any, tokenizer: Any, rows: Sequence[Ids], batch: int) -> list[float]:  # noqa: ANN401  (transformers')
-    """Return the logit of each row, padded as TRL pads, in batches of like length."""
+    """Return the logit of each row, run in batches of similar length and padded as TRL does."""
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     found = np.empty(len(rows))
     for first in range(0, len(rows), batch):

@@ -23,7 +23,7 @@ class SeenRows:
     """
 
     def __init__(self, model: Any, path: Path) -> None:  # noqa: ANN401  (transformers')
-        """Watch the forward of `model` from now on; nothing is written yet.
+        """Watch the forward passes of `model` from now on; nothing is written yet.
 
         Raises:
             SpecError: the folder of `path` does not exist.
@@ -36,7 +36,7 @@ class SeenRows:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Note no rows in the block, such as those of an audit."""
+        """Log no rows in the block, such as those of an audit."""
         before, self._paused = self._paused, True
         try:
             yield

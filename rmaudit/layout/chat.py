@@ -140,9 +140,9 @@ def texts(
 
 
 def begun(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
-    """Return what the chat template prints of a user's text alone.
+    """Return the text that the chat template prints for a single turn of the user.
 
-    Of a judge, that ends where the model begins its own turn.
+    With a judge's template, this text ends where the model begins its own turn.
 
     Raises:
         ModelError: as `texts`.

@@ -56,7 +56,7 @@ class Layout(Protocol):
         """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids as they read in place, after the rendered prompt."""
+        """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return whole rows of ids: prompt and text as one conversation, tokenized at once.
@@ -66,7 +66,7 @@ class Layout(Protocol):
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """Return the layout by a folder's tokenizer: `Pair` for encoders (`pairs`), else `Chat`.
+    """Return the layout for the tokenizer in a folder: `Pair` for encoders (`pairs`), else `Chat`.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
@@ -128,7 +128,7 @@ class Chat:
         return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids as they read in place, after the rendered prompt."""
+        """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
@@ -177,9 +177,9 @@ class Pair:
         return [self.ids(text) for text in texts]
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids alone, without a prompt before them.
+        """Decode each answer's token ids to text, as at the start of a text.
 
-        A pair's second text is the start of a text.
+        An encoder's answer is a text of its own, the second of a pair.
         """
         return read_back(self.tokenizer, answers, alone=True)
 

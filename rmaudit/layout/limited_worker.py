@@ -90,7 +90,7 @@ def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN40
 
 
 def _growth(part: Any) -> float:  # noqa: ANN401  (JSON)
-    """Return how many characters a normalizer or decoder may make of one, at most."""
+    """Return the most characters that a normalizer or decoder may make of one character."""
     grown = 1.0
     for step in _steps(part):
         if step.get("type") == "Replace":

@@ -1,4 +1,4 @@
-"""A judge's template in other words that ask the same, as far as they can be had of its text.
+"""Reword a judge's template so that it asks the same, as far as its text allows.
 
 Two can: the block of the prompt and that of the answer change places, and a blank line is put
 between them. Both keep every word. They are made where the template prints prompt and answer once
@@ -15,7 +15,7 @@ _PRINTED = re.compile(r"\{\{-?[^{}]*?\bmessages\s*\[\s*(-?\d+)\s*\][^{}]*\}\}")
 
 
 def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
-    """Return other templates that ask the same, by what was changed; {} if none can be made.
+    """Return reworded templates that ask the same, by the change made; {} if none can be made.
 
     `marks` are the tokenizer's special tokens: where one stands between prompt and answer, these
     are turns of their own, whose order means something.
@@ -40,7 +40,7 @@ def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
 
 
 def _begin(before: str) -> int:
-    """Return where the block begins whose value follows: its line, or the line that names it."""
+    """Return the index in `before` where the next block begins, its heading line included."""
     line = before.rfind("\n") + 1
     if before[line:].strip():
         return line

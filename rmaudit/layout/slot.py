@@ -86,9 +86,9 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """Return each text's token ids where it follows `before`, with one tokenizer call if fast.
+    """Return each text's token ids where it follows `before`, by one call of a fast tokenizer.
 
-    Then the texts are tokenized behind the end of `before` only.
+    A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
     if not texts or not tokenizer.is_fast:
         return [following(tokenizer, before, text) for text in texts]
@@ -145,7 +145,7 @@ def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _cut(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and the index of the first id at or after each character place.
+    """Return a text's ids, and the index of the first id at or after each character index.
 
     The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
     token's space out of its offsets.

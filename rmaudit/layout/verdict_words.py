@@ -61,7 +61,7 @@ def ids_of(
 
 
 def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
-    """Raise if a thought comes before the verdict: by the judge's template, or by the model's own.
+    """Raise if the judge's template, or the model's own, opens a thought before the verdict.
 
     `folder` has the tokenizer, whose own chat template says whether the model begins its turns with
     a thought. A template that closes the thought itself is fine.
@@ -84,5 +84,5 @@ def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
 
 
 def _open(text: str) -> str:
-    """Return the mark of a thought that is open at the end of a text; "" if none is."""
+    """Return the tag, such as <think>, of a thought still open at the end of a text; "" if none."""
     return next((start for start, end in _THOUGHTS if text.rfind(start) > text.rfind(end)), "")

@@ -28,7 +28,7 @@ def nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many answers one call scores (`answers`), and how many such calls run at once.
+    """The number of answers that one call scores (`answers`), and of calls that run at once.
 
     `stop` ends, soon, all that is under way when it is called.
     """
@@ -44,7 +44,7 @@ def in_batches(
     pace: Pace,
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Return the scores that `ask` gives for `asked`, called in batches, shape (n,), in order.
+    """Call `ask` on batches of `asked`, several at once; return all scores in order, shape (n,).
 
     Raises as `ask` does. Once a batch fails, or somebody presses Ctrl-C, no other batch is begun,
     and those under way are ended.
@@ -72,7 +72,7 @@ def by_prompt(
     responses: Sequence[str],
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Return each response's reward to its own prompt, (n,); runs of equal prompts share calls."""
+    """Score each response to its own prompt, shape (n,); one call for each run of equal prompts."""
     parts, first = [np.empty(0, np.float32)], 0
     for prompt, same in groupby(prompts):
         after = first + len(list(same))

@@ -31,7 +31,7 @@ class BoundError(HTTPError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer: its status, headers and the body as it came."""
+    """An HTTP answer: status, headers, and the body as bytes."""
 
     status: int
     headers: Mapping[str, str]

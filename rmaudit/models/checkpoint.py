@@ -88,7 +88,7 @@ class Checkpoint(LaidOut):
         self._files = digest.states([] if loader else self.loader.files())
 
     def sibling(self, spec: ModelSpec) -> Checkpoint:
-        """Return another objective of the same checkpoint, which shares its weights and passes.
+        """Return the model of another output (objective) of this checkpoint, with shared weights.
 
         Raises:
             ModelError: it has no such objective.
@@ -97,18 +97,18 @@ class Checkpoint(LaidOut):
 
     @cached_property
     def _at(self) -> int | None:
-        """Return the number of the head's output that is the reward; None if it has one."""
+        """Return the index of the head's output that is the reward; None if none was chosen."""
         asked = self.spec.objective is not None
         return int(self.loader.settings["objective"]) if asked else None
 
     @property
     def _weights(self) -> Weights | None:
-        """Return the weights if they are in memory."""
+        """Return the weights if they are in memory, else None."""
         return self._memory.of(self._at)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Keep in the block what passes give for the other objectives of the run, if any."""
+        """In the block, keep all outputs of each pass for the run's other objectives, if any."""
         self._memory.keeps = bool(self.siblings)
         try:
             yield
@@ -117,7 +117,7 @@ class Checkpoint(LaidOut):
             self._memory.outputs.clear()
 
     def kept_for(self) -> Sequence[Checkpoint]:
-        """Return the other objectives of the run, if a pass has outputs for them (`keeping`)."""
+        """Return the models of the run's other objectives if outputs are kept for them, else ()."""
         return self.siblings if self._memory.outputs else ()
 
     # What it is
@@ -155,7 +155,7 @@ class Checkpoint(LaidOut):
 
     @property
     def _loosely(self) -> str:
-        """Return why rewards were checked in 16 bits only; "" if they were in float32."""
+        """Return why rewards were compared with the model's own only in 16 bits; "" otherwise."""
         tried = self._memory.tried.values()
         return next((each.loosely for each in tried if each.loosely), "")
 
@@ -223,14 +223,14 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score`; return rewards or, if a GPU computes, a function that waits."""
+        """Begin `score`; return rewards or, if a GPU computes, a function that waits for them."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
         return self._begun(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
-        """Return rewards of answers to the prompt, and their slopes by one-hot answer tokens."""
+        """Return rewards of `answers` and their gradients with respect to one-hot answer tokens."""
         from rmaudit.scoring import gradient
 
         slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
@@ -258,7 +258,7 @@ class Checkpoint(LaidOut):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score_rows`; return rewards, or a function that waits until a GPU has them."""
+        """Begin `score_rows`; return rewards or, if a GPU computes, a function that waits."""
         prefix, rests = self.rows.split(rows)
         return self._begun(prefix, rests, (), rests[0] if rests else (), on_progress)
 
@@ -299,8 +299,9 @@ class Checkpoint(LaidOut):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Return the weights, after loading them at the first call and checking their rewards.
+        """Return the weights, after checking rewards of test answers between `prefix` and `suffix`.
 
+        The first call loads the weights.
         Scoring is checked again where `answers` are to be scored after a prefix of a new
         length: on every kind of id for `preflight.MANY` answers or more, on a few rows for
         fewer.
@@ -345,6 +346,7 @@ class Checkpoint(LaidOut):
     def _try(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
         """Compare rewards with the model's own forward, once for each length of `prefix`.
 
+        With `every`, every kind of id is tried, or else a few rows.
         For a few answers a length near one of these is enough: texts have hundreds of lengths.
         """
         from rmaudit.models import preflight

@@ -139,7 +139,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
 
 
 def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
-    """Draw `count` distinct answers: about one in nine of two to five ids, the others of one id.
+    """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
 
     A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
     """
@@ -154,7 +154,7 @@ def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[
 def in_dtype(
     model: Checkpoint, dtype: Dtype, prompt: Asked, answers: Sequence[Response]
 ) -> NDArray[np.float32]:
-    """Return the rewards of the checkpoint in a dtype, by a second copy of the weights.
+    """Return the rewards of `answers` computed in `dtype`, with a second copy of the weights.
 
     Raises:
         ModelError: the weights cannot be loaded in it, or there is no room for them.

@@ -169,7 +169,7 @@ SOURCES = (
 
 
 def _cause(error: Exception) -> str:
-    """Return why a connection failed, without the pool that urllib3 names first."""
+    """Return the reason of a connection error, without urllib3's prefix that names its pool."""
     return str(error.args[-1] if error.args else error).rpartition("): ")[2]
 
 
@@ -182,7 +182,7 @@ def _backoff(failed: int) -> float:
 
 
 def _retry_after(said: str) -> float:
-    """Return the seconds that a Retry-After header asks for, by number or date; 0 if by neither."""
+    """Return the seconds that a Retry-After header (number or date) asks for; 0 if unreadable."""
     try:
         return Retry(retry_after_max=_FOREVER).parse_retry_after(said)
     except (InvalidHeader, ValueError, OverflowError, TypeError, IndexError):

@@ -26,10 +26,10 @@ class IdsServer(ABC):
     """A client of a server that scores rows of token ids; members may raise `ModelError`.
 
     Attributes:
-        software: what serves the model, for people.
+        software: the name of the server's software, for messages.
         limit: the option by which the server is started with longer rows.
-        room: how many ids of that length a row may not take.
-        version: of that software, once it was checked, and if the server says so.
+        room: how many ids of the server's maximum length a row has to leave free.
+        version: the software's version; "" before the check, or if the server does not state it.
     """
 
     software: ClassVar[str]
@@ -57,11 +57,11 @@ class IdsServer(ABC):
 
     @abstractmethod
     def _try(self, rows: Sequence[Ids]) -> None:
-        """Raise if what the server gives for a few rows are no rewards."""
+        """Raise if the server's answers for a few test rows are not rewards."""
 
     @abstractmethod
     def _version(self) -> str:
-        """Return the software's version, "" where a gateway or an old server does not say."""
+        """Return the software's version; "" if a gateway or an old server does not state it."""
 
     @cached_property
     def card(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class IdsServer(ABC):
 
     @property
     def max_model_len(self) -> int | None:
-        """Return how many ids a row and what follows it may have; None if it does not say."""
+        """Return the most ids that a row and its continuation may have; None if not stated."""
         found = self.card.get("max_model_len")
         return found if type(found) is int and found > 0 else None
 
@@ -140,10 +140,12 @@ class IdsServer(ABC):
                 self._checked = True
 
     def _asked(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
-        """Return the server's answer about so many rows; `served` says who has this path, and how.
+        """Post `body` to `path` and return the server's answer, whose size limit grows with `rows`.
+
+        `served` ends the error for a missing path: which servers have it, and how they are started.
 
         Raises:
-            ModelError: it has no such path.
+            ModelError: the server has no such path.
         """
         try:
             return self._client.post(path, body, rows=rows)
@@ -151,7 +153,10 @@ class IdsServer(ABC):
             raise ModelError(f"{error}; {self.software} has {path} {served}") from None
 
     def _in_order(self, items: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-        """Return items by their `index`; raise `ScoreError` unless each place is there once."""
+        """Return items sorted by `index`; raise `ScoreError` unless each index from 0 occurs once.
+
+        `what` names the items in the error.
+        """
         at = {each["index"]: each for each in items if type(each.get("index")) is int}
         if sorted(at) != list(range(len(items))):
             message = f"{self.spec.name}: its server answered with the indices "
@@ -160,7 +165,7 @@ class IdsServer(ABC):
         return [at[place] for place in sorted(at)]
 
     def _told(self, path: str, key: str) -> str:
-        """Return a text that the server states at `path`, "" where it does not."""
+        """Return the text under `key` in the server's answer to GET `path`; "" if there is none."""
         try:
             found = self._client.get(path)
         except ModelError:

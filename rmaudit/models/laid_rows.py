@@ -21,7 +21,7 @@ _JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a te
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The ids by which rows are told apart.
+    """Special token ids, such as BOS, EOS and pad, by which layouts of rows are told apart.
 
     Attributes:
         bos: what the tokenizer begins texts with, None without one.
@@ -43,7 +43,7 @@ class Marks:
 
 
 def marks(model: Checkpoint) -> Marks:
-    """Return the model's marks, from its tokenizer and two prompts as it lays them out."""
+    """Return the model's special ids as `Marks`, from its tokenizer and two rendered prompts."""
     tokenizer = model.tokenizer
     first, second = (model.slot(prompt) for prompt in ("What is it?", "Name one, please"))
     bos, pad = tokenizer.bos_token_id, tokenizer.pad_token_id
@@ -58,7 +58,7 @@ def marks(model: Checkpoint) -> Marks:
 
 
 def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
-    """Return a row without its padding, and how many pads stood before it.
+    """Return a row without its padding, and the number of pad ids removed at its start.
 
     Where the pad id is what ends a row, too, one is left at the end.
     """
@@ -70,7 +70,7 @@ def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
 
 
 def of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
-    """Return ways in which rows of ids may have run, the logged one first, by name.
+    """Return the rows in each layout that a trainer may have scored, by name; as logged first.
 
     They are the rows as they are, and with a BOS or an eos more or less.
     """
@@ -87,7 +87,7 @@ def of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
 def of_pairs(
     pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
 ) -> Mapping[str, list[Ids]]:
-    """Return ways in which prompts and answers may have been laid out, the model's own first."""
+    """Return rows of ids for the pairs in each possible layout, by name; the model's own first."""
     own = []
     for prompt, response in pairs:
         slot = model.slot(prompt)
@@ -109,7 +109,10 @@ def of_pairs(
 
 
 def odd(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
-    """Return what sets all rows of a way apart from the model's own layout, as names of causes."""
+    """Return how all `rows` differ from the model's own layout, as causes such as "no BOS".
+
+    `way` is the layout's name, and gives the cause where the rows themselves show none.
+    """
     return _odd(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
 
 
@@ -133,5 +136,5 @@ def _odd(rows: Sequence[Ids], marks: Marks) -> list[str]:
 
 
 def _leading(row: Ids, mark: int | None) -> int:
-    """Return how many ids `mark` a row begins with."""
+    """Return how many ids equal to `mark` a row begins with."""
     return next((i for i, one in enumerate(row) if one != mark), len(row))

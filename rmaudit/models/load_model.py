@@ -96,7 +96,7 @@ def opened(
 
 
 def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
-    """Return an entry for each objective of a model's checkpoint, from its headers, in order.
+    """Return a models.yaml entry for each output (objective) of a checkpoint's head, in order.
 
     Raises:
         ModelError: the checkpoint cannot be had, or its head has one output.
@@ -108,10 +108,10 @@ def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
 
 
 def _refuse_objective(spec: ModelSpec) -> None:
-    """Raise if a model has no head of ours, whose outputs could be audited one by one.
+    """Raise if a model's reward is not an output of a head, so that no output can be chosen.
 
     Raises:
-        ModelError: it is so.
+        ModelError: the model is a function, a server, a log-ratio, or runs its own code.
     """
     reasons = {
         "it is a function of texts, which gives one reward": entry_of(spec) is not None,

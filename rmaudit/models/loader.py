@@ -68,7 +68,7 @@ class Loader(Laid, Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Return how the weights are run and read: head, dtype, path and the like.
+        """Return the settings by which rewards are computed: head, dtype, scoring path and others.
 
         This is all of `identity` that needs no hash of a file.
         """

@@ -107,7 +107,7 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
 
     "" too where no file can be read.
 
-    It is asked for an error, which stands whatever becomes of the files meanwhile.
+    The name is for an error message, which is raised whether or not the files can be read.
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
@@ -231,7 +231,7 @@ class Weights:
         return np.array(self._each(rows, self.own), dtype=np.float32)
 
     def everywhere(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
-        """Return, for each row, what the reward head gives at each of its ids, shape (length,).
+        """Return, for each row, the head's reward at each id of the row, shape (length,).
 
         Raises as `own_rewards`.
         """
@@ -246,7 +246,7 @@ class Weights:
     @exact_products()
     @torch.inference_mode()
     def _each(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
-        """Return what `of` makes of each row, with the model's own layers and attention."""
+        """Return `of(row)` for each row, computed with the model's own layers and attention."""
         try:
             with as_written(self.scorer), self._own_attention():
                 return [of(row) for row in rows]

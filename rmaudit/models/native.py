@@ -63,7 +63,7 @@ class Native:
 
     @cached_property
     def _understood(self) -> Mapping[str, Any]:
-        """Return the embedding's rows, the pad id and the scoring path, from the configuration."""
+        """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
         decided = None if self._cache is None else self.decided_by(self._cache)
         if self._cache is None or decided is None:
             return self._understand()
@@ -139,7 +139,7 @@ class Native:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the ids of a judge's verdicts, yes and no; () of any other model.
+        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
 
         Raises:
             ModelError: one is not one token, or the judge thinks before it says one.
@@ -154,7 +154,7 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return facts for the report: the model's class, an adapter's base, if compiled."""
+        """Return facts for the report: the model's class, an adapter's base, whether compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = configuration.architecture(self.checked.config)
@@ -168,7 +168,7 @@ class Native:
         return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
-        """Return hashes of weights and tokenizer; for an adapter, also its own and the base's."""
+        """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""
         found = {
             "weights": digest.weights_identity(self.checked.base.path, cache),
             "tokenizer": digest.tokenizer_identity(self.checked.tokenizer_folder, cache),
@@ -191,7 +191,7 @@ class Native:
         }
 
     def _head(self, saved: Mapping[str, Tensor]) -> Head:
-        """Return the head, or of one that gives several outputs the one that is audited."""
+        """Build the head from its `saved` tensors; of several outputs, it gives the audited one."""
         family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
         if at is None:
             return family.build(saved, {**config, judging.SETTING: self.verdict})
@@ -284,7 +284,7 @@ def held(
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:
-    """Return transformers' auto class that has a place for every tensor but those of our heads.
+    """Return the name of transformers' auto class that loads every tensor but those of our heads.
 
     A judge's verdict is a language model's own; an adapter beside a value head was trained on one,
     whose names its tensors have.
@@ -336,7 +336,7 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
 
 
 def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to all its logits, (labels,), by the class's forward."""
+    """Return a function from a row of ids to its logits (labels,) by transformers' own forward."""
     import torch
 
     from rmaudit.scoring.paths import device_of, forget_lengths
@@ -352,7 +352,10 @@ def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  #
 
 
 def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to its reward by a language model's own logits."""
+    """Return a function from a row of ids to its reward: the logit of yes minus that of no.
+
+    `verdict` has the two ids.
+    """
     import torch
 
     from rmaudit.scoring.paths import device_of, forget_lengths
@@ -392,7 +395,7 @@ def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
 
 
 def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
-    """Return a function from a row of ids to what our head gives: (), or (outputs,) of several."""
+    """Return a function from a row of ids to our head's output: a scalar, or shape (outputs,)."""
     from rmaudit.scoring.paths import FullRows
 
     head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head

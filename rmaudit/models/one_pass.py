@@ -35,9 +35,9 @@ class InMemory:
     """Weights and outputs of a checkpoint in memory, which its objectives in a run share.
 
     Attributes:
-        weights: as they were loaded, for the objective that asked first; None before.
-        tried: what came of comparing rewards with the model's own, by the prefix's length.
-        keeps: whether `outputs` are kept, for other objectives that ask next.
+        weights: the loaded weights, for the objective that was scored first; None before.
+        tried: the results of comparing rewards with the model's own forward, by prefix length.
+        keeps: whether `outputs` are kept, for other objectives that are scored next.
         outputs: all outputs of the calls that were finished while `keeps` was set.
     """
 
@@ -48,13 +48,16 @@ class InMemory:
     _scorers: dict[int | None, Scorer] = field(default_factory=dict)  # None: of all outputs
 
     def free(self) -> None:
-        """Drop the weights and all that was made with them."""
+        """Drop the weights and everything computed from them: kept outputs and scorers."""
         self.weights = None
         self.outputs.clear()
         self._scorers.clear()
 
     def of(self, at: int | None) -> Weights | None:
-        """Return the loaded weights for output `at`, None for a head's only one; None without."""
+        """Return the weights for output `at` of the head; None if no weights are loaded.
+
+        `at` is None if the head has one output.
+        """
         if self.weights is None or at is None or self.weights.outputs is None:
             return self.weights
         return of_output(self.weights, self.weights.outputs, at, self._scorer(at))
@@ -69,7 +72,7 @@ class InMemory:
         on_progress: Callable[[int], None],
         name: str,
     ) -> Begun:
-        """Begin to score answers by output `at`: from what is kept, or by a pass that gives all.
+        """Begin to score answers by output `at`, from kept outputs or by a pass for all outputs.
 
         Raises as `engine.begin`; the weights are loaded.
         """
@@ -91,7 +94,7 @@ class InMemory:
         return finished if callable(begun) else finished()
 
     def _scorer(self, at: int | None) -> Scorer:
-        """Return the scorer of output `at`, or of all; it runs rows as the loaded one does."""
+        """Return a scorer for output `at` (None: all) that runs rows as the loaded scorer does."""
         loaded = self.weights
         assert loaded is not None, "the weights are loaded"  # noqa: S101  (for types)
         own, head = loaded.scorer, loaded.scorer.head
@@ -112,15 +115,15 @@ class InMemory:
 def of_output(
     weights: Weights, outputs: Callable[[Ids], Tensor], at: int, scorer: Scorer
 ) -> Weights:
-    """Return the weights of a head with several outputs as those of output `at` alone.
+    """Return a copy of `weights` whose reward is output `at` of a head with several outputs.
 
-    `outputs` gives all of one whole row by the model's own forward.
+    `outputs` gives all outputs for one whole row by the model's own forward.
     """
     return replace(weights, scorer=scorer, own=lambda row: float(outputs(row)[at]), outputs=outputs)
 
 
 def remembered(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return the same function, which remembers a few rows, for each type that the model runs in.
+    """Return `outputs` with a cache of its last rows, for each dtype that the model runs in.
 
     So the rows on which noise is measured run once for all objectives.
     """

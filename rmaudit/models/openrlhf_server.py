@@ -1,7 +1,7 @@
 """OpenRLHF's remote reward endpoint as a scorer of texts.
 
-What it speaks is that of openrlhf/cli/serve_rm.py and openrlhf/utils/remote_rm_utils.py, which post
-to one address, and of openrlhf/datasets/prompts_dataset.py, which says what is in the fields:
+Its requests are those of openrlhf/cli/serve_rm.py and openrlhf/utils/remote_rm_utils.py, which
+post to one address, and of openrlhf/datasets/prompts_dataset.py, which defines the fields:
 
     POST {"query": [...], "prompts": [...], "labels": [...]}  ->  {"rewards": [...], ...}
 

@@ -118,7 +118,7 @@ def near(length: int) -> int:
 
 
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
-    """Switch to slower scoring until rewards agree with the own forward; raise if they never do.
+    """Switch to slower scoring until rewards agree with the model's own; raise if they never do.
 
     It raises `ModelError`. `gap` says how the rewards differ, "" if they agree.
     """
@@ -158,7 +158,7 @@ def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Answers whose rewards by the model's own forward are known, to compare rmaudit's with.
+    """Test answers with their rewards by the model's own forward, to compare with rmaudit's.
 
     `own` has shape (n,), one reward for each answer, in one dtype; `allowed` is the largest
     difference, in units of `unit`.
@@ -250,7 +250,7 @@ def warn_of_pad(pad: int, *, name: str) -> None:
 
 
 def obstacle(model: nn.Module) -> str:
-    """Return why the model cannot run in float32 beside its own tensors, or "" if it can."""
+    """Return why a float32 copy of the weights cannot run in addition to them; "" if it can."""
     needed: Counter[torch.device] = Counter()
     for tensor in _tensors(model):
         if tensor.is_meta:

@@ -179,7 +179,7 @@ class RewardModel(HasScores, Protocol):
         """Return the rewards of n whole rows by the model's plain forward, one row at a time."""
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
-        """Return rewards of n equally long answers, and their slopes by one-hot answer tokens.
+        """Return rewards of equally long answers, and gradients with respect to one-hot tokens.
 
         Raises:
             NoGradient: the model cannot be differentiated.

@@ -18,7 +18,7 @@ Rewards = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """Where the reward was read: the cause's name ("" for the model's own rule), and places."""
+    """Where rewards were read: the rule's name ("" for the model's own) and each row's index."""
 
     cause: str
     places: tuple[int, ...]
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
 def readings(
     rows: Sequence[Ids], before: Sequence[int], marks: Marks, pad: int | None
 ) -> Iterator[Reading]:
-    """Yield places at which rows may have been read, the model's own rule first.
+    """Yield rules for the index at which each row's reward may be read, the model's own first.
 
     `before` counts the pads before each row as it was logged; `pad` is the id that the model's own
     rule skips.
@@ -53,7 +53,7 @@ def readings(
 
 
 def _left(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
-    """Return where rows are read that are padded on the left, at their number of ids less one."""
+    """Return the index read in each row if its `pads` ids of left padding are not accounted for."""
     places = tuple(max(len(row) - 1 - pad, -1) for row, pad in zip(rows, pads, strict=True))
     return Reading("left padding", places, detail)
 
@@ -63,13 +63,13 @@ def _rightmost(row: Ids, skipped: frozenset[int | None]) -> int:
 
 
 class Fit(NamedTuple):
-    """Fit of logged rewards to ours: logged = scale · ours + offset, in an order of rows.
+    """A fit of logged rewards to rmaudit's: logged = scale · ours + offset, for one order of rows.
 
     Attributes:
-        causes: what is odd about it; none where they are equal.
+        causes: the deviations by name, such as "sign"; none where ours equal the logged ones.
         rms: the root mean square difference, in sd of ours.
-        scale: what ours are multiplied with.
-        offset: what is added to them.
+        scale: the factor by which ours are multiplied.
+        offset: the number that is added to them.
     """
 
     causes: tuple[str, ...]
@@ -79,7 +79,7 @@ class Fit(NamedTuple):
 
 
 def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> Iterator[Fit]:
-    """Yield how n logged rewards may come from ours, shape (n,), the plainest first.
+    """Yield possible fits of n logged rewards to ours, both of shape (n,), the simplest first.
 
     NaN among ours are left out, and rewards that are all equal explain none. `allowed` is the rms,
     in sd, up to which two are taken as equal. With `any_order`, any order of the rows is tried,
@@ -123,7 +123,7 @@ def _maps(
 
 
 def _orders(count: int) -> Iterator[tuple[str, NDArray[np.intp] | None]]:
-    """Yield orders in which rewards are put beside the wrong rows, the right one first."""
+    """Yield (name, row order) of likely mix-ups of rewards and rows; first ("", None) for none."""
     rows = np.arange(count)
     yield "", None
     if count % 2 == 0:

@@ -32,7 +32,7 @@ class Laid(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """Return how a prompt and an answer are put together into one row of token ids."""
+        """Return the layout, which puts a prompt and an answer into one row of token ids."""
 
     @property
     def defaults(self) -> object:
@@ -40,7 +40,7 @@ class Laid(Protocol):
 
     @property
     def rows(self) -> int:
-        """Return the number of the embedding's rows: token ids go from 0 to one less."""
+        """Return the embedding's row count; token ids go from 0 to this number minus 1."""
 
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
         """Return what determines the rows of token ids, as cache key fields; None if unknown.
@@ -62,7 +62,7 @@ class Rows:
 
     @cached_property
     def layout(self) -> Layout:
-        """Return how prompts and answers become ids; raise first if config.json is wrong."""
+        """Return the layout of prompts and answers; raise `ModelError` if config.json is wrong."""
         _ = self._loader.defaults
         _ = self._decided  # of the files as they are before any is read
         return self._loader.layout
@@ -171,7 +171,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Return a text's token ids as an answer, without special tokens; check given ids.
+        """Tokenize a text as an answer, without special tokens; given ids are checked instead.
 
         Raises:
             ModelError: an id has no row.
@@ -240,7 +240,7 @@ class LaidOut(RewardModel):
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Return a text's token ids as an answer, without special tokens; check given ids."""
+        """Tokenize a text as an answer, without special tokens; given ids are checked instead."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -248,7 +248,7 @@ class LaidOut(RewardModel):
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids as they read in place, after the rendered prompt.
+        """Decode each answer's token ids to text, as in the middle of a row, not at its start.
 
         An encoder's answers are decoded alone.
         """

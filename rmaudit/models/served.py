@@ -282,7 +282,10 @@ class ServedTexts(TextScorer):
 
 
 def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
-    """Return the client of a reward head, or of a judge. Raises `ModelError` without its key."""
+    """Return the client of a vLLM or SGLang server, for a reward head or for a judge.
+
+    Raises `ModelError` if the server's API key is not set.
+    """
     head, judge = _CLIENTS[server.kind]
     kind = head if spec.judge is None else judge
     return kind(server.url, spec, lambda: rows.verdict)

@@ -1,4 +1,4 @@
-"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and its own again.
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with a repetition.
 
 The same answers are put to both. The server may run in another dtype, so where its rewards are not
 those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is
@@ -71,7 +71,9 @@ def compare(
     answers: int = 256,
     seed: int = 0,
 ) -> ServerChecks:
-    """Compare rewards of random answers: by the server, again, one by one, and by `local`.
+    """Compare a server's rewards of random answers with repetitions and with those of `local`.
+
+    `local` is the checkpoint that the server is said to serve; None if there is none here.
 
     Raises:
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.

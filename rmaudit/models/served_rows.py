@@ -1,6 +1,6 @@
 """Make rows of ids without a reward head's checkpoint, by a tokenizer alone.
 
-A served model's is named in models.yaml; an implicit reward's is that of its policy.
+A served model's tokenizer is named in models.yaml; an implicit reward has its policy's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return an entry for a served model's tokenizer, or else its checkpoint; None without both.
+    """Return an entry for a served model's tokenizer, else its checkpoint; None if it has neither.
 
-    Of an implicit reward it is the entry itself, whose source is the policy.
+    For an implicit reward this is the entry itself, whose source is the policy.
     """
     if spec.implicit is not None:
         return spec
@@ -40,7 +40,7 @@ def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
 
 
 class ServedRows:
-    """A served model's or a policy's tokenizer and layout, for `rows.Rows` to make token ids by."""
+    """The tokenizer and layout of a served model or a policy, with which `Rows` makes token ids."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.
@@ -89,7 +89,7 @@ class ServedRows:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the ids of a judge's verdicts, yes and no; () of any other model.
+        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
 
         Raises:
             ModelError: one is not one token, or the judge thinks before it says one.

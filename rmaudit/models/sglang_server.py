@@ -1,6 +1,6 @@
 """An SGLang server as a scorer of rows of token ids: of a classifier, or of a judge.
 
-What it speaks is that of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
+Its requests are those of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
 entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `ids_server` has:
 
     GET  /model_info    {"model_path", "weight_version", ...}; before, /get_model_info
@@ -40,7 +40,7 @@ class SglangServer(IdsServer):
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        """Return how the server was started, {} where it does not say."""
+        """Return the server's version and start options by name; {} if it does not state them."""
         return self._either("/server_info", "/get_server_info")
 
     @property
@@ -50,7 +50,7 @@ class SglangServer(IdsServer):
         return {key: str(found[key]) for key in ("model_path", "weight_version") if found.get(key)}
 
     def _either(self, path: str, before: str) -> dict[str, Any]:
-        """Return the object at a path, which older servers have at another; {} without both."""
+        """Return the JSON object at `path`, else at `before` (older servers); {} if at neither."""
         for where in (path, before):
             try:
                 found = self._client.get(where)
@@ -112,7 +112,7 @@ class SglangJudge(SglangServer):
         self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
-        """Return the log-probability of yes less that of no after each row, by one request.
+        """Return the log-probability of yes minus that of no after each row, by one request.
 
         Raises:
             ScoreError: the answer has not two probabilities above 0 for each row.
@@ -140,7 +140,7 @@ class SglangJudge(SglangServer):
 
 
 def _difference(scores: object) -> object:
-    """Return log P(yes) - log P(no); what is there if these are not two numbers above 0."""
+    """Return log P(yes) - log P(no), or `scores` itself if these are not two numbers above 0."""
     match scores:
         case [int() | float() as yes, int() | float() as no] if min(yes, no) > 0:
             return math.log(yes) - math.log(no)

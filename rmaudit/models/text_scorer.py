@@ -136,7 +136,7 @@ class TextScorer:
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """Return the rewards by one call of the function, with retries if it raises."""
+        """Return the responses' rewards by one call of the function; retry if the call raises."""
         for attempt in range(self.entry.retries + 1):
             try:
                 given = self.entry.function(str(prompt), list(responses))

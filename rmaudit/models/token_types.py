@@ -14,7 +14,7 @@ from rmaudit.errors import ModelError
 
 
 def give(backbone: nn.Module, end: int | None, *, longest: int, name: str) -> None:
-    """Have a backbone run each row with its token types, and refuse rows of more than `longest`.
+    """Hook `backbone` to add BERT's token types to each row and refuse rows longer than `longest`.
 
     `end` is the id of [SEP], None for a tokenizer that gives no types; `name` is for errors.
     """

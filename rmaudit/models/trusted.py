@@ -89,7 +89,7 @@ class Trusted:
 
     @property
     def field(self) -> str:
-        """Return which field of the model's output is the reward."""
+        """Return the name of the field of the model's output that is the reward."""
         return self.spec.score_field or "logits"
 
     @cached_property
@@ -147,7 +147,7 @@ class Trusted:
         }
 
     def decided_by(self, cache: Path) -> None:
-        """Return None: the model's own code may change the token ids, so none are cached."""
+        """Return None, so that no token ids are cached: the model's own code may change them."""
 
     def load(self, device: str) -> Weights:
         """Load the weights onto `device` by the checkpoint's own class, whose code runs here.

@@ -1,6 +1,6 @@
-"""A judge on a vLLM server: the log-probability of one verdict less that of the other.
+"""A judge on a vLLM server: the log-probability of one verdict minus that of the other.
 
-What it speaks is that of vllm/entrypoints/openai/completion (protocol.py and serving.py):
+Its requests are those of vllm/entrypoints/openai/completion (protocol.py and serving.py):
 
     POST /v1/completions
         {"model", "prompt": [[ids], ...], "add_special_tokens", "max_tokens": 1, "logprobs": 20,
@@ -45,7 +45,7 @@ class VllmJudge(VllmServer):
         self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
-        """Return the log-probability of yes less that of no after each row, by one request.
+        """Return the log-probability of yes minus that of no after each row, by one request.
 
         Raises:
             ModelError: the server does not return both.
@@ -72,7 +72,7 @@ class VllmJudge(VllmServer):
         return rewards_in(rewards, rows, f"{self.spec.name}: its server")
 
     def _difference(self, choice: dict[str, Any]) -> object:
-        """Return log P(yes) - log P(no) of one row's choice; what is there if it has no such form.
+        """Return log P(yes) - log P(no) of a row's `choice`, or its `logprobs` if malformed.
 
         Raises:
             ModelError: one of the two is not among the log-probabilities.

@@ -1,6 +1,6 @@
 """A vLLM server of a sequence classifier, as a scorer of rows of token ids.
 
-What it speaks is that of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
+Its requests are those of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
 .../base/protocol.py and the routes beside them), and what `ids_server` has:
 
     GET  /version     {"version"}

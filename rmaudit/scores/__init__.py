@@ -1,1 +1,1 @@
-"""Vocabulary sweeps: every token id scored as the answer to one prompt, and kept."""
+"""Vocabulary sweeps: every token id scored as the answer to one prompt, and stored."""

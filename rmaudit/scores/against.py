@@ -33,7 +33,7 @@ Values = list[NDArray[np.float32]]
 
 
 class Cause(NamedTuple):
-    """Cause of a difference between the model and the log, and how it is mended."""
+    """A cause of a difference between logged and model rewards, and how it is mended."""
 
     name: str
     said: str
@@ -101,11 +101,11 @@ class Diagnosis:
     """The result of comparing logged rewards with the model's.
 
     Attributes:
-        rows: how many there are.
-        sd: of the model's rewards of these rows.
+        rows: the number of rows.
+        sd: the standard deviation of the model's rewards of these rows.
         causes: what is wrong; none where the rewards are the model's.
-        way: how the rows ran, in words.
-        rms: what the explanation leaves, in sd; without one, that of the nearest.
+        way: how the rows were laid out and read, in words.
+        rms: the difference that the explanation leaves, in sd; if none fits, of the best one.
         scale, offset: by which the logged rewards come from the model's.
         rank_correlation: Spearman's, of the explanation or the nearest to one.
     """
@@ -126,7 +126,7 @@ class Diagnosis:
 
 
 class _Found(NamedTuple):
-    """An explanation of the rewards, and up to which difference it is one."""
+    """A possible explanation of the logged rewards, and the largest difference it may leave."""
 
     causes: tuple[str, ...]
     fit: Fit
@@ -182,7 +182,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
-    """Return the explanation with the fewest causes, or the nearest to one."""
+    """Diagnose by the explanation that fits with the fewest causes, or else by the nearest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Found) -> tuple[float, ...]:
@@ -217,7 +217,7 @@ def _explained(  # noqa: PLR0913, PLR0917  (private)
     rewards: Rewards,
     allowed: float,
 ) -> Iterator[_Found]:
-    """Yield every explanation: a way to lay out, a place of reading, a map of rewards."""
+    """Yield each possible explanation: a row layout, an index to read at, and a map of rewards."""
     for way, rows in ways.items():
         layout = laid_rows.odd(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
@@ -233,7 +233,7 @@ def _explained(  # noqa: PLR0913, PLR0917  (private)
 
 
 def _at(values: Values, reading: Reading) -> Rewards:
-    """Return each row's reward at its place, NaN where the place is a pad."""
+    """Return each row's reward at the index that `reading` gives; NaN where that is a pad."""
     pairs = zip(values, reading.places, strict=True)
     return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
 
@@ -241,7 +241,7 @@ def _at(values: Values, reading: Reading) -> Rewards:
 def _ways(
     model: Checkpoint, logged: Sequence[LoggedRow], marks: Marks
 ) -> tuple[Mapping[str, list[Ids]], list[int]]:
-    """Return ways in which the rows may have run, and the pads before each as it was logged."""
+    """Return the rows' ids in each possible layout, and the number of pads before each row."""
     if logged[0].response is not None:
         pairs = [(row.prompt or "", row.response or "") for row in logged]
         return laid_rows.of_pairs(pairs, model, marks), [0] * len(logged)
@@ -254,7 +254,7 @@ def _ways(
 
 
 def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
-    """Return what the head gives at each id of each row, for each way to lay out."""
+    """Return the reward at each id of each row, by the name of the rows' layout."""
     if not ways:
         return {}
     weights = model.weights(next(iter(ways.values()))[0][:-1], ())
@@ -264,7 +264,7 @@ def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Value
 def _in_other_types(
     model: Checkpoint, ways: Mapping[str, list[Ids]]
 ) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Yield the values in each other type that the model runs in here, by the type's name."""
+    """Yield (dtype, rewards as by `_values`) for each other dtype in which the model can run."""
     types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
     for dtype in types:
         if dtype == model.loader.dtype:

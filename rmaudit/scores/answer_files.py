@@ -36,14 +36,14 @@ BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers with their rewards by a model, as audits of whole answers are given them.
+    """Answers with a model's rewards of them, as audits of whole answers receive them.
 
     Attributes:
         frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
             model's own units; NaN before anything is scored.
-        source: where they come from, in words.
+        source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: of the rewards in the store.
+        key: the key of the rewards in the store.
     """
 
     frame: pd.DataFrame
@@ -54,15 +54,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Samples(Answered):
-    """Answers of a policy, and how a model rewards them: what an audit is given.
+    """A policy's answers with a model's rewards of them, as audits receive them.
 
     Attributes:
         frame: a row for each answer, in the file's order. `prompt`, `turns` (of a conversation, in
             JSON, else ""), `response`, and `reward`, float32 in the model's own units: NaN before
             anything is scored. A line of the file may be there twice: both were drawn.
-        source: where they come from, in words.
+        source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: of the rewards in the store.
+        key: the key of the rewards in the store.
     """
 
 
@@ -77,7 +77,7 @@ def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None)
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
+    """Return the answers in a JSON Lines file: columns `line`, `prompt`, `turns` and `response`.
 
     `line` is the number of its line in the file, from 1. Other fields are left alone.
 
@@ -96,7 +96,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def read_samples(path: Path | None) -> Samples:
-    """Return the samples of a JSON Lines file without rewards, the bundled ones if it is None.
+    """Return the samples in a JSON Lines file, without rewards; the bundled ones if `path` is None.
 
     Raises:
         SpecError: as `read`.
@@ -110,7 +110,7 @@ def read_samples(path: Path | None) -> Samples:
 
 
 def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the prompt, its turns, and one response, for each response of a line (`found`)."""
+    """Yield (prompt, turns, response) for each response in the parsed line `found`."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
@@ -126,7 +126,7 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """Return the rewards of n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
+    """Return the rewards of n rows of `answers`, with columns `prompt`, `turns` and `response`.
 
     Without the column `turns` all prompts are texts.
 

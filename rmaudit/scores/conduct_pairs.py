@@ -12,12 +12,12 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return the bundled pairs without rewards, with those of `own` that are of a kind.
+    """Return the bundled pairs, and those of `own` that name a kind of conduct, without rewards.
 
-    Their `subset` is "conduct: " and the kind.
+    In `own`, such pairs have the `subset` "conduct: " and the kind.
 
     Raises:
-        SpecError: such a subset names no kind, or one of `SAME`, which has two prompts a pair.
+        SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.
     """
     bundled = conduct()
     frame = bundled.assign(line=bundled.index // 2 + 1, turns="")[COLUMNS]

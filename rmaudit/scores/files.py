@@ -60,7 +60,7 @@ class LocalFiles:
     """Files in a folder of the local file system, which other machines may share."""
 
     def __init__(self, root: Path) -> None:
-        """Keep the folder `root`, which is created by the first write."""
+        """Use the folder `root`, which the first write creates."""
         self.root = root
 
     def where(self, name: str = "") -> str:
@@ -254,7 +254,7 @@ def _as_os_error() -> Iterator[None]:
 
 
 def files_at(root: Path | str) -> Files:
-    """Return access to the scores of a cache, in a folder or at a URL with "://".
+    """Return the files of a cache's scores, in a folder or, if `root` has "://", at a URL.
 
     Raises:
         StoreError: there is no file system for the URL, or a package is missing.

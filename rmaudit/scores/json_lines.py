@@ -15,7 +15,7 @@ LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or doe
 
 
 def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number, from 1, and the object of each line that is not blank.
+    """Yield the line number, from 1, and the parsed object of each line that is not blank.
 
     `allowed` says in words what an object is, for errors.
 
@@ -71,7 +71,7 @@ def text(value: object, what: str) -> str:
 
 
 def asked(value: object, what: str) -> tuple[str, str]:
-    """Return a prompt, given as text or as list of turns, in two columns: its text, its turns.
+    """Return a prompt (a text or a list of turns) as two columns: its text, and its turns if any.
 
     A list of one turn is the text of that turn: models are given the same, so the key is the same.
 

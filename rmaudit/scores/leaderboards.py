@@ -27,7 +27,7 @@ _TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
 
 
 def board_of(row: Mapping[str, Any]) -> str:
-    """Return which leaderboard a file is of, whose first row this is; "" for one's own pairs."""
+    """Return the leaderboard whose file begins with `row`; "" if that is an ordinary pair."""
     if not all(isinstance(row.get(side), list) for side in ("chosen", "rejected")):
         return ""
     if all(field in row for field in _FIELDS[REWARDBENCH_2]):
@@ -37,10 +37,10 @@ def board_of(row: Mapping[str, Any]) -> str:
 
 
 def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
-    """Return a leaderboard's row as a line of pairs: its section as `subset`, and a `group`.
+    """Return a leaderboard's row as a line of a file of pairs, with its section as `subset`.
 
-    The questions of Ties with one number, of which one has a single right answer, are one group.
-    `where` begins what is said of a row that is wrong.
+    Questions of Ties with one number, of which one has a single right answer, are one `group`.
+    `where` begins the error messages.
 
     Raises:
         SpecError: the row is none of this leaderboard's; else its program would stop, or would
@@ -83,14 +83,14 @@ def _domain(row: Mapping[str, Any]) -> bool:
 
 
 def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -> None:
-    """Refuse counts that are not those of the answers."""
+    """Raise if a row's counts of answers are not the actual ones, `right` and `whole`."""
     for field, counted in zip(_COUNTS, (right, whole), strict=True):
         if row[field] != counted:
             raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
 def _group(found: object, right: int, where: str) -> str:
-    """Return the group of a row of Ties, by the number in its id."""
+    """Return the group name of a row of Ties (RewardBench 2), by the number in its id (`found`)."""
     if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
         allowed = "allowed in Ties: ref or tied, a colon and a number"
         raise SpecError(f"{where}: id is {shown(found)}; {allowed}")

@@ -25,7 +25,7 @@ _ALLOWED = "an object with `reward`, and `ids`, `text`, or `prompt` and `respons
 
 @dataclass(frozen=True, slots=True)
 class LoggedRow:
-    """A row as it was logged; one of `ids`, `text`, and `response` with its `prompt` is not None.
+    """A logged row and its reward; `ids`, or `text`, or `prompt` and `response` are not None.
 
     `decimals` is how many digits after the point the reward was written with.
     """
@@ -39,7 +39,7 @@ class LoggedRow:
 
 
 def read(path: Path) -> list[LoggedRow]:
-    """Return the rows of a file, spread over it if there are more than 256.
+    """Return a file's logged rows: all up to 256, or else at most 256 spread over the file.
 
     Raises:
         SpecError: the file cannot be read, has fewer than 8 rows, or a line is no such row, or of

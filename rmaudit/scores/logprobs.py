@@ -52,7 +52,7 @@ def base_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return each token id's log-probability, by the base model, as the answer's first token.
+    """Return the base model's log-probability of each token id as the answer's first token.
 
     `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
     them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
@@ -75,9 +75,10 @@ def policy_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return each token id's log-probability, by the policy to be trained, as the first token.
+    """Return the policy's log-probability of each token id as the answer's first token.
 
-    It is `policy` of the model's entry. Everything else is as in `base_logprobs`.
+    The policy is the model to be trained, `policy` in the model's entry. Everything else is as in
+    `base_logprobs`.
     """
     return _logprobs(model, prompt, "policy", store_at(cache), device)
 
@@ -108,14 +109,14 @@ def _logprobs(
 
 
 def is_file(source: str) -> bool:
-    """Return whether a policy is named by a file of its log-probabilities."""
+    """Return whether `source` names a file of a policy's log-probabilities, by its ending."""
     return source.endswith(SUFFIX)
 
 
 def policy_in(
     path: Path, prompts: Sequence[Prompt], vocabulary: Vocabulary
 ) -> dict[str, pd.Series[float]]:
-    """Return the natural log-probabilities of a vocabulary's ids under each prompt, by its name.
+    """Return a policy's natural log-probabilities of token ids under each prompt, by prompt name.
 
     Tokens are matched as they are spelled; ids whose token the file does not have are NaN.
 
@@ -153,7 +154,7 @@ def policy_in(
 
 
 def _by_token(line: dict[str, Any], where: str) -> dict[str, float]:
-    """Return the log-probability of each token of a line."""
+    """Return the log-probability of each token on a parsed line, by the token's spelling."""
     fields = {"prompt": str, "tokens": list, "logprobs": list}
     for field, kind in fields.items():
         if not isinstance(line.get(field), kind):

@@ -38,7 +38,7 @@ _Row = tuple[int, str, str, str, bool, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Answered):
-    """Pairs of answers, and how a model rewards them: what an audit is given.
+    """Pairs of answers with a model's rewards of them, as audits receive them.
 
     Attributes:
         frame: a row for each answer, in the file's order. `line` (its line in the file, from 1),
@@ -47,8 +47,8 @@ class Pairs(Answered):
             own, else its prompt), and `reward`, float32 in the model's own units: NaN before
             anything is scored. Of a leaderboard's file also `id`, the row's own.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        source: where they come from, in words.
-        key: of the rewards in the store.
+        source: where the answers come from, in words.
+        key: the key of the rewards in the store.
         board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
 
@@ -56,12 +56,12 @@ class Pairs(Answered):
 
 
 def measured_on(source: str) -> str:
-    """Return the caveat of a finding that rests on pairs from there."""
+    """Return the caveat that a finding rests on pairs from `source`."""
     return f"{MEASURED_ON}{source}."
 
 
 def read(path: Path) -> Pairs:
-    """Return the pairs of a file (`row_files`), without rewards.
+    """Return the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
 
     A leaderboard's rows and answers may be there twice, for its own program counts them twice.
 
@@ -102,7 +102,7 @@ def read(path: Path) -> Pairs:
 
 
 def _answers(found: dict[str, Any], number: int, where: str, *, again: bool) -> Iterator[_Row]:
-    """Yield a row for each answer of a line; `again`, an answer may be there twice."""
+    """Yield a row for each answer in the parsed line `found`; `again` allows repeated answers."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
@@ -130,7 +130,7 @@ def _answers(found: dict[str, Any], number: int, where: str, *, again: bool) -> 
 
 
 def _texts(value: object, what: str) -> list[str]:
-    """One text or several."""
+    """Return `value`, one text or a list of texts, as a list of checked texts."""
     given = value if isinstance(value, list) else [value]
     if not given:
         raise SpecError(f"{what} is an empty list, allowed: a text, or a list of texts or turns")
@@ -138,7 +138,7 @@ def _texts(value: object, what: str) -> list[str]:
 
 
 def _name(found: dict[str, Any], field: str, where: str) -> str:
-    """Return a subset's or a group's name, "" where the line has none."""
+    """Return a subset's or a group's name (`field`) in a line; "" if the line has none."""
     value = found.get(field)
     if value is None:
         return ""
@@ -153,9 +153,10 @@ def has_turns(line: Mapping[str, Any]) -> bool:
 
 
 def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
-    """Return the prompt of a line as `json_lines.asked` has it, and its two answers.
+    """Return the prompt, the chosen and the rejected answer of a line whose answers are turns.
 
-    `where` begins what is said of a line that is wrong.
+    The prompt is a pair of columns, as `json_lines.asked` gives it. `where` begins the error
+    messages.
 
     Raises:
         SpecError: the line has no prompt or two of them, or more differs than the last turn.
@@ -187,7 +188,7 @@ def _is_turns(value: object) -> bool:
 
 
 def _plain(turn: object) -> Any:  # noqa: ANN401  (whatever stands in the file)
-    """Return a turn without the fields that are null: tables have each field in every turn."""
+    """Return a turn without its null fields, which table formats add to every turn."""
     if not isinstance(turn, dict):
         return turn
     needed = {"role", "content"}
@@ -199,7 +200,7 @@ def _role(turn: object) -> object:
 
 
 def _in_common(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the turns before the last, which are the same in both."""
+    """Return the prompt that `chosen` and `rejected` begin with: all turns before the last."""
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
         if one != other:
@@ -216,9 +217,9 @@ def _in_common(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str,
 
 
 def _refuse_another(given: object, prompt: tuple[str, str], turns: list[_Turn], where: str) -> None:
-    """Refuse a prompt beside the turns, unless it is the text of a user's turn, or of all of them.
+    """Raise if a separate prompt (`given`) is not the text of a user's turn or of all `turns`.
 
-    UltraFeedback repeats the user's text there.
+    UltraFeedback repeats the user's text in a separate prompt.
     """
     if given is None:
         return
@@ -237,7 +238,7 @@ def _refuse_another(given: object, prompt: tuple[str, str], turns: list[_Turn], 
 
 
 def _answer(turns: list[Any], what: str) -> str:
-    """Return the text of the last turn, which is the assistant's."""
+    """Return the text of the last turn; raise if the last turn is not the assistant's."""
     last, place = turns[-1], f"{what}: turn {len(turns)}"
     if not isinstance(last, dict) or set(last) != {"role", "content"}:
         got = short(", ".join(map(shown, last))) if isinstance(last, dict) else shown(last)

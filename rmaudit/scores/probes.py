@@ -34,7 +34,7 @@ class Probes:
             as it is, and under the name of each change of `references.variants`.
         source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: of the rewards in the store.
+        key: the key of the rewards in the store.
     """
 
     answers: pd.DataFrame
@@ -45,7 +45,7 @@ class Probes:
 
 
 def some(pairs: Pairs | None) -> Pairs:
-    """Return at most `MOST` lines of pairs, spread over their file; of bundled ones if None."""
+    """Return at most `MOST` lines of pairs, spread over their file; of bundled pairs if None."""
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
@@ -57,7 +57,7 @@ def some(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the unchanged answers, then a copy per change: columns `ASKED`, `response`."""
+    """Return the unchanged answers, then a copy for each change: `prompt`, `turns`, `response`."""
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
         [
@@ -70,7 +70,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns `ASKED` of the prompts, changed by the function `of`."""
+    """Return the columns `prompt` and `turns`, with each prompt changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
     return {
@@ -79,7 +79,7 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Return the scores of the rows of `changed` as a table: a row an answer, a column a change."""
+    """Reshape scores of the rows of `changed`: a row for each answer, a column for each change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 

@@ -45,7 +45,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """Return the scores of n `answers` (rows of token ids), stored together with their n `rows`.
+    """Score n `answers` by exactly these token ids; store and return the scores with `rows`.
 
     `part` names the part of the vocabulary that the answers are, if they are not all.
 
@@ -88,7 +88,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 def paper(
     model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return the scores of n `rows` by the paper's protocol; rows with equal ids are scored once.
+    """Return scores of `rows` by the paper's protocol; rows with equal token ids are scored once.
 
     Each row's `text` is rendered with the chat template and tokenized anew.
 
@@ -143,11 +143,11 @@ def paper(
 def text(
     model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return the scores of n `rows`, whose column `text` a user's function scores.
+    """Return the scores that a user's function gives to the column `text` of n `rows`.
 
-    What else it rests on than the prompt and the texts is said by its version, or its source. Its
-    noise is how far it is from itself when it is asked again. Units and errors are those of
-    `exact`.
+    The cache key has the function's version, or else its source, since scores depend on it. The
+    noise is how much the scores change when the function is called again. Units and errors are
+    those of `exact`.
     """
     texts, asked = rows["text"].tolist(), prompt.asked if model.takes_turns else prompt.text
     fields = {
@@ -182,7 +182,7 @@ def text(
 def come_from(
     model: RewardModel, slot: Slot, prompt: Prompt | None = None
 ) -> Mapping[str, str | int | float]:
-    """Return how scores were made, to store with them: model, prompt, and ids around answers."""
+    """Return the provenance to store with scores: model, prompt, and ids around the answers."""
     return {
         **_called(prompt),
         **model.provenance,
@@ -236,7 +236,7 @@ def _decided_by(
 
 
 def _called(prompt: Prompt | None) -> dict[str, str | int]:
-    """Return the name and frame of a prompt that is not rmaudit's, as no cache key has them."""
+    """Return a user's prompt's name and frame for the provenance; {} for rmaudit's own prompts."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}
@@ -247,15 +247,15 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class Bar:
-    """Progress of a work: a progress bar on a terminal, a line now and then elsewhere.
+    """The progress of a task: a progress bar on a terminal, a line now and then elsewhere.
 
-    It is there while the work is done, which may be later than it was made, and more than once.
+    It is shown in a `with` block, which may be entered later, and more than once.
     """
 
     def __init__(
         self, title: str, total: int, unit: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep the title and the total, counted in `unit` (" tokens"); `clock` gives seconds."""
+        """Set the title and the total, counted in `unit` (" tokens"); `clock` gives seconds."""
         self._title, self._total, self._unit, self._clock = title, total, unit, clock
         self._bar = tqdm(disable=True)
         self._found = self._made = 0

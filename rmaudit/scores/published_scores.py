@@ -81,7 +81,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
-    """Return those of `texts` whose scores are recorded in one table: the table that has most."""
+    """Return those of `texts` whose scores are in the one recorded table that has most of them."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
@@ -90,7 +90,7 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
-    """Yield the tables that may have scores under a prompt, with their kind: items or words.
+    """Yield (kind, table) for each recorded table under a prompt; kinds are "items" and "words".
 
     Raises as `items` does where there is none at all.
     """
@@ -111,7 +111,10 @@ def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str
 
 
 def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """Return the words recorded under a prompt: imported or in RMAUDIT_DATA; None if none."""
+    """Return a model's recorded word scores under a prompt; None if there are none.
+
+    The scores were imported before, or are imported here from RMAUDIT_DATA.
+    """
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
     if found is None and (paths := published_words.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]
@@ -122,7 +125,7 @@ def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was imported of a table: its kind (TOKENS, ITEMS or WORDS), models, and a summary."""
+    """The result of an import: the table's kind (TOKENS, ITEMS or WORDS), models, and a summary."""
 
     answers: str
     models: tuple[str, ...]
@@ -161,7 +164,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 def _keep_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
-    """Store a model's word scores under one prompt; return them, and whether they were there."""
+    """Store word scores under a prompt; return them, and whether they were stored before."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
@@ -214,7 +217,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     table: PublishedTable,
     store: Store,
 ) -> tuple[Stored, bool]:
-    """Return the stored scores, and whether they were stored before."""
+    """Store scores unless they are stored; return them, and whether they were stored before."""
     fields = _fields(model, prompt, answers)
     values = scores.to_numpy(dtype=np.float32)
     before = store.read(key_of(fields))
@@ -235,7 +238,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
 
 
 def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """Return the item scores of the reference file of a prompt, after storing them."""
+    """Store and return a model's item scores from the reference file of a prompt."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"

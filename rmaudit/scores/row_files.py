@@ -15,7 +15,7 @@ _FORMS = "allowed: JSON Lines (.jsonl), a list of objects (.json), or Parquet (.
 
 
 def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each row, from 1, and its object.
+    """Yield each row's number, from 1, and the row as a dict.
 
     A row is a line of JSON Lines, an element of the list in a file that ends in .json, or a row of
     one that ends in .parquet. `allowed` says in words what an object is, for errors.
@@ -36,7 +36,7 @@ def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _listed(path: Path) -> list[Any] | None:
-    """Return the list that a file holds; None where it begins otherwise, as JSON Lines do."""
+    """Return the JSON list in a file; None if the file does not begin with "[", as JSON Lines."""
     try:
         text = path.read_bytes()
     except OSError as error:

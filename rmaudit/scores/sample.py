@@ -154,7 +154,7 @@ def taken(
     size: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Return which tokens are scored for the sake of `words` beside a sample, shape (n,).
+    """Return a mask (n,) of the tokens that are scored because of `words`, in addition to a sample.
 
     Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
     at most `size` ids are named in all; each comes with all of its spellings. The word and the
@@ -185,14 +185,14 @@ def taken(
 
 
 def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries that are words, without those that name lexicons."""
+    """Return the entries that are plain words, and not names of lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
 def named(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
-    """Return which texts are a spelling of one of the words or lexicon words, shape (n,).
+    """Return a mask (n,) of the texts that spell one of `words`, or a word of a named lexicon.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

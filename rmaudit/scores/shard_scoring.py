@@ -32,7 +32,7 @@ NO_BAR: Shown = nullcontext()
 
 @dataclass(frozen=True)
 class Work:
-    """A task: n rows to be scored in shards, with all that the scoring needs.
+    """A task: n rows to be scored in shards, and everything that the scoring needs.
 
     Attributes:
         fields: what decides the scores.
@@ -41,7 +41,7 @@ class Work:
             shard, or for several that follow each other.
         provenance: where they come from; called after each shard, and the first shard's is kept.
         measured: called once with all scores; what it says of them is kept with the provenance.
-        on_wait: called once if another process of this host is at the same, before waiting.
+        on_wait: called once, before waiting, if another process of this host scores the same rows.
         shown: entered while shards are made: a progress bar.
         on_found: called with how many scores of a run before are there.
         pace: how many answers a shard has, and how many shards are scored at once, in threads;
@@ -77,7 +77,7 @@ _MOST = 8  # shards a call: two calls are what a kill may lose
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Return the table of all scores of a work, made shard by shard, and how they were made."""
+    """Score a work's missing shards; return the table of all its scores, and the provenance."""
     found = {which.start: _there(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
     for shard in (shard for shard in found.values() if shard is not None):
@@ -164,7 +164,7 @@ def _one_ahead(
 
 
 def _there(journal: Journal, which: slice) -> Stored | None:
-    """Return a stored shard, None if there is none or one of another size."""
+    """Return a stored shard; None if there is none, or if it has another size."""
     found = journal.shard(which.start)
     return found if found is not None and len(found.frame) == which.stop - which.start else None
 

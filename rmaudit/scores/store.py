@@ -51,7 +51,7 @@ class Store:
     """The cache of scores, in a folder or at a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
-        """Keep the cache folder or URL `root`, which is created by the first write.
+        """Use the cache in the folder or at the URL `root`, which the first write creates.
 
         Raises:
             StoreError: there is no file system for the URL, or a package is missing.
@@ -60,9 +60,9 @@ class Store:
 
     @property
     def local(self) -> Path:
-        """Return the local folder for all else that is cached: built models, facts, strings.
+        """Return the local folder for everything cached besides scores, such as built models.
 
-        It is on this host: the user's own where the scores are elsewhere.
+        It is on this host: the user's own cache where the scores are elsewhere.
         """
         return self.files.root.parent if isinstance(self.files, LocalFiles) else default_cache()
 
@@ -189,7 +189,7 @@ def store_at(cache: Path | str | Store | None) -> Store:
 
 
 def unfinished(cache: Path | str | Store) -> int:
-    """Return the number of scores of interrupted works, which the next run can go on with."""
+    """Return the number of stored scores of interrupted runs, which the next run can go on with."""
     files = store_at(cache).files
     return sum(_rows(files, name) for name in files.names() if ".parts/" in name)
 
@@ -203,7 +203,7 @@ def _rows(files: Files, name: str) -> int:
 
 
 class Counts(NamedTuple):
-    """How many sweeps of a model were scored, and how many of its tables were imported."""
+    """The number of a model's scored sweeps, and of its imported tables of published scores."""
 
     scored: int = 0
     recorded: int = 0
@@ -229,7 +229,7 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
 
 
 class _StoredFile(NamedTuple):
-    """What a stored file says of itself: columns, the fields of its key, and provenance."""
+    """The metadata of a stored file: its columns, the fields of its key, and provenance."""
 
     columns: tuple[str, ...]
     fields: dict[str, str]

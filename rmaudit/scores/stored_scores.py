@@ -31,7 +31,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Scores read from the cache, one row an answer, the fields of their key, and provenance."""
+    """Scores from the cache, one row for each answer, with the key's fields and provenance."""
 
     key: str
     frame: pd.DataFrame
@@ -63,7 +63,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Return the verified content of a file of scores, None if there is no file.
+    """Return the verified content of a file of scores; None if there is no file.
 
     `start` is the first row of a shard, None for a whole file.
 
@@ -80,7 +80,7 @@ def read(files: Files, name: str, key: str, start: int | None = None) -> Stored 
 
 
 def read_or_set_aside(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Return what `read` returns; rename a damaged file, warn, and return None.
+    """Return the verified scores in a file; if it is damaged, rename it, warn and return None.
 
     Raises:
         StoreError: the file cannot be read, or is damaged and cannot be moved.
@@ -196,7 +196,7 @@ class Journal:
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Keep the files of the store, and the key of the work whose shards these are."""
+        """Open the journal of the shards under `key` in a store's `files`; nothing is read yet."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:

@@ -168,8 +168,10 @@ class Sweep:
         return joined
 
     def tilt(self, policy: pd.Series[float], *, nats: float) -> pd.DataFrame:
-        """Return the answers of RLHF's optimum `nats` away from a policy, likeliest first.
+        """Return the tokens with their probabilities in a policy and in RLHF's optimum near it.
 
+        The optimum is the policy with the highest mean reward within a KL of `nats` of `policy`.
+        Its likeliest tokens come first.
         `policy` has natural log-probabilities by token id, as `rmaudit.base_logprobs` gives them.
         The columns are those of `frame`, and the probabilities `before` and `after`; see
         `rmaudit.measures.tilt`.

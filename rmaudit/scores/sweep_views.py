@@ -47,7 +47,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
 
 
 def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
-    """Return a histogram of rewards, an Altair chart: no token is named."""
+    """Return a histogram of rewards as an Altair chart, which names no token."""
     import altair as alt
 
     counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)
@@ -60,7 +60,7 @@ def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataFrame:
-    """Return the shared tokens of two sweeps: `text`, both rewards and ranks, and `rose`.
+    """Join two sweeps' shared tokens: `text`, both rewards, both ranks, and ranks gained (`rose`).
 
     Ranks are among the shared tokens, 1 is the highest reward, ties at their average. `rose` is
     by how many places a token stands higher in `other`. Tokens are paired by their ids where both

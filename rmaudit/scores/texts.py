@@ -39,7 +39,7 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """Fixture `rewards`: scores texts as answers to the audit's prompt, or to one it names.
+    """Fixture `rewards`: scores texts as answers to the audit's prompt, or to one given by name.
 
     `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
     it is None.

@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """Return what the paper's rendering makes of each token id: itself, another, several, ...
+    """Return how the paper's protocol scores each token id: as itself, another token, several, ...
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` ids of a fate, as text that is safe to print.
+    """Return the first `n` token ids with this fate, as text that is safe to print.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

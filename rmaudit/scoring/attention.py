@@ -120,13 +120,13 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
 
 
 def _for(heads: int, shared: Tensor) -> Tensor:
-    """Return (heads, n, d) from (kv heads, n, d): repeat each kv head for its query heads."""
+    """Repeat each key-value head for its query heads: (kv heads, n, d) becomes (heads, n, d)."""
     served = heads // shared.shape[0]
     return shared.repeat_interleave(served, dim=0) if served > 1 else shared
 
 
 def _hide(scores: Tensor, prefix: Prefix, past: int, window: int | None) -> None:
-    """Set the scores of later positions, and of those outside the window, to -inf in place.
+    """Set attention scores of later positions, and of those outside the window, to -inf in place.
 
     `scores` has shape (heads, B, L, past + L).
     """
@@ -174,7 +174,7 @@ def fusable(query: Tensor, value: Tensor, past: int) -> bool:
 def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
     query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, scaling: float
 ) -> Tensor:
-    """Return causal attention of rows over a prefix that they see whole, and over themselves.
+    """Return causal attention of each row over the whole prefix and over itself.
 
     Shapes: query (B, heads, L, d); key and value (B, kv heads, L, d); the prefix's keys and values
     (heads, n, d), repeated for every head. Returns (B, L, heads, d).

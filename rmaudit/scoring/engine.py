@@ -117,7 +117,7 @@ class Scorer:
         return int(paths.device_of(self.backbone).type == "cuda")
 
     def learn(self, ids: int, prefix: int) -> None:
-        """Limit later batches to `ids` ids, since more did not fit into memory.
+        """Limit later batches to `ids` ids: one with more, after `prefix` ids, ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
         not shrink as much.

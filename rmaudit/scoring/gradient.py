@@ -39,10 +39,11 @@ _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantizatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Rewards (n,), and by place and token id, gradients (slopes) and embedding distances.
+    """Rewards of n answers; gradients and embedding distances by position and token id.
 
-    V is the number of the embedding's rows. Slopes are in the reward's units, distances in the
-    embedding's. Both are float64 where the backbone is, else float32: 8 n L V bytes together.
+    Gradients (`slopes`) and `distances` have shape (n, L, V), for answers of L ids; V is the number
+    of the embedding's rows. Slopes are in the reward's units, distances in the embedding's. Both
+    are float64 where the backbone is, else float32: 8 n L V bytes together.
     Distances of float32 come from products, so those of (nearly) equal rows are only right to about
     1e-3 of a row's length; an id's own is 0.
     """
@@ -61,7 +62,7 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """Return rewards, and their gradients by one-hot answer tokens, for answers of one length.
+    """Return rewards of equally long answers, and gradients with respect to one-hot answer tokens.
 
     They are in the caller's order; `name` is for errors. A place that the reward cannot see, since
     it comes after the pooled id, has slope 0.
@@ -106,7 +107,7 @@ class _Asked(NamedTuple):
 
 
 def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards (n,) and their gradients by the answers' embeddings (n, L, hidden)."""
+    """Return rewards (n,), and their gradients with respect to answer embeddings (n, L, hidden)."""
     ready = asked.scorer.after(asked.prefix)
     try:
         return _along(ready, asked)

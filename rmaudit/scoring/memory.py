@@ -102,7 +102,7 @@ def release() -> None:
 
 
 class AnswerRow(NamedTuple):
-    """Row that runs after the prefix: its ids, its pooled position, and its answers' positions."""
+    """A row that runs after the prefix: its ids, its pooled position, and its answers' indices."""
 
     ids: Ids
     at: int
@@ -124,7 +124,7 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
     on_halved: Callable[[int], None] = lambda _: None,
     each: Callable[..., Iterator[T | None]] = one_by_one,
 ) -> Iterator[tuple[Sequence[AnswerRow], T]]:
-    """Yield each batch, rows of one length and at most `most` ids, with the result of `run`.
+    """Run rows in batches of one length and at most `most` ids; yield each batch and its result.
 
     A batch that does not fit into memory is halved and run again, without the rows already yielded.
     A single row may have more than `most` ids. `on_halved`
@@ -164,7 +164,7 @@ def _cut(
 
 
 def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequence[AnswerRow]]:
-    """Yield the groups without the first `done` rows of all groups together."""
+    """Yield the groups, leaving out the first `done` rows counted over all groups."""
     for rows in grouped:
         if done < len(rows):
             yield rows[done:]

@@ -32,20 +32,20 @@ class After(Protocol):
     causal: bool
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states at place `at` of each row, shape (rows, hidden).
+        """Return each row's hidden state at its index in `at`, shape (rows, hidden).
 
-        Places count from the prefix's start.
+        Indices count from the prefix's start.
         """
 
     def prefix_states(self) -> Tensor:
-        """Return the prefix's own hidden states, shape (its length, hidden)."""
+        """Return the prefix's own hidden states, shape (prefix length, hidden)."""
 
     def ids_of(self, row: Ids) -> int:
         """Return how many ids a row adds to a batch: those that run and those that are copied."""
 
 
 def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
-    """Return the prefix, ready for rows to run after it in the way of `path`.
+    """Return the prefix, made ready for rows to run after it by the scoring path `path`.
 
     The prefix is run once where the path shares it.
 
@@ -84,7 +84,7 @@ class SharedPrefix:
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states at place `at` of each row, shape (rows, hidden).
+        """Return each row's hidden state at its index in `at`, shape (rows, hidden).
 
         The final norm, where the backbone has one, runs on the last ids only.
         """
@@ -108,7 +108,7 @@ class SharedPrefix:
         return states
 
     def prefix_states(self) -> Tensor:
-        """Return the prefix's own hidden states, shape (its length, hidden)."""
+        """Return the prefix's own hidden states, shape (prefix length, hidden)."""
         return self._own
 
     def ids_of(self, row: Ids) -> int:
@@ -145,7 +145,7 @@ class ExpandedCache:
             raise ModelError(message)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states at place `at` of each row, shape (rows, hidden)."""
+        """Return each row's hidden state at its index in `at`, shape (rows, hidden)."""
         if not rows[0]:
             return self._own[list(at)]
         ids = sent(rows, self._backbone)
@@ -160,7 +160,7 @@ class ExpandedCache:
         return states
 
     def prefix_states(self) -> Tensor:
-        """Return the prefix's own hidden states, shape (its length, hidden)."""
+        """Return the prefix's own hidden states, shape (prefix length, hidden)."""
         return self._own
 
     def ids_of(self, row: Ids) -> int:
@@ -181,7 +181,7 @@ class FullRows:
         self._backbone, self._prefix = backbone, prefix
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return the hidden states at place `at` of each row, shape (rows, hidden).
+        """Return each row's hidden state at its index in `at`, shape (rows, hidden).
 
         Rows that ran before, longer ones too, change nothing.
         """
@@ -191,7 +191,7 @@ class FullRows:
         return states[torch.arange(len(rows)), list(at)]
 
     def prefix_states(self) -> Tensor:
-        """Run the prefix alone and return its hidden states, shape (its length, hidden)."""
+        """Run the prefix alone and return its hidden states, shape (prefix length, hidden)."""
         forget_lengths(self._backbone)
         ids = torch.tensor([self._prefix], device=device_of(self._backbone))
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state

@@ -66,7 +66,7 @@ class FoundHead(NamedTuple):
 
 
 def find(config: Mapping[str, Any], shapes: Shapes) -> FoundHead | None:
-    """Return the head that fits this config.json and these tensor shapes; None without one.
+    """Return the head that fits this config.json and these tensor shapes; None if no family fits.
 
     Raises:
         ModelError: a head is incomplete, or of a wrong shape.

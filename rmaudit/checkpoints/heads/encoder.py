@@ -38,10 +38,9 @@ _WHAT = "an encoder's head on its first state"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the names of the head's tensors if the model is a known encoder's classifier.
+    """Return the head's tensor names if the model is a known encoder's classifier, else None.
 
-    They are weights and biases of two layers, of ModernBERT with a norm between them. None for any
-    other model.
+    They are weights and biases of two layers, for ModernBERT with a norm between them.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; it is a classifier of several
@@ -107,7 +106,7 @@ def _between_layers(shapes: Shapes, hidden: int) -> frozenset[str]:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:
-    """Return the head made from its tensors."""
+    """Return the encoder's head with these tensors as its weights."""
     from torch.nn import functional
 
     act = getattr(functional, _activation(config))
@@ -137,7 +136,7 @@ def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _activation(config: Mapping[str, Any]) -> str:
-    """Return the name of the activation between the head's layers, its class's default if unsaid.
+    """Return the name of the activation between the head's layers, by config.json or its default.
 
     BERT's pooler has no choice.
     """

@@ -106,14 +106,15 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return how many objectives the gate weighs."""
+    """Return the number of objectives (outputs) that the gate weighs."""
     return _settings(config).objectives
 
 
 def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
-    """Return the head of all objectives, states (..., hidden) to (..., objectives).
+    """Return a head that maps states (..., hidden) to the rewards of all objectives.
 
-    They are what the published class returns as `rewards`: QRM's are transformed, ArmoRM's are not.
+    The rewards, shape (..., objectives), are those that the published class returns as `rewards`:
+    QRM's are transformed, ArmoRM's are not.
     """
     settings = _settings(config)
     rows = _means(tensors, settings)
@@ -123,7 +124,7 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
 
 
 def _means(tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
-    """Return each objective's vector, (objectives, hidden), float64: a mean over its quantiles."""
+    """Return each objective's weights, averaged over quantiles, (objectives, hidden) in float64."""
     rows = tensors[_WEIGHT].detach().double()
     return rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
 
@@ -281,7 +282,7 @@ def _transforms(settings: _Settings) -> bool:
 
 
 def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Raise if the saved `transform` is not the identity, for a head whose class has none.
+    """Raise if the saved `transform` is not the identity, though the head's class applies none.
 
     Raises:
         ModelError: it would change rewards, or would be ignored: which is unknown.

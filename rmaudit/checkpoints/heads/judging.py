@@ -1,4 +1,4 @@
-"""A judge's verdict as reward: the logit of one word less that of another, at the row's last id.
+"""A judge's verdict as reward: the logit of one word minus that of another, at the row's last id.
 
 Any language model can be a judge, so config.json cannot tell: the registry says so (`judge`), which
 comes here as `rmaudit_verdict` in the configuration, with the ids of the two words once the
@@ -60,7 +60,7 @@ def _refuse_shape(key: str, shape: tuple[int, ...], config: Mapping[str, Any]) -
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | Capped:
-    """Return the head of the two verdicts, whose ids are `rmaudit_verdict` in `config`."""
+    """Return a head for the logit of yes minus that of no; `config` has the ids of both."""
     (weight,) = tensors.values()
     yes, no = (weight[i].detach().float().clone() for i in config[SETTING])
     cap = (config.get("text_config") or config).get(CAP)
@@ -77,7 +77,7 @@ class Capped:
     cap: float
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself, the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself: it maps states to rewards in the same way after every prompt."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:

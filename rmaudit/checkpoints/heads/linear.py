@@ -42,7 +42,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
-    """Return the error for a head of several labels where none of them is asked for."""
+    """Return the error for a head with several outputs (labels) if none of them was chosen."""
     message = (
         f"{key!r} has shape {shape}: {shape[0]} labels, and which of them is the reward is not "
         f"known. Name it by its number from 0 or its label in config.json, as in --model "
@@ -64,12 +64,12 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return how many labels the head has."""
+    """Return the number of outputs of the head (`num_labels`)."""
     return shapes[KEY][0]
 
 
 def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as `build`)
-    """Return the head of all labels, states (..., hidden) to (..., labels)."""
+    """Return a head that maps states (..., hidden) to the outputs for all labels (..., labels)."""
     return Linear(tensors[KEY].detach().float().T)
 
 
@@ -77,7 +77,7 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  #
 class Linear:
     """A plain linear head: reward = `vector` · state, in float32.
 
-    With a matrix (hidden, outputs) for a vector it gives several outputs.
+    With a matrix (hidden, outputs) in place of the vector, the head gives several outputs.
 
     It moves to the device of the first states.
     """
@@ -86,7 +86,7 @@ class Linear:
     vector: Tensor
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself, the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself: it maps states to rewards in the same way after every prompt."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:

@@ -24,7 +24,9 @@ _WHAT = "a score of two layers"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the tensors of `score.0` and `score.2`, both with a bias or both without.
+    """Return the tensor names of the layers `score.0` and `score.2`; None without such a head.
+
+    Both layers have a bias, or neither has.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; or the score has two outputs, as
@@ -58,16 +60,16 @@ class Layer(NamedTuple):
     bias: Tensor | None
 
     def to(self, place: Tensor) -> Layer:
-        """Return the same where another tensor is; itself if it is there already."""
+        """Return the layer with its tensors on the device of the tensor `place`."""
         bias = None if self.bias is None else self.bias.to(place.device)
         return Layer(self.weight.to(place.device), bias)
 
 
 @dataclass(slots=True, eq=False)
 class Stack:
-    """Linear layers with `between` between them, or else ReLU; the last of one output, in float32.
+    """A head of linear layers in float32, with the function `between`, or else ReLU, between them.
 
-    They move to where the first states are, and stay there.
+    The last layer has one output. The layers move to the device of the states.
     """
 
     reads_prefix: ClassVar[bool] = False
@@ -75,11 +77,11 @@ class Stack:
     between: Callable[[Tensor], Tensor] | None = None
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself: it maps states to rewards in the same way after every prompt."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
-        """(..., hidden) float32 to (...) float32."""
+        """Return the rewards, shape (...), of states (..., hidden), in float32."""
         from torch import inference_mode
 
         with inference_mode(mode=False):  # whose copies no gradient can be taken through
@@ -99,7 +101,7 @@ def stack(
     *,
     between: Callable[[Tensor], Tensor] | None = None,
 ) -> Stack:
-    """Return the layers of these names in float32, with ReLU or another function between them."""
+    """Return a head of the named `layers` in float32, with `between` or else ReLU between them."""
     floats = {key: tensor.detach().float() for key, tensor in tensors.items()}
     linear = tuple(Layer(floats[f"{n}.weight"], floats.get(f"{n}.bias")) for n in layers)
     return Stack(linear, between)
@@ -115,9 +117,9 @@ def check(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Return the tensors of these layers, which are all that are `there` and fit onto each other.
+    """Check that the tensors `there` are those of `layers`, with fitting shapes; return names.
 
-    Those that are `optional` may be missing.
+    Tensors that are `optional` may be missing.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape.

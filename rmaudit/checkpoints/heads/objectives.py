@@ -64,7 +64,7 @@ _SHOWN = 40  # names in an error
 
 
 def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, ...]:
-    """Return the names of a head's outputs in order, a number where one has none; () for one.
+    """Return the names, or else numbers, of a head's outputs in order; () if it has one output.
 
     Raises:
         ModelError: the registry names more or fewer than there are, or two alike.
@@ -84,7 +84,7 @@ def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, 
 
 
 def place(asked: str, family: str, found: Sequence[str]) -> int:
-    """Return the number of the output that is `asked`: its name, its number, or how its name ends.
+    """Return the index of the output that `asked` names, by name, number or end of the name.
 
     `honesty` is `ultrafeedback-honesty` if no other name ends so.
 
@@ -137,7 +137,7 @@ class OneOutput:
 
 
 def _labels(config: Mapping[str, Any], many: int) -> tuple[str, ...]:
-    """Return the labels of config.json in order; () if they are not as many, or say nothing."""
+    """Return config.json's labels in order; () if not `many`, or placeholders such as LABEL_0."""
     said = config.get("id2label")
     if not isinstance(said, Mapping) or set(said) != {str(i) for i in range(many)}:
         return ()

@@ -95,12 +95,12 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertain
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return how many attributes there are: each has two scores."""
+    """Return the number of attributes (outputs), which is half the number of scores."""
     return shapes[_SCORE][0] // 2
 
 
 def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as `build`)
-    """Return the head of the attributes' means, states (..., hidden) to (..., attributes)."""
+    """Return a head that maps states (..., hidden) to the attributes' means (..., attributes)."""
     return Linear(tensors[_SCORE].detach().float()[0::2].T)
 
 

@@ -34,7 +34,7 @@ BUFFERS = ("mean", "std")
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the names of a value head's tensors, GRM's or OpenRLHF's; None without either.
+    """Return the names of a value head's tensors, GRM's or OpenRLHF's; None if there is neither.
 
     OpenRLHF's come with the buffers `mean` and `std` if they were saved.
 
@@ -83,7 +83,7 @@ class Normalised:
     std: float
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself, the same for every prompt: (..., hidden) to (...)."""
+        """Return the head itself: it maps states to rewards in the same way after every prompt."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
 
 
 def _buffers(shapes: Shapes) -> frozenset[str]:
-    """Return the names `mean` and `std` if both are among the tensors, or none of them.
+    """Return the names `mean` and `std` if both tensors exist, none if neither does; else raise.
 
     OpenRLHF's releases of 2023 saved them there.
     """
