@@ -26,7 +26,7 @@ def requirement() -> str | None:
 
 
 def required(direct_url: str | None, version: str) -> str | None:
-    """Return the requirement for pip, from rmaudit's direct_url.json (PEP 610) and version, or None.
+    """Return rmaudit's requirement for pip, from direct_url.json (PEP 610) and version, or None.
 
     `direct_url` is None for an installation from a package index.
     """

@@ -58,7 +58,7 @@ class Evidence:
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return how many things of each kind the audit looked at, for the verdict's text.
+        """Return counts for the verdict's text of what the audit measured, such as words or pairs.
 
         The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
         there is nothing to say.
