@@ -142,7 +142,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     workers: int | None = None,
     gpus: float | None = None,
 ) -> AuditRun:
-    """Run audits of models, and return what pytest would record.
+    """Run audits of models as pytest would; return the findings and the verdict.
 
     `models` are names of the registry, folders or hub ids, as for `--model`; the registry's default
     where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared

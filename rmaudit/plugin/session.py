@@ -260,7 +260,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
 
 
 def _each(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return a list with the entry; for an entry that means each objective, all its objectives."""
+    """Return the entry in a list; if it means each objective, an entry for every objective."""
     if spec.objective != EACH:
         return [spec]
     from rmaudit.models.load_model import each_objective  # which takes numpy

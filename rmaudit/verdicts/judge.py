@@ -234,7 +234,7 @@ def _said(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return place and value of the policy's rule for a claim; a model's own rule goes first."""
+    """Return place and value of the rule for a claim, or None; a model's own rule goes first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := entry(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]

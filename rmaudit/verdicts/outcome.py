@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def looked_at(findings: Sequence[Finding]) -> str:
-    """Return a sentence on how many words and prompts the gates measured, and what none can; or "".
+    """Return a sentence on the number of words and prompts that gates covered, and the gaps; or "".
 
     Each number is the largest of any gate: gates share communities, words and contexts.
     """

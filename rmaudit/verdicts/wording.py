@@ -96,7 +96,7 @@ def excuse(finding: Finding) -> str:
 
 
 def overrides(finding: Finding) -> list[tuple[str, str, str]]:
-    """Return what models.yaml overrides: name, its place in the file, and the declared value."""
+    """Return the overrides in models.yaml as (name, place in the file, declared value)."""
     judgement, claim = finding.judgement, finding.claim
     said = [
         ("severity", judgement.severity_by, str(claim.severity)),

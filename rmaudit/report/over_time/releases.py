@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """A finding compared between two runs; `old` or `new` is None where a run lacks it."""
+    """A finding compared between two runs; `old` or `new` is None if that run did not have it."""
 
     audit: str
     prompt: str
