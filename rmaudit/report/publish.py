@@ -260,7 +260,7 @@ def _plain(value: object) -> str | int | float:
 def compared(
     frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
 ) -> list[Comparison]:
-    """Compare how models rank their shared words, for each prompt that several models answered.
+    """Compare how several models rank their shared words, separately for each prompt.
 
     `frames` are keyed by prompt and model, with columns `text` and `score`; only common words are
     ranked. A model that scores all shared words alike is left out; so is a prompt with fewer than

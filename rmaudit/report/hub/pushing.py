@@ -116,7 +116,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the benchmark task that a finding measures; None without one or for a user's pairs."""
+    """Return the benchmark task that a finding measures; None if none, or if it used own pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 

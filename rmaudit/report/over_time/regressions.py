@@ -195,7 +195,7 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
 
 
 def _p(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
-    """Return the two-sided p value of a gate's change, if only chance made the releases differ.
+    """Return the two-sided p value of a gate's change, if the releases differ only by chance.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of
     two trainings; its degrees of freedom are Welch and Satterthwaite's.

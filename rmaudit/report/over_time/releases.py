@@ -154,7 +154,7 @@ def compare(
 def finding_change(
     old: Finding | None, new: Finding | None, margin: float | None = None
 ) -> FindingChange:
-    """Compare one finding of two runs, under the new run's bound; None for the run without it.
+    """Compare one finding in two runs under the new run's bound; None stands for a missing finding.
 
     Raises:
         ValueError: both are None.
