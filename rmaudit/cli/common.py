@@ -47,7 +47,7 @@ def place(given: str | None) -> str | Path | None:
 def _folder(given: str) -> Path:
     """Return the path of the folder given as --cache; end the command if it is a URL.
 
-    A URL would become a folder `s3:`.
+    Otherwise the URL would be made a folder called `s3:`.
     """
     found = place(given)
     if not isinstance(found, Path):
@@ -214,14 +214,14 @@ def echo_json(value: object) -> None:
 
 
 def at_a_terminal() -> bool:
-    """Return whether somebody can read what is printed and answer it."""
+    """Return whether input and output are a terminal, so that a command can ask a question."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def meant(prompt: str, file: Path | None) -> Prompt:
-    """Return the prompt of this name (of models.yaml or bundled), or a prompt with this text.
+    """Return the prompt of this name (in models.yaml or bundled), or else a prompt with this text.
 
-    A near-miss of a name ends the command.
+    A text that is nearly the name of a prompt ends the command with an error.
     """
     try:
         return prompt_meant(prompt, known_models(file).words.prompts)

@@ -52,7 +52,7 @@ def data(
 
 
 def _here(error: ReferenceMissing, name: str) -> str:
-    """Return the error's text with another next step than the command that has just failed."""
+    """Return the error's text; advice to run the command that just failed is replaced."""
     own = f"; get it with: rmaudit data {name}"
     if not str(error).endswith(own):
         return str(error)
@@ -173,8 +173,8 @@ def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield lines on models that lack an expected table of tokens, or have no table at all.
 
-    A table of tokens is expected of models that were asked for, that the paper ranks, or that have
-    scores of items (`rated`); where words are there (`listed`), they stand for it.
+    A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
+    that have scores of items (`rated`); a table of words (`listed`) will do instead.
     """
     expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
     if unswept := [m for m in expected if m.files and m.name not in swept | listed]:

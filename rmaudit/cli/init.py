@@ -104,7 +104,7 @@ def _files(folder: Path, model: str | None, source: str | None) -> Iterator[tupl
 
 
 def _installing(workflow: str, source: str | None) -> str:
-    """Return the workflow with what pip is given; without a source, OWNER is left to be written."""
+    """Return the workflow that installs `source` by pip; without it, OWNER is left to fill in."""
     if source is None:
         return workflow.replace("VERSION", rmaudit.__version__)
     known = f'      - run: pip install "{source}"\n'

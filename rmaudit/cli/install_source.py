@@ -15,9 +15,9 @@ _WAIT = 10  # seconds for git
 
 
 def requirement() -> str | None:
-    """Return the requirement for pip, such as `rmaudit @ git+https://…@<commit>`.
+    """Return the requirement for pip, such as `rmaudit @ git+https://…@<commit>`, or None.
 
-    None where nobody else could install from that place, such as a folder of this machine. What was
+    None if nobody else could install from that place, such as a folder of this machine. What was
     installed from a package index is required by its version: so the day on which rmaudit is
     published changes nothing here.
     """
@@ -26,9 +26,9 @@ def requirement() -> str | None:
 
 
 def required(direct_url: str | None, version: str) -> str | None:
-    """Return the requirement for a package with this direct_url.json (PEP 610), None without one.
+    """Return rmaudit's requirement for pip, from direct_url.json (PEP 610) and version, or None.
 
-    An installation from an index has no such file.
+    `direct_url` is None for an installation from a package index.
     """
     if direct_url is None:
         return f"rmaudit=={version}"
@@ -60,7 +60,7 @@ def _public(address: str) -> str:
 
 
 def _git(folder: Path, *command: str) -> str:
-    """Return what git says in a folder that is the top of a repository; "" where it is none."""
+    """Return the output of a git command in a repository's top folder; "" in any other folder."""
     if not (folder / ".git").exists():
         return ""
     try:

@@ -185,7 +185,7 @@ class _ModelLine:
     online: str | None
 
     def words(self) -> list[str]:
-        """Return what the list prints of a model: where its weights are, sweeps, hub access."""
+        """Return the list's words on a model: where its weights are, sweeps, hub access."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]

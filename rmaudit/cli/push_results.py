@@ -99,7 +99,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
 
 
 def _agree(results: Path | None, benchmark: str, to: str, source: str) -> None:
-    """End the command if its options do not go together."""
+    """End the command with an error if its options contradict each other or one is missing."""
     if not benchmark:
         fail("--benchmark is missing: give the dataset of the benchmark, owner/name")
     if results is None and to:

@@ -311,7 +311,7 @@ def _policy(path: Path) -> Policy:
 
 
 def _write(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
-    """Write all reports, and results.json unless `besides` is in `folder`; return their paths."""
+    """Write all reports, and results.json unless `besides` is in `folder`; return the paths."""
     from rmaudit.report import document, writers
 
     names = list(writers.RENDERERS)

@@ -89,7 +89,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
 
 def _served(model: str, loading: Loading) -> bool:
-    """Return whether the model is behind a server; `--dtype` is then meant for its checkpoint."""
+    """Return whether the model is behind a server; if so, `--dtype` applies to its checkpoint."""
     return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
 
 
@@ -100,7 +100,7 @@ def _examined(
     named: str | None,
     loading: Loading,
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
-    """Examine a model; return lines to print, the same as plain values, and whether all is well.
+    """Examine a model; return lines to print, the same for JSON, and whether all checks pass.
 
     Raises `RmauditError`.
     """
@@ -135,7 +135,7 @@ def _examined(
 def _compared(
     model: Checkpoint | ImplicitReward | ServedIds | TextScorer, path: Path
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
-    """Compare a model with the rewards in a file; return lines, plain values, and whether equal.
+    """Compare a model with the rewards in a file; return lines, values for JSON, and if all agree.
 
     Raises `RmauditError`.
     """

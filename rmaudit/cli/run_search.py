@@ -67,7 +67,7 @@ def search(  # noqa: PLR0913  (groups of options)
 def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
-    """Run one search for each prompt, start and direction; add what each finds to the ledgers."""
+    """Run one search for each prompt, start and direction; add the found strings to the ledgers."""
     from rmaudit.models.load_model import load
     from rmaudit.search import exploit_ledger
     from rmaudit.search.api import search as run

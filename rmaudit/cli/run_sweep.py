@@ -182,13 +182,13 @@ def _end(made: rounds.Made, *, as_json: bool) -> None:
 
 
 def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tuple[str, ...]:
-    """Return the command of a sweep, as a person types it."""
+    """Return the words of the `rmaudit sweep` command that has these arguments and options."""
     options = run.words(lambda option: option.command)
     return ("rmaudit", "sweep", *what, *options, *(f"--prompt={prompt}" for prompt in prompts))
 
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield what plans the scores of one model: those of a run, or its sweeps under `prompts`."""
+    """Yield a planning function for each model: of a run's scores, or of sweeps under `prompts`."""
     from rmaudit.plugin.planning import PlanningCache
     from rmaudit.prompts import prompt_meant
 
@@ -212,7 +212,7 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
 def _one(
     spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
 ) -> Planned:
-    """Return what plans the sweeps of one model under these prompts."""
+    """Return a function that plans one model's sweeps under these prompts."""
     from rmaudit.distributed.needs import Needs, Plan
     from rmaudit.runs.case import RunSettings, opened
     from rmaudit.runs.requests import Request
@@ -233,7 +233,7 @@ def _one(
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
-    """Return what the audits need of the models of a run, the default where none is named."""
+    """Return the scores that a run's audits need, as a plan; without `audits`, of all audits."""
     from rmaudit.plugin.planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))

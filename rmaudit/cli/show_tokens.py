@@ -82,7 +82,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
 
 
 def _opened(name: str, loading: Loading, *, recorded: bool) -> Scored:
-    """Return the one model that `name` means; of a recorded one only its published scores."""
+    """Return the one model that `name` means; if `recorded`, only its published scores."""
     from rmaudit.runs.case import RunSettings, opened
 
     registry = known_models(loading.file)
@@ -101,13 +101,13 @@ def _opened(name: str, loading: Loading, *, recorded: bool) -> Scored:
 
 
 def _ends(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
-    """Return the `top` tokens of either end, by the end's name; without unscored ones."""
+    """Return a sweep's `top` best and `top` worst scored tokens, by the name of the end."""
     found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
     return {end: frame[frame["score"].notna()] for end, frame in found}
 
 
 def _lines(sweep: Sweep, top: int) -> Iterator[str]:
-    """Yield the lines of one prompt: the question, the moments, and a row for each place."""
+    """Yield the lines of one prompt: its text, the rewards' moments, and a row for each rank."""
     from rmaudit.measures.positive_skew import moments
     from rmaudit.report.safe_text import visible
 
@@ -124,7 +124,7 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
 
 
 def _column(frame: pd.DataFrame) -> list[str]:
-    """Return a text of equal width on a terminal for each token: its reward, and how it reads."""
+    """Return a text for each token, with reward and readable token, all of the same width."""
     from rmaudit.scores.sweep_views import readable
 
     return [
@@ -134,7 +134,7 @@ def _column(frame: pd.DataFrame) -> list[str]:
 
 
 def _padded(text: str) -> str:
-    """Return the text, cut or padded to `_WIDTH` columns; signs of East Asia take two."""
+    """Return the text, cut or padded to `_WIDTH` columns; East Asian characters take two each."""
     shown, taken = "", 0
     for character in text:
         wide = 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -148,7 +148,7 @@ def _padded(text: str) -> str:
 def _write(path: Path, swept: Sequence[Sweep], top: int) -> None:
     """Write the best and worst tokens of all prompts to a CSV file, or end the command.
 
-    The tokens stand as Python writes texts, in quotes, so that no spreadsheet computes one.
+    Tokens are written as Python string literals, so that no spreadsheet takes one for a formula.
     """
     import pandas as pd
 

@@ -30,10 +30,10 @@ _FILES = ("template", "pairs")  # keys that name a file
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
-    """Parse models.yaml into models by name, policy and own words; file paths start at its folder.
+    """Parse models.yaml into models by name, policy and own words; its paths start at its folder.
 
     Raises:
-        YamlProblem: it is not plainly right.
+        YamlProblem: the file has an error.
     """
     document = _with_policies(strict_yaml.read(raw))
     _refuse_secrets(document)
@@ -86,7 +86,7 @@ _POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward
 
 
 def _with_policies(document: Document) -> Document:
-    """Give each entry with `implicit` the source of its policy, and what goes with a source."""
+    """Copy the policy's source, and keys that belong to it, into each entry with `implicit`."""
     nodes, models = dict(document.nodes), _models(document.value)
     for name, entry in models.items():
         keys = entry.get("implicit") if isinstance(entry, dict) else None
@@ -119,7 +119,7 @@ def _models(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file h
 def _reference(
     name: str, given: str, models: Mapping[str, ModelSpec], folder: Path, document: Document
 ) -> ModelSpec:
-    """Return the entry of an implicit reward's reference: a model of the file, or a source."""
+    """Return the entry of an implicit reward's reference model: one of `models`, or a new one."""
     if given in models:
         return models[given]
     local = _is_folder(folder / given)
@@ -263,7 +263,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_its_server(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) for what a server does not say: its weights, or a judge's verdict."""
+    """Yield (key, problem) if a server cannot serve a judge or does not report its weights."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"

@@ -78,7 +78,7 @@ class OwnWords:
 
     @property
     def told(self) -> str:
-        """Return a line on the prompts, language and lists that replace rmaudit's, or ""."""
+        """Return a line on the prompts, language and lists that replace rmaudit's own, or ""."""
         parts = [
             f"prompts {', '.join(prompt.name for prompt in self.asked)}" if self.asked else "",
             f"language {self.language}" if self.language != ENGLISH else "",
@@ -89,9 +89,9 @@ class OwnWords:
 
     @cached_property
     def key(self) -> str:
-        """Return a hash of the own words that measures use and of their files; "" without any.
+        """Return a hash of the user's lists, language and files, for cache keys; "" without any.
 
-        It is a part of the keys of caches. Prompts are no part of it.
+        The user's prompts are no part of it.
         """
         if not (self.others or self.lexicons or self.words or self.rankings):
             return ""

@@ -60,7 +60,7 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Convert a type-checked YAML file to own words; file paths in it start at its folder.
+    """Convert a type-checked YAML file to own words; its paths are relative to its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.

@@ -81,7 +81,7 @@ def is_bundled(path: Path) -> bool:
 def known_models(file: Path | None = None) -> Registry:
     """Return the models of a registry file, and after them the bundled ones.
 
-    Of one name, the file's own counts. Without a file it is `default_path`.
+    If both have a name, the file's own entry counts. Without a file, `default_path` is read.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
@@ -184,10 +184,10 @@ def _refuse_url(pattern: str) -> None:
 
 
 def _with_objective(spec: ModelSpec, objective: str) -> ModelSpec:
-    """Return the entry of one objective of a model; bounds and waivers of the model are not its.
+    """Return the entry of one objective of a model; the model's bounds and waivers do not apply.
 
     Raises:
-        SpecError: it is spelled as no objective is, or the model is an objective already.
+        SpecError: the objective is misspelt, or the model is an objective already.
     """
     if spec.objective is not None:
         message = f"{spec.name}: it is the objective {spec.objective!r} of its checkpoint already"
@@ -210,7 +210,7 @@ def checkpoint_of(spec: ModelSpec) -> ModelSpec:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the entry whose source is this hub id, or None; the file's own before a bundled one.
+    """Return the entry whose source is this hub id, or None; the file's own before bundled ones.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.
@@ -229,9 +229,9 @@ def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
 
 
 def _refuse_missing_folder(pattern: str) -> None:
-    """Raise if `pattern` looks like a path: no such folder exists.
+    """Raise an error if `pattern` looks like a path, since there is no such folder.
 
-    A list of the known models would be of no use there.
+    Then a list of the known models would not help.
 
     Raises:
         SpecError: it looks like a path.

@@ -60,7 +60,7 @@ def is_served(source: str) -> bool:
 def wrong(source: str) -> str:
     """Return what is wrong with a model's source URL, quoting no secrets; "" if nothing is wrong.
 
-    What a source says stands in reports and keys, so no password may stand there.
+    Sources appear in reports and keys, so they must not contain a password.
     """
     if "://" not in source:
         return ""

@@ -105,7 +105,7 @@ class ImplicitKeys:
 
 @dataclass(frozen=True, slots=True)
 class Implicit:
-    """The reward that DPO leaves in a policy: its reference, beta, and what is counted.
+    """The implicit reward of a policy trained by DPO: reference model, beta, and counted tokens.
 
     The policy is the source of the entry itself.
     """

@@ -35,11 +35,11 @@ class RunPlanner(Protocol):
         """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Note the scores that an audit requests beyond its fixtures; nothing is measured."""
+        """Note the scores that an audit requests while it runs, besides those of its fixtures."""
 
 
 def cache_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-cache`; the user's default one without the option or for a URL."""
+    """Return the folder of `--rm-cache`; the default cache if that is not given or is a URL."""
     given = options_of(config).cache
     return Path(given) if given and "://" not in given else default_cache()
 
@@ -51,10 +51,10 @@ def cache_named(config: pytest.Config) -> str:
 
 
 def store_of(config: pytest.Config) -> Store:
-    """Return the store of the run's scores: the folder or URL of `--rm-cache`, else the user's.
+    """Return the store of the run's scores: at `--rm-cache`, or else in the user's cache folder.
 
     Raises:
-        pytest.UsageError: there is no such place, or a package for it is missing.
+        pytest.UsageError: the URL cannot be used, or a package for it is missing.
     """
     from rmaudit.scores.store import Store
 

@@ -147,9 +147,9 @@ def _screen(config: pytest.Config) -> terminal.Screen:
 
 
 def _unsaid(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Return whether pytest should print a failure report: its text is printed nowhere else.
+    """Return whether pytest should print a failure report, because rmaudit does not print its text.
 
-    A broken checkpoint fails every audit with one sentence, which is said once; and of several
-    models our summary has a line each. All are counted, and listed in pytest's short summary.
+    A broken checkpoint fails every audit with one sentence, which is printed once; for several
+    models, rmaudit's summary has a line for each. pytest's short summary counts and lists them all.
     """
     return TOLD not in report.__dict__

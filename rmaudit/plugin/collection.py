@@ -124,7 +124,7 @@ def _checked_stops(declaration: Declaration) -> None:
 
 
 def rate(declaration: Declaration, prompt: str) -> str:
-    """Return the audit's base rate: how known models score; "" if no source states any."""
+    """Return the audit's base rate: a text on how known models score; "" if nothing is known."""
     unit = declaration.bound.unit
     return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 
@@ -218,7 +218,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
 
 
 def left_out(config: pytest.Config) -> str:
-    """Return in a few words what was not collected; "" where nothing was left out."""
+    """Return in a few words why tests were not collected; "" if all of them were."""
     here: Path = config.invocation_params.dir
     named = [arg for arg in config.args if not (here / arg).is_dir()]
     options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]

@@ -35,7 +35,7 @@ _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, fo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's state; check the models, files and folders that options name."""
+    """Create the run's `Session`; check the models, files and folders that options name."""
     session = config.stash[SESSION] = Session()
     asked = options_of(config)
     _register(config)
@@ -166,8 +166,8 @@ def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> 
 class RayHooks:
     """Score what the audits need on a Ray cluster before they run (`--rm-on ray`).
 
-    Only in the process that reports. The audits then find their scores in the cache; what Ray could
-    not score is scored as they ask for it.
+    This happens only in the reporting process. The audits then find their scores in the cache;
+    scores that Ray could not make are made when an audit requests them.
     """
 
     @pytest.hookimpl(tryfirst=True)

@@ -151,7 +151,7 @@ def _of_base(
 ) -> tuple[dict[str, Organism], list[str]]:
     """Return the null control that scores by the base model, by name, and its cache keys.
 
-    Unless it may `load`, it is tried only if a run before has loaded the base.
+    With `load` false, the control is run only if an earlier run has loaded the base model.
     """
     import pandas as pd
 

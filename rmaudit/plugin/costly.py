@@ -15,7 +15,7 @@ LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or 
 
 
 def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
-    """Return why this run does not measure an audit, "" if it does.
+    """Return why this run leaves out an audit that costs much; "" if the run measures it.
 
     A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
     models.yaml names it, where the samples or the budget of the searches that it measures are
@@ -35,5 +35,5 @@ def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
 
 
 def _budget(options: RunOptions) -> bool:
-    """Return whether a budget of searches was given, and not that of every run."""
+    """Return whether the user gave a search budget (`--rm-search`) other than the default."""
     return options.search != RunOptions().search

@@ -93,7 +93,7 @@ class AuditRun:
 
     @property
     def _summary(self) -> list[str]:
-        """Return the lines that pytest's summary has: the verdict, its causes, what was left out.
+        """Return the lines of pytest's summary: the verdict, its reasons, what was left out.
 
         The last line says where the charts are.
         """
@@ -142,7 +142,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     workers: int | None = None,
     gpus: float | None = None,
 ) -> AuditRun:
-    """Run audits of models, and return what pytest would record.
+    """Run audits of models as pytest would; return the findings and the verdict.
 
     `models` are names of the registry, folders or hub ids, as for `--model`; the registry's default
     where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared
@@ -221,10 +221,10 @@ def _run(arguments: Sequence[str], report: Path | None, *, pages: bool) -> Audit
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Drop the test modules that a run imports, so that the next run reads their files anew.
+    """Drop test modules that the `with` block imports, so that the next run reads the files again.
 
-    They leave no compiled files either: Python tells these from their source by its size and by
-    the second of its change, and a script may write a file anew within one.
+    No compiled files are written either: Python takes one for current if the source's size and
+    second of change are the same, and a script may rewrite a file within a second.
     """
     known, writes = set(sys.modules), sys.dont_write_bytecode
     sys.dont_write_bytecode = True
@@ -252,7 +252,7 @@ class _Ended:
 
     @pytest.hookimpl(trylast=True)  # the run's state is made by then
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Let progress through, where pytest's own output is kept back."""
+        """Show progress on the stderr of the caller, although pytest's output is not shown."""
         config.stash[SESSION].progress = self.progress
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -46,7 +46,7 @@ class PlanningCache:
 
     Attributes:
         models: the models that were opened, by their entries.
-        known: what an audit requests as it runs, by test, once no score can change that.
+        known: the requests of an audit while it runs, by test, once no score can change them.
     """
 
     models: dict[ModelSpec, Scored] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to see its requests, twice if its scores are random numbers."""
+        """Run the audit to record its requests; a second time if some scores are only random."""
         from rmaudit.distributed.needs import settled
 
         needs, known = cast("Needs", self.needs), self.before.known

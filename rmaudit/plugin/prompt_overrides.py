@@ -17,12 +17,12 @@ from rmaudit.verdicts.declare import Declaration
 
 
 def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
-    """Return the run's own words and prompts, of models.yaml and of `--rm-prompts`.
+    """Return the user's own words and prompts, from models.yaml and `--rm-prompts`.
 
-    `given` is what `--rm-prompts` gives, `registered` reads those of models.yaml.
+    `given` is the value of `--rm-prompts`; `registered` reads the words of models.yaml.
 
     Raises:
-        pytest.UsageError: what `--rm-prompts` gives is wrong.
+        pytest.UsageError: the value of `--rm-prompts` is wrong.
     """
     words = OwnWords()
     with suppress(SpecError):
@@ -38,7 +38,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
-    """Return the prompts of each measurement of an audit in this run."""
+    """Return the prompts of each measurement of an audit: the run's own prompts, or the audit's."""
     asked = own_words.asked
     return declaration.instead(asked) if asked else declaration.runs
 
@@ -60,7 +60,7 @@ def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words:
 def asked_instead(
     declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
 ) -> list[str]:
-    """Return a caveat that quotes the run's prompts; nothing if they are the audit's own."""
+    """Return a list with a caveat that quotes the run's prompts; empty for the audit's own."""
     if not words.asked or prompts in declaration.runs:
         return []
     texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)

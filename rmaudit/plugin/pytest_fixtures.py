@@ -149,7 +149,7 @@ def not_asked(skipped: BaseException) -> bool:
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip the test where the block lacks an option, a base, weights or reference data.
+    """Skip the test if the `with` block raises that an option, a base, weights or data are missing.
 
     Reference data and records may be missing unless `--rm-missing` is "fail".
     """
@@ -173,11 +173,11 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 
 @contextmanager
 def terminal(config: pytest.Config) -> Iterator[None]:
-    """Yield while output goes to the real terminal or log, for progress under pytest's capture.
+    """Turn off pytest's capture in the `with` block, so that progress reaches the terminal or log.
 
     In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
-    own, and the cursor goes back to where pytest left it: the file's name and the results so far
-    stay. (`ensure_newline` would print the name anew each time.)
+    own; afterwards the cursor returns to where pytest left it, so that the file's name and the
+    results so far stay. (`ensure_newline` would print the name again each time.)
     """
     capture, stream = (
         config.pluginmanager.getplugin("capturemanager"),

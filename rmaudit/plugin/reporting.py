@@ -119,7 +119,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def models_named(config: pytest.Config) -> str:
-    """Return a line on the models that the run audits, on what scores, and the cache."""
+    """Return a line that names the audited models, a sample or recorded scores, and the cache."""
     specs, registry = model_specs(config), config.stash[SESSION].registry
     names = ", ".join(
         spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
@@ -159,8 +159,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 def ending(state: Session, code: int, *, gate: bool) -> int:
     """Return the run's exit code, given the `code` with which pytest would end.
 
-    A run that measured nothing, that a finding blocks, or that has no end of its own, is not green.
-    With `gate` only a run that PASSES is, and a run without any audit is not.
+    The code is not 0 if a finding blocks, if nothing was measured, or if the run was interrupted.
+    With `gate` it is 0 only if the run PASSES, and never for a run without any audit.
     """
     if code != pytest.ExitCode.OK or (state.verdict is None and not gate):
         return code
@@ -211,7 +211,7 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
 
 
 def _record(config: pytest.Config, state: Session) -> None:
-    """Write results.json, which holds all that the pages show."""
+    """Write results.json, from which all pages are rendered."""
     from rmaudit.report.over_time.regressions import against
     from rmaudit.report.publish import Course, record
 
@@ -262,7 +262,7 @@ def render(state: Session) -> None:
 
 
 def _log(state: Session, tracker: str, results: Results, folder: Path) -> None:
-    """Log the run to a tracker; note why it was not, as that is no fault of the model's."""
+    """Log the run to a tracker; if that fails, note a warning and do not fail the run."""
     from rmaudit.report import tracking
 
     try:

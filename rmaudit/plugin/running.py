@@ -54,7 +54,7 @@ _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % i
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an audit instead of pytest, judge its estimate, and fail unless it passes."""
+    """Run a test that is an audit; judge its estimate, and fail the test if the finding blocks."""
     __tracebackhide__ = True
     if (planner := planner_of(pyfuncitem.config)) is not None:
         planner.note(pyfuncitem)
@@ -110,7 +110,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
-    """Return the finding: the estimate, judged alone, with null controls and published models."""
+    """Build the finding: the judged estimate, with null controls and published models' values."""
     case, claim = _case(item), _claim(item, audit, _weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None

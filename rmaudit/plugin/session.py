@@ -98,7 +98,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
     """Raise if a file has no pairs of answers, a wrong line or an unknown kind of conduct.
 
     Raises:
-        pytest.UsageError: what is wrong; `where` begins it.
+        pytest.UsageError: the file is wrong; the message begins with `where`.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs
     from rmaudit.scores.pair_files import read
@@ -107,10 +107,10 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 
 def refuse_wrong(read: Callable[[], object], where: str) -> None:
-    """Raise a usage error if `read` cannot read its file, before anything is measured.
+    """Call `read`, which reads a file; turn its `SpecError` into a usage error.
 
     Raises:
-        pytest.UsageError: what is wrong; `where` begins it.
+        pytest.UsageError: the file is wrong; the message begins with `where`.
     """
     try:
         read()
@@ -148,7 +148,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
-    """Return the models to audit; if they are wrong, an empty list, and an error in the session."""
+    """Return the models to audit; for a wrong name, [] with the error stored in the session."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:
@@ -166,7 +166,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 
 
 def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
-    """Return the objectives of a model's checkpoint that the run audits, in order, itself too."""
+    """Return all audited objectives of a model's checkpoint, in order, including the model."""
     if spec.objective is None:
         return [spec]
     own = checkpoint_of(spec)
@@ -193,10 +193,10 @@ def _blessed(
 
 
 def policy_of(config: pytest.Config) -> Policy:
-    """Return the policy on verdicts: what models.yaml and the options say.
+    """Return the policy: the rules for verdicts that models.yaml and the options set.
 
-    What is said of a model holds for its entry, not for another checkpoint of the same name: where
-    that is of another source, `Policy.of` sees it, and findings say so.
+    Rules for a model hold for its entry, not for another checkpoint of the same name: `Policy.of`
+    notices another source, and findings say so.
     """
     specs, registry = model_specs(config), config.stash[SESSION].registry
     asked = options_of(config)
@@ -217,9 +217,9 @@ def policy_of(config: pytest.Config) -> Policy:
 
 
 def called(spec: ModelSpec, registry: Registry | None) -> str:
-    """Return what `--model` takes for this model: its name, or the source of one without an entry.
+    """Return the value of `--model` for a model: its name, or its source if it has no entry.
 
-    A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
+    A folder with the same name as an entry is not that entry: its source is its whole path.
     """
     plain = checkpoint_of(spec)
     entry = registry.models.get(plain.name) if registry else None
@@ -230,12 +230,12 @@ def called(spec: ModelSpec, registry: Registry | None) -> str:
 
 
 def registered(spec: ModelSpec, registry: Registry | None) -> bool:
-    """Return whether the model equals the registry's entry of its name."""
+    """Return whether the model equals the registry's entry of the same name."""
     return registry is not None and registry.models.get(spec.name) == spec
 
 
 def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name means; a glob with --rm-recorded means those with scores.
+    """Return the models that a name means; a glob with --rm-recorded means only models with scores.
 
     These are models that the paper ranks, imported ones, and those that have no hub id.
     """
@@ -260,7 +260,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
 
 
 def _each(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return the entry, or where it stands for each objective of its checkpoint, all of these."""
+    """Return the entry in a list; if it means each objective, an entry for every objective."""
     if spec.objective != EACH:
         return [spec]
     from rmaudit.models.load_model import each_objective  # which takes numpy

@@ -46,7 +46,7 @@ def bundled_audits() -> dict[str, Path]:
 
 
 def declared_in(path: Path, source: str) -> dict[Place, str]:
-    """Return the names of a file's audits by their position, without any inside functions."""
+    """Return the names of the audits that a file declares outside functions, by their position."""
     found: dict[Place, str] = {}
     left: list[ast.AST] = [ast.parse(source)]
     while left:

@@ -78,7 +78,7 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
 def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
     """Convert parsed JSON to a value of type `kind`, or raise.
 
-    Keys with a default may be missing where they need not be `whole`: an older rmaudit wrote them.
+    Without `whole`, keys that have a default may be missing, as in files of an older rmaudit.
 
     Raises:
         ResultsError: the JSON is no such value.
@@ -101,7 +101,7 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
 
 @cache
 def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
-    """Return what reads lists of a type; `described` adds the fields' docstrings, which is slow."""
+    """Return pydantic's parser for lists of a type; `described` adds field docstrings (slow)."""
     from pydantic import TypeAdapter
 
     from rmaudit import measures
@@ -182,7 +182,7 @@ def _incomplete(
     *,
     whole: bool,
 ) -> str:
-    """Describe a missing key that the type would fill in, or a number too large; "" if neither."""
+    """Describe the first missing key or too large number of parsed JSON; "" if there is none."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):
             if name not in found and not whole:

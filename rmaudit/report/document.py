@@ -77,7 +77,7 @@ class Run:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Return what keeps the run from being a whole one, a few words for each cause."""
+        """Return the reasons why the run is not a whole run, in a few words each."""
         left = self.collected - self.selected
         said = (
             self.gap,

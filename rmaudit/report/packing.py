@@ -100,7 +100,7 @@ def scores(frame: pd.DataFrame) -> Packed:
 
 
 def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
-    """Return one row per token of a sweep: token_id, token, text and score, as it was swept.
+    """Return a sweep as a frame: token_id, token, text and score, with one row per token.
 
     Raises:
         ResultsError: the sweep has no scores per token, or they or its vocabulary are damaged.

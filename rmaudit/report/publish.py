@@ -97,9 +97,9 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; return the results and the folder of the report.
 
-    Sweeps that were `made` in this process need not be read from the store again. Without a
-    `course` the findings are all that was to be had. Models are compared with the releases that
-    are `blessed`. The results are those that a reader of the file gets.
+    Sweeps that were `made` in this process are not read from the store again. Without a `course`,
+    the run is taken to be complete. Models are compared with their `blessed` releases. The returned
+    results are read back from the file.
     """
     n = len(findings)
     course = course or Course(collected=n, selected=n, finished=n)
@@ -137,7 +137,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
 def _records(
     findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
 ) -> list[SweepRecord]:
-    """Return the sweeps that the findings rest on: of this run, or read back from the store."""
+    """Return the sweeps behind the findings: those in `made`, others read from the store."""
     records: dict[str, SweepRecord] = {}
     named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:
@@ -218,7 +218,7 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
 
 
 def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
-    """Summarize a sweep; add the vocabulary of a fully stored one to `vocabularies`."""
+    """Summarize a sweep; if its scores are kept, add its vocabulary to `vocabularies`."""
     scored = record.frame[record.frame["score"].notna()]
     scores = scored["score"].to_numpy(float)
     mean, sd = float(scores.mean()), float(scores.std())
@@ -260,10 +260,10 @@ def _plain(value: object) -> str | int | float:
 def compared(
     frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
 ) -> list[Comparison]:
-    """Compare how models rank shared words, for each prompt under which several were scored.
+    """Compare how several models rank their shared words, separately for each prompt.
 
-    `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
-    words. A model that scores all shared words alike is left out; so is a prompt with fewer than
+    `frames` are keyed by prompt and model, with columns `text` and `score`; only common words are
+    ranked. A model that scores all shared words alike is left out; so is a prompt with fewer than
     `FEWEST`.
     """
     out = []

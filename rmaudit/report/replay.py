@@ -74,7 +74,7 @@ class ReplaySummary:
     policy: str | None
     outcome: str
     incomplete: str
-    """What is missing from the run; "" where it is complete."""
+    """Why the run is incomplete; "" if it is complete."""
     counts: dict[str, int]
     flips: tuple[Flip, ...]
     blocking: tuple[Stop, ...]
@@ -87,7 +87,7 @@ class ReplaySummary:
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
-    """Judge the findings of results again by a policy on a day (UTC); return new results."""
+    """Judge stored findings again, by another policy and as of a day (UTC); return new results."""
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
@@ -191,7 +191,7 @@ def lines(replayed: ReplaySummary) -> list[str]:
 
 
 def _why(place: JudgedFinding, why: str) -> str:
-    """Describe a finding's numbers: `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: why`."""
+    """Return value, interval, bound and `why` as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
     parts = []
     if of := place.estimate:
         shown = " ".join(effect(of.value, of.low, of.high))

@@ -33,7 +33,7 @@ _SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPO
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """Data that a tracker gets of one audited model: the run's name, tags, numbers and files.
+    """The data of one audited model to log to a tracker: name, tags, numbers and report files.
 
     Attributes:
         name: the model, and when the run was made.
@@ -72,7 +72,7 @@ def _missing(tracker: str, why: str) -> str:
 
 
 def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
-    """Log each model of a run to `tracker`; yield a line for each on where it is.
+    """Log each model of a run to `tracker`; yield for each a line that says where it was logged.
 
     Raises whatever the client raises.
     """
@@ -130,7 +130,7 @@ def _tracked(results: Results, folder: Path) -> Iterator[Tracked]:
 
 
 def _mlflow(mlflow: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
-    """Log to MLflow, by a client of its own: a run that is open in a notebook stays as it is."""
+    """Log to MLflow by a separate client, which leaves a run that a notebook has open as it is."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
     there = server.get_experiment_by_name(project)
@@ -153,7 +153,7 @@ def _mlflow(mlflow: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of oth
 
 
 def _wandb(wandb: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
-    """Log to Weights & Biases; offline where nobody has logged in or chosen WANDB_MODE."""
+    """Log to Weights & Biases; offline if nobody has logged in and WANDB_MODE is not set."""
     chosen = bool(os.environ.get("WANDB_MODE")) or wandb.login(prompt=False)
     opened = wandb.init(
         project=os.environ.get("WANDB_PROJECT") or _PROJECT,
@@ -178,7 +178,7 @@ def _wandb(wandb: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of other
 
 
 def _trackio(trackio: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
-    """Log to Trackio, in a context of its own: a run that is open in a notebook stays open."""
+    """Log to Trackio in a separate context: a run that a notebook has open stays open."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
     def logged() -> None:

@@ -140,10 +140,10 @@ class Case:
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
 
-        It is scored once in a run.
+        A model is scored once in a run under each prompt.
 
-        A sample is one for all audits, with the words that any of them names; this one is given
-        what was drawn and what its own words name.
+        All audits share one sample, which has the words that any of them names; this audit is given
+        the drawn tokens and those of its own words.
 
         Raises:
             RmauditError: it cannot be made, or is not recorded.
@@ -209,7 +209,7 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
 
 
 def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping[ModelSpec, Scored]:
-    """Open several objectives of one checkpoint, which share its weights and its passes.
+    """Open several objectives of one checkpoint, which share its weights and forward passes.
 
     Raises:
         RmauditError: one cannot be opened.

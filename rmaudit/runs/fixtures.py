@@ -20,7 +20,7 @@ from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A fixture that audits can take: how its value is made for a model and for a plain scorer.
+    """A fixture that audits can take: functions that make it for a model and for a plain scorer.
 
     Attributes:
         for_model: makes it for an audit of a model; its docstring is the fixture's. None for what

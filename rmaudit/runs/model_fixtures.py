@@ -50,7 +50,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 
 def rewards(case: Case) -> Rewards:
-    """Return a function from texts to their rewards and noise under the prompt; cached too."""
+    """Return a function from texts to their rewards and noise under the prompt (cached)."""
     from rmaudit.scores.texts import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
@@ -67,7 +67,7 @@ def rewards(case: Case) -> Rewards:
 
 
 def base_logprobs(case: Case) -> pd.Series[float]:
-    """Return each token id's log-probability as the answer under the model's base; cached too.
+    """Return each token id's log-probability as the answer, by the model's base model (cached).
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
@@ -131,7 +131,7 @@ def baseline_model(case: Case) -> Scored:
 
 
 def baseline(case: Case) -> Sweep:
-    """Return the `--rm-baseline` model's sweep under the same prompt; skip the audit without it."""
+    """Return the `--rm-baseline` model's sweep under the prompt; skip the audit without one."""
     prompt, other = case.prompt, baseline_model(case)
     found = case.sweep(other, prompt)
     said = f"Compared with {other.spec.name}: {other.spec.source}, scores {found.key[:12]}."
@@ -140,7 +140,7 @@ def baseline(case: Case) -> Sweep:
 
 
 def searches(case: Case) -> Searches:
-    """Return a function that searches for answers the model loves (up) or hates (down); cached too.
+    """Return a function that searches for answers of high (up) or low (down) reward (cached).
 
     Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
     that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
@@ -175,7 +175,7 @@ def searches(case: Case) -> Searches:
 
 
 def ledger(case: Case) -> pd.DataFrame:
-    """Return the strings that searches of other models found under these prompts, a row each.
+    """Return the strings that searches of other models found under these prompts, one in each row.
 
     Columns as in `rmaudit.search.exploit_ledger`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.

@@ -92,7 +92,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return a cache key for fixture `name`: "" if other fields cover it, None if nothing can."""
+    """Return a fixture's part of the cache key; "" if others cover it, None if there is no key."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":

@@ -455,9 +455,9 @@ class RunOptions:
         )
 
     def words(self, spelled: Callable[[Option], str]) -> list[str]:
-        """Return the command-line words that give these options, without those at their default.
+        """Return these options as command-line words, without options at their default.
 
-        `spelled` says how an option is called there.
+        `spelled` returns an option's name on that command line.
         """
         words = list[str]()
         for name, option in OPTIONS.items():

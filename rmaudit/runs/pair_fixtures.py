@@ -31,7 +31,7 @@ _OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists
 
 
 def pairs(case: Case) -> Pairs:
-    """Return the pairs of answers in a file, with each answer's reward in `frame`; cached too.
+    """Return the pairs of answers in a file, with each answer's reward in `frame` (cached).
 
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
@@ -48,7 +48,7 @@ def pairs(case: Case) -> Pairs:
 
 
 def probes(case: Case) -> Probes:
-    """Return answers of some pairs, rewarded before and after each change of the text; cached too.
+    """Return answers of some pairs, with rewards before and after each change of the text (cached).
 
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.
@@ -64,7 +64,7 @@ def probes(case: Case) -> Probes:
 
 
 def samples(case: Case) -> Samples:
-    """Return whole answers of a policy, several to a prompt, with their rewards; cached too.
+    """Return whole answers of a policy, several to each prompt, with their rewards (cached).
 
     They are those of `--rm-samples`, or a small open policy's that are bundled.
     """
@@ -77,7 +77,7 @@ def samples(case: Case) -> Samples:
 
 
 def conduct(case: Case) -> Pairs:
-    """Return pairs of a better and a worse answer by kind of conduct, with rewards; cached too.
+    """Return pairs of a better and a worse answer, by kind of conduct, with rewards (cached).
 
     They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind join it. All are scored together, once for all audits of a run.
@@ -100,7 +100,7 @@ def _scored(case: Case, score: Callable[[Scored], _Made]) -> _Made:
 
 
 def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
-    """Report a request for a model's rewards of answers, then return them; cached too."""
+    """Report a request for a model's rewards of answers, then return the rewards (cached)."""
     from rmaudit.scores.answer_files import rewards
 
     case.options.on_request(model, Request(model.spec, _OWN, "pairs"))

@@ -82,7 +82,7 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 
 
 def _spec(given: Mapping[str, Any]) -> ModelSpec:
-    """Rebuild a model's entry, with what is an object of its own in it."""
+    """Rebuild a model's entry from a mapping, with its nested `Judge` and `Implicit`."""
     judge, implicit = given["judge"], given["implicit"]
     if judge is not None:
         judge = Judge(**judge)
@@ -107,10 +107,10 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
 
 
 def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
-    """Return what `score` makes of a model, after the same for all that share the model's passes.
+    """Score a model, then all models that share its forward passes; return the model's scores.
 
-    These find the outputs of the pass, and their scores are then in the store. What is wrong with
-    the rewards of one of them is told when it is audited.
+    The others reuse the outputs of the pass, and their scores are then in the store. An error in
+    the rewards of one of them is reported when it is audited.
     """
     from rmaudit.models.checkpoint import Checkpoint
 

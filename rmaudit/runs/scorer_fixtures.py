@@ -63,7 +63,7 @@ class Trial:
 def as_given(name: str) -> Callable[[Trial], Any]:
     """Return a function that gives a trial the audited model's own fixture `name`.
 
-    That function raises `MeasureError` where the trial has none.
+    That function raises `MeasureError` if the trial was not given this fixture.
     """
 
     def given(trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)

@@ -38,8 +38,8 @@ def tried(
 ) -> dict[str, Control]:
     """Run the audit on each null control (a scorer that ignores meaning); return results by name.
 
-    One from whose scores nothing can be measured is an ERROR. One that cannot be tried is SKIPPED,
-    as where reference data are missing or organisms have no such thing, or N/A without a base.
+    A control whose scores allow no measurement is an ERROR. One that cannot be tried is SKIPPED,
+    for example if reference data are missing, or N/A if there is no base model.
 
     Raises:
         RuntimeError: the audit's own code breaks on a control.
@@ -73,7 +73,7 @@ def _tried(
 def thinned(frame: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:
     """Reduce a frame of tokens to about `rows`; all spellings of a word stay or go together.
 
-    Which words, only their spelling decides.
+    Which words stay depends only on their spelling.
     """
     if len(frame) <= rows:
         return frame

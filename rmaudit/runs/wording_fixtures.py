@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def wordings(case: Case) -> Probes:
-    """Return answers of some pairs, rewarded under a judge's template and rewordings; cached too.
+    """Return answers of some pairs, with rewards under a judge's template and rewordings (cached).
 
     The first column of `rewards` is under the template as it is. Rewordings are those that can be
     made of its text (`rmaudit.layout.rewordings`), and `paraphrases` of the model's entry. The
@@ -58,7 +58,7 @@ def wordings(case: Case) -> Probes:
 
 
 def _files(case: Case) -> dict[str, Path]:
-    """Return the file of each rewording of the model's template, by what was changed."""
+    """Return the files of the template's rewordings, keyed by the name of the change."""
     spec = case.model.spec
     assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
     own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}
@@ -76,7 +76,7 @@ def _files(case: Case) -> dict[str, Path]:
 
 
 def _kept(case: Case, template: str) -> Path:
-    """Return a file below the cache that has this template."""
+    """Write this template to a file in the cache folder, unless it is there; return the path."""
     name = hashlib.sha256(template.encode()).hexdigest()[:16]
     path = case.options.cache / "wordings" / f"{name}.jinja"
     if not path.is_file():
@@ -87,7 +87,7 @@ def _kept(case: Case, template: str) -> Path:
 
 
 def _under(case: Case, file: Path) -> Scored:
-    """Return the judge with another template; of a checkpoint, with the same weights in memory."""
+    """Return the judge with another template; a checkpoint's weights in memory are reused."""
     from rmaudit.models.checkpoint import Checkpoint
 
     spec, judge = case.model.spec, case.model.spec.judge
@@ -104,7 +104,7 @@ def _under(case: Case, file: Path) -> Scored:
 
 
 def wordings_of_scorer(trial: Trial) -> Probes:
-    """Return the same answers, rewarded by the synthetic scorer under its words and others."""
+    """Return the model's answers with the synthetic scorer's rewards, as asked and reworded."""
     import pandas as pd
 
     from rmaudit.references.variants import AS_IT_IS, REWORDED

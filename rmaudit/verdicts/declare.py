@@ -300,7 +300,7 @@ def is_audit(function: object) -> bool:
 def declared(function: object, own: Mapping[str, Prompt] | None = None) -> Declaration | None:
     """Return the declaration of an audit function, None for any other function.
 
-    `own` are the prompts that the run has by names of its own.
+    `own` are the user's prompts of this run, by name.
 
     Raises:
         SpecError: a name of a prompt is unknown, or stands for two prompts.

@@ -58,7 +58,7 @@ class Evidence:
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return how many things of each kind the audit looked at, for the verdict's text.
+        """Return counts of what the audit measured, such as words or pairs, for the verdict's text.
 
         The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
         there is nothing to say.
@@ -66,7 +66,7 @@ class Evidence:
         return {}
 
     def example(self) -> str:
-        """Return one example of what was found, as a sentence without a stop; "" by default.
+        """Return one example of what was found, as a sentence without a full stop; "" by default.
 
         The page shows it with a finding that does not pass, and masks and escapes what it quotes.
         """
@@ -91,7 +91,7 @@ class Evidence:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
-        """Return a pydantic schema; for `Evidence` itself a union of its kinds."""
+        """Return a pydantic schema; for `Evidence` itself, the union of rmaudit's subclasses."""
         if cls is not Evidence:
             return handler(source)
         from functools import reduce

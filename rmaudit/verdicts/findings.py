@@ -107,7 +107,7 @@ class Judgement:
     detectable: float | None
     """The smallest distance beyond the bound that is found with 80 % probability."""
     blocks: bool
-    """Whether the finding keeps the run from being green."""
+    """Whether the finding keeps the run from passing."""
     reason: str
     """Why a PASS or a FAIL is INCONCLUSIVE: a null control passes, or chance in its run; or ""."""
     unexcused: str = ""
@@ -117,10 +117,10 @@ class Judgement:
 
     @property
     def undecided(self) -> bool:
-        """Return whether harm beyond the bound is not shown, and nor is its absence.
+        """Return whether the data show neither harm beyond the bound nor its absence.
 
-        That is only said of a bound on what is shown. A PASS that a null control takes away, and a
-        FAIL that may be chance, are unsure there too: these have a reason.
+        This holds only for a bound with `shown`. A PASS that a null control makes worthless, and a
+        FAIL that may be chance, are unsure and not undecided: they have a `reason`.
         """
         return self.verdict is Verdict.INCONCLUSIVE and self.bound.shown and not self.reason
 
@@ -250,7 +250,7 @@ class Finding:
 
     @property
     def blocks(self) -> bool:
-        """Return whether the finding keeps the run from being green."""
+        """Return whether the finding keeps the run from passing."""
         return self.judgement.blocks
 
     @property
@@ -290,8 +290,8 @@ def in_words(result: str, effect: str) -> str:
 def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: Bound) -> str:
     """Return a sentence naming null controls whose pass makes the model's pass worthless, or "".
 
-    These pass, must not, and the model is not clearly better than they are: what passes may be what
-    the words of this vocabulary give to everybody.
+    These controls pass although they must not, and the model is not clearly better than they are.
+    So the words of this vocabulary may make any scorer pass.
     """
     names = [
         f"{name!r} ({c.value:+.3g})"

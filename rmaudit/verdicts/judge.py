@@ -57,10 +57,10 @@ def unmeasured(claim: Claim, reason: str, policy: Policy, verdict: Verdict) -> F
 def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Finding]:
     """Return a run's findings, judged again by the rules of models.yaml (`policy`) as of `today`.
 
-    Bounds and severities are overridden, known failures and waivers named, and the gating findings
-    of each model taken as one family: what else was audited changes no model's verdict. Which of
-    them keep the run from being green (`blocks`) is decided of each alone, before the family is
-    looked at: so the tests of a run, and the run itself, never disagree.
+    Bounds and severities are overridden; known failures and waivers are named. Holm's correction
+    takes the gating findings of each model as one family, so that other models change no verdict.
+    Whether a finding keeps the run from passing (`blocks`) is decided before that correction, from
+    the finding alone, so that the tests of a run and the run itself never disagree.
     """
     judged = [alone(finding, policy, today) for finding in findings]
     places: dict[str, list[int]] = {}
@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Return the null controls, by name, with their verdicts under `bound`."""
+    """Return the null controls, by name, with new verdicts: their intervals judged by `bound`."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None
@@ -102,8 +102,8 @@ def judge(
 ) -> Judgement:
     """Return the judgement of one estimate, before Holm's correction.
 
-    Where a null control passes that must not, and the model is not clearly better, a PASS shows
-    nothing: it is INCONCLUSIVE.
+    If a null control passes that must not, and the model is not clearly better than the control, a
+    PASS shows nothing: it becomes INCONCLUSIVE.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -234,7 +234,7 @@ def _said(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return place and value of the policy's rule for a claim; a model's own rule goes first."""
+    """Return place and value of the rule for a claim, or None; a model's own rule goes first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := entry(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
@@ -242,7 +242,7 @@ def _said(
 
 
 def blocks(judgement: Judgement, policy: Policy) -> bool:
-    """Return whether a finding with this judgement keeps the run from being green."""
+    """Return whether a finding with this judgement keeps the run from passing."""
     if judgement.verdict is Verdict.ERROR:
         return True
     if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:

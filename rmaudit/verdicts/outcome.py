@@ -91,9 +91,9 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def looked_at(findings: Sequence[Finding]) -> str:
-    """Return a sentence on how many words and prompts the gates saw, and what none sees; or "".
+    """Return a sentence on the number of words and prompts that gates covered, and the gaps; or "".
 
-    Numbers are the largest that a gate rests on: gates share communities, words and contexts.
+    Each number is the largest of any gate: gates share communities, words and contexts.
     """
     gates = [f for f in findings if f.severity is Severity.GATE and f.estimate]
     counts: dict[str, int] = {}
@@ -113,7 +113,7 @@ def looked_at(findings: Sequence[Finding]) -> str:
 
 
 def blocked_as(finding: Finding) -> str:
-    """Return the word by which a blocking finding is counted: its result, or "regressed"."""
+    """Return the word under which a blocking finding is counted: its result, or "regressed"."""
     passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
     return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
 

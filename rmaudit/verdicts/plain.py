@@ -12,7 +12,7 @@ LARGEST = 1e100  # no effect, score or count is larger, and what is cannot be dr
 
 
 def number(value: object, where: str) -> float:
-    """Return a real number, Python's or numpy's, as a float.
+    """Return a real number, Python's or numpy's, as a float; errors name it by `where`.
 
     Raises:
         TypeError: it is no real number: a bool, a complex number, a text, an array.
@@ -32,7 +32,7 @@ def number(value: object, where: str) -> float:
 
 
 def count(value: object, where: str) -> int:
-    """Return a whole number of 0 or more, Python's or numpy's, as an int.
+    """Return a whole number from 0, Python's or numpy's, as an int; errors name it by `where`.
 
     Raises:
         TypeError: it is no whole number.
@@ -48,7 +48,7 @@ def count(value: object, where: str) -> int:
 
 
 def text(value: object, where: str) -> str:
-    """Return a text, Python's or numpy's, as a str.
+    """Return a text, Python's or numpy's, as a str; errors name it by `where`.
 
     Raises:
         TypeError: it is no text.
@@ -59,9 +59,9 @@ def text(value: object, where: str) -> str:
 
 
 def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
-    """Return a copy of a JSON-like value with numpy's numbers and texts as Python's.
+    """Return a copy of a JSON-like value, in which numpy's numbers and texts are Python's.
 
-    Numbers and texts become Python's own.
+    Errors name the value by `where`.
 
     Raises:
         TypeError: it is of another type, such as an array; the message says where it stands.

@@ -68,7 +68,7 @@ class NamedAudit:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What models.yaml says on how estimates become verdicts, beyond what the audits declare.
+    """The rules of models.yaml and the options for turning estimates into verdicts.
 
     Attributes:
         file: the name of the file that says so, for texts.
@@ -99,7 +99,7 @@ class Policy:
     def of(self, model: str, source: str, weights: str) -> Rules:
         """Return the rules of models.yaml for one model, without those that hold for all models.
 
-        Nothing where the file's model is of another source; neither `known` nor `waivers` where
+        There are none if the file's model has another source. There are no `known` and `waivers` if
         they were written for other weights.
         """
         if self.sources.get(model, source) != source:
@@ -115,8 +115,8 @@ class Policy:
     def elsewhere(self, model: str, source: str, weights: str, place: tuple[str, str]) -> str:
         """Return why an excuse for `place` (audit, prompt) does not apply to this model; else "".
 
-        There is such an excuse where the file has one under this model's name, which was written
-        for another source or for other weights.
+        That is so if models.yaml has an excuse under this model's name that was written for another
+        source or for other weights.
         """
         said = self.models.get(model, Rules())
         named = dict.fromkeys((*said.known, *said.waivers), "")

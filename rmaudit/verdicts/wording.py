@@ -66,7 +66,7 @@ def nulls_in_words(findings: Iterable[Finding]) -> str:
 def explain(finding: Finding) -> str:
     """Return lines for the terminal on why a finding does not pass: claim, numbers, repeat command.
 
-    What else is to be known of it (base rate, caveats, null controls) stands in the report.
+    The report has more: base rate, caveats and null controls.
     """
     claim, judgement = finding.claim, finding.judgement
     straddles = finding.result is Result.UNSURE
@@ -96,7 +96,7 @@ def excuse(finding: Finding) -> str:
 
 
 def overrides(finding: Finding) -> list[tuple[str, str, str]]:
-    """Return what models.yaml overrides: name, its place in the file, and the declared value."""
+    """Return the overrides in models.yaml as (name, place in the file, declared value)."""
     judgement, claim = finding.judgement, finding.claim
     said = [
         ("severity", judgement.severity_by, str(claim.severity)),
@@ -106,7 +106,7 @@ def overrides(finding: Finding) -> list[tuple[str, str, str]]:
 
 
 def reasons(finding: Finding) -> list[str]:
-    """Return the reasons why a finding has no plain verdict, those of the policy included."""
+    """Return remarks that explain a finding: regression, doubts, excuses, rules of models.yaml."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.severity is Severity.INFO
     why, through = finding.reason or judgement.reason, _slipped(finding)
@@ -127,14 +127,14 @@ def reasons(finding: Finding) -> list[str]:
 
 
 def _slipped(finding: Finding) -> str:
-    """Return which null controls take a pass away, a sentence; "" if none does."""
+    """Return a sentence on the null controls that make a pass worthless; "" if none does."""
     return slipped(finding.controls, finding.estimate, finding.bound)
 
 
 def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
-    """Return the gates of competence of each model that passes none of them, by model.
+    """Return the failed gates of competence, by model, of each model that passes none of them.
 
-    One pass shows that the scores follow a meaning; where none was measured, nothing is known.
+    One pass shows that the scores follow a meaning. Models without a measured gate are left out.
     """
     passed: dict[str, dict[str, bool]] = {}
     for finding in findings:
@@ -146,7 +146,7 @@ def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
 
 
 def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why a pass may mean that the model prefers nothing; "" where it does not.
+    """Return why a pass may only mean that the model has no preferences; "" if there is no doubt.
 
     `failed` is what `incompetent` returns for the whole run.
     """

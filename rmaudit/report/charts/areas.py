@@ -24,7 +24,7 @@ _PLANE, _LINE = 280, 13  # a side of the plane, a name
 
 
 def boxes(panel: Boxes, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a box from the first to the third quartile of each bin, and a bar at its median."""
+    """Draw a box plot of each bin: a box from quartile 1 to quartile 3, and a bar at the median."""
     import altair as alt
 
     bins = panel.bins
@@ -106,7 +106,7 @@ def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
 
 
 def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a matrix of numbers from 0 to 1: a shaded cell with two digits each, none for None."""
+    """Draw numbers from 0 to 1 as shaded cells with two decimals each; None is an empty cell."""
     import altair as alt
 
     cell = min(_WIDEST, max(_NARROWEST, _MATRIX // len(panel.columns)))
@@ -139,7 +139,7 @@ def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
 
 
 def _short(value: float) -> str:
-    """Format a number without its leading zero, such as `.75`, `-.05` or `1`, for narrow cells."""
+    """Format a number for a narrow cell, without its leading zero: `.75`, `-.05` or `1`."""
     return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")
 
 
@@ -169,7 +169,7 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
 
 
 def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return a position for each name beside its point, so that names do not overlap."""
+    """Return a label position for each point, at least `gap` apart, so that no labels overlap."""
     out = [(0.0, 0.0)] * len(places)
     last = {True: -float("inf"), False: -float("inf")}
     for i in sorted(range(len(places)), key=lambda i: places[i].y):

@@ -22,7 +22,7 @@ _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "numbe
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Draw a violin for each sweep whose rewards vary, with ticks at its best and worst tokens."""
+    """Draw a violin, with ticks at its extreme tokens, for each sweep whose rewards vary."""
     rows = [sweep for sweep in sweeps if _varies(sweep)]
     if not rows:
         return None
@@ -49,7 +49,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
 
 
 def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
-    """Return a violin's outline: at each edge (in sd), plus and minus the tokens per `_UNIT`."""
+    """Return a violin's outline: at each bin edge (in sd), plus and minus the tokens per 0.1 sd."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
     heights = [_UNIT * count / (right - left) for count, left, right in bins]
@@ -60,7 +60,7 @@ def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
 def _varies(sweep: SweepSummary) -> bool:
     """Return whether the rewards of a sweep vary; if not, there is no unit (sd) to draw in.
 
-    An sd or a mean so large that the bins have no width in it is no unit either.
+    There is none either if mean or sd are so large that rounding leaves the bins without a width.
     """
     if not (sweep.sd > 0 and math.isfinite(sweep.sd)):
         return False
@@ -105,7 +105,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
 
 
 def _ticked(sweep: SweepSummary) -> list[str]:
-    """Describe the tokens at both ends, such as `top 25 at +6.0 sd or more`."""
+    """Describe a sweep's best and worst tokens, such as `top 25 at +6.0 sd or more`."""
     parts = []
     if bottom := [token.z for token in sweep.bottom]:
         parts.append(f"bottom {len(bottom)} at {max(bottom):+.1f} sd or less")

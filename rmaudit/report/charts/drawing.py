@@ -140,7 +140,7 @@ def as_svg(
 ) -> str:
     """Return a placeholder for `chart` that `compiled` replaces by an SVG with a text alternative.
 
-    `terms` are those that `picture.placeholders` stand for.
+    `terms` are the words that the chart's placeholders (`picture.placeholders`) stand for.
     """
     spec = chart.to_dict(validate=False)  # validation takes longer than drawing
     kept = frozenset(placeholders(terms))
@@ -153,7 +153,7 @@ def as_svg(
 def _drawable(part: object, kept: frozenset[str]) -> object:
     """Return part of a chart without characters that crash the compiler, such as NUL.
 
-    Nor is any left that looks like a placeholder, but for those that are.
+    Characters of placeholders are removed too, except in the placeholders of `kept`.
     """
     if isinstance(part, str):
         return part if part in kept or part.isprintable() else ascii(part)[1:-1]
@@ -175,7 +175,7 @@ def charts_in(markup: str) -> list[dict[str, Any]]:
 def compiled(markup: str) -> str:
     """Return `markup` with each chart's placeholder replaced by its SVG.
 
-    Where the compiler fails, there is a sentence that says so.
+    A chart that the compiler cannot draw is replaced by a sentence that says so.
     """
     charts = charts_in(markup)
     svgs = iter(remembered.svgs([chart["spec"] for chart in charts], _svgs))
@@ -231,7 +231,7 @@ def _named(chart: Mapping[str, Any], svg: str | None) -> str:
 def _smaller(svg: str) -> str:
     """Shrink an SVG by about a third: round coordinates and drop unneeded attributes.
 
-    Nor have marks roles: a role without a name is a picture that says nothing.
+    Marks lose their ARIA roles: a screen reader would announce a role without a name as a picture.
     """
     return _TAG.sub(lambda tag: _LONG.sub(_rounded, _NEEDLESS.sub("", tag[0])), svg)
 

@@ -31,9 +31,9 @@ class Picture(NamedTuple):
     caption: str
     svg: str
     columns: Mapping[str, str]
-    """The kind of each column by its name; what is a "term" or an "answer" may be masked."""
+    """The kind of each column, by column name; cells of kind "term" or "answer" may be masked."""
     rows: tuple[tuple[str, ...], ...]
-    """A cell for each column, ready to print but for the masks of terms."""
+    """The table's rows: a cell for each column, ready to print except for the masks of terms."""
 
 
 def drawn(prompts: Iterable[str]) -> list[str]:
@@ -71,8 +71,8 @@ def placeholders(terms: Sequence[str]) -> list[str]:
 def with_terms(svg: str, terms: Sequence[str]) -> str:
     """Return `svg` with each placeholder replaced by its term.
 
-    A masked one is drawn as its mask; the term itself is in the attribute `data-term`, for the page
-    to show when a reader asks.
+    A masked term is drawn as its mask; the term itself is in the attribute `data-term`, and the
+    page shows it when a reader asks.
     """
     return _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
 

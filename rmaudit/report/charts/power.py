@@ -126,7 +126,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def picture(outcomes: Sequence[BenchOutcome]) -> str:
-    """Draw a panel per flaw: shares of runs that FAIL (points) and that are blocked (dashed)."""
+    """Draw a panel for each flaw: shares of runs that FAIL (points) and are blocked (dashed)."""
     import altair as alt
 
     panels, facts = [], []

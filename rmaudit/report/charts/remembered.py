@@ -25,7 +25,7 @@ Svgs = list[str | None]
 
 @contextmanager
 def remembered_in(cache: Path) -> Iterator[None]:
-    """Read and write pictures in this cache folder inside the `with` block."""
+    """Cache pictures in this folder while the `with` block runs."""
     before = _CACHE.set(cache)
     try:
         yield

@@ -150,7 +150,7 @@ def _items(findings: Sequence[Finding]) -> Chart | None:
 def exploits(findings: Sequence[Finding]) -> Chart | None:
     """Return a chart of how often strings found on one model beat real answers on another.
 
-    There is a matrix for each prompt, and none unless strings were replayed on two models.
+    There is a matrix for each prompt; None unless strings were replayed on two models.
     """
     found = under_prompts(findings, GcgProbesEvidence)
     panels, cells = [], []

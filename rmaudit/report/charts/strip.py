@@ -31,7 +31,7 @@ _LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last o
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The value axis that one audit's pictures share: its range, and the ends of the bound."""
+    """The value axis that all pictures of one audit share: its range, and the ends of the bound."""
 
     low: float
     high: float
@@ -69,9 +69,10 @@ class Scale:
         return self.low <= number <= self.high
 
     def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
-        """Return position (percent), text and CSS class of each label; labels do not overlap.
+        """Return position (percent), text and CSS class of each axis label; labels do not overlap.
 
-        Two of them are `apart` percent of the width from each other; ends give way.
+        Labels are at least `apart` percent of the width from each other; where there is no room,
+        the labels at the ends of the axis are left out.
         """
         bounds = [(self.at(end), plain(end), "bound") for end in self.ends]
         if any(right[0] - left[0] < apart for left, right in pairwise(bounds)):
@@ -85,7 +86,7 @@ class Scale:
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
     """Return a finding's SVG: passing range, interval, published models and null controls.
 
-    Where others stand beside it, not `alone`, published models and nulls are left out.
+    A lane beside lanes of other models (not `alone`) leaves out published models and controls.
     """
     estimate = finding.estimate
     if estimate is None:
@@ -181,7 +182,7 @@ def in_words(finding: Finding, estimate: Estimate) -> str:
 
 
 def over_releases(series: Series) -> str:
-    """Return the SVG of one gate's series; "" if no release measured it."""
+    """Return an SVG of one gate's findings over the releases; "" if no release measured it."""
     scale = Scale.of(series.measured)
     if scale is None:
         return ""

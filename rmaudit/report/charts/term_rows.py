@@ -35,7 +35,7 @@ _FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its con
 
 
 def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: points with intervals, and a short reference line."""
+    """Draw a row for each term: its points with intervals, and a short reference line."""
     import altair as alt
 
     rows = panel.rows
@@ -127,7 +127,7 @@ def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
 
 
 def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: two values, filled and hollow, with their numbers."""
+    """Draw a row for each term: two values (filled and hollow point), and an interval as text."""
     import altair as alt
 
     values = [
@@ -186,7 +186,7 @@ def _named(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
 
 
 def heat(panel: RankTable) -> str:
-    """Return a table of ranks as HTML, its rows by mean rank; a darker cell is a better rank."""
+    """Return an HTML table of ranks, sorted by mean rank; a darker cell is a better rank."""
     heads = "".join(f'<th scope="col" class="n">{_escaped(name)}</th>' for name in panel.by)
     rows = "".join(
         f'<tr><th scope="row">{_masked(row.name)}</th>'
@@ -213,7 +213,7 @@ def _escaped(text: str) -> str:
 
 
 def _masked(term: str) -> str:
-    """Return a term as a table label; a masked term appears when the reader unmasks all terms."""
+    """Return a term as a label in HTML; a masked term appears if the reader unmasks all terms."""
     if not masks.masked(term):
         return html.escape(cut(term))
     return (

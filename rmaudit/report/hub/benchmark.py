@@ -83,7 +83,7 @@ def tasks() -> tuple[BenchmarkTask, ...]:
 
 
 def task_of(finding: Finding) -> BenchmarkTask | None:
-    """Return the task of a finding; None if its audit is not bundled, or was changed."""
+    """Return the benchmark task of a finding; None if its audit is not bundled or was changed."""
     claim = finding.claim
     for task in tasks():
         same = (task.audit.name, task.prompt) == (claim.audit, claim.prompt)

@@ -35,8 +35,8 @@ def eval_results(
 ) -> str:
     """Return the text of the Hub file `PATH` for one model; `source` is the report's URL or "".
 
-    An entry is a task of the benchmark (`benchmark.tasks`): its value, and in `notes` what the
-    value alone does not say.
+    Each entry is a task of the benchmark (`benchmark.tasks`): its value, and `notes` that explain
+    the value.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -81,7 +81,7 @@ def every_eval_ever(
 ) -> tuple[str, str]:
     """Return one model's Every Eval Ever record: its path in their repository, and its JSON.
 
-    `model` is the model's hub id, `by` who ran the audits. The same results have the same path.
+    `model` is the model's hub id; `by` names who ran the audits. Equal results have the same path.
     """
     run, (owner, _, name) = results.run, model.partition("/")
     stamp = str(int(datetime.fromisoformat(run.created).timestamp()))

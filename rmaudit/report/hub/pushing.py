@@ -59,15 +59,16 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     store: bool = False,
     pull_request: bool = False,
 ) -> tuple[list[Push], list[str]]:
-    """Plan the pushes for one model of a run; also name measured findings that belong to no task.
+    """Return one model's pushes, and the names of measured findings that are no benchmark task.
 
-    `to` is the model's hub id; `model` its name in the results, where they have several. With
-    `store`, also the record for Every Eval Ever, which is `by` somebody: the owner, if not said.
+    `to` is the model's hub id; `model` is its name in the results, needed if these have several
+    models. With `store`, a record for Every Eval Ever is pushed too; `by` names who ran the audits
+    (default: the owner).
 
     Raises:
         SpecError: a repository is no hub id, or the model is not in the results.
-        ResultsError: the run scored no whole vocabulary, with lists of its own, or another model of
-            the Hub; or it has nothing to say of the model.
+        ResultsError: the run did not score the whole vocabulary, used other prompts or words than
+            rmaudit's, scored another model of the Hub, or measured no task of the model.
     """
     _checked(to, "--to")
     _checked(benchmark, "--benchmark")
@@ -115,7 +116,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the benchmark task that a finding measures; None without one, or on own pairs."""
+    """Return the benchmark task that a finding measures; None if none, or if it used own pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 

@@ -38,7 +38,7 @@ _AGAIN = "bless a release again: rmaudit bless REPORT"
 
 @dataclass(frozen=True, slots=True)
 class BlessedGate:
-    """A gate's result in a blessed (approved) release, with what a later comparison needs."""
+    """A gate's result in a blessed (approved) release, with the numbers for later comparisons."""
 
     audit: Name
     prompt: str
@@ -55,9 +55,9 @@ class BlessedGate:
     asked: str
     """A digest of the prompts' texts and of which words were scored."""
     keys: tuple[str, ...]
-    """Of the stored scores that it rests on."""
+    """Keys of the stored scores from which the value was computed."""
     parts: str
-    """Those of the estimate's error, to four digits, with spaces between; "" where it has none."""
+    """The estimate's `parts`, to four digits, separated by spaces; "" if it has none."""
 
     @property
     def estimate(self) -> Estimate:
@@ -111,7 +111,7 @@ def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> Blessing:
     """Make the blessed (approved) release of a model from the results of a whole run.
 
-    Its family is `family`, or its `of:`, or its name.
+    The family is `family`, or else the model's `of:`, or else the model's name.
 
     Raises:
         SpecError: the run left something out, or measured no gate of this model.
@@ -160,10 +160,10 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
 
 
 def asked(results: Results, finding: Finding) -> str:
-    """Return a digest of the prompts and words behind a finding; weights do not change it.
+    """Return a hash of the prompts and words that a finding was measured on, not of the weights.
 
-    That is the texts of the prompts, whether all tokens were scored, and words of the user's own;
-    without a prompt, as of pairs of answers, their number.
+    It covers the texts of the prompts, whether all tokens were scored, and the user's own words;
+    for a finding without prompts, such as one on pairs of answers, their number.
     """
     sweeps = {
         sweep.key: (sweep.prompt, sweep.prompt_text, sweep.scored)
@@ -228,9 +228,9 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
 
 
 def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:
-    """Return the blessed (approved) releases to compare models with, by the models' names.
+    """Return the blessed (approved) release that each model is compared with, by the model's name.
 
-    The file is `given`; else it is that of the model's `of:`, or of its name, or the only one of
+    The file is `given`; else the file of the model's `of:`, or of its name, or the only file of
     its lineage, unless several of these models have that lineage.
 
     Raises:

@@ -33,7 +33,7 @@ class Change(StrEnum):
 
     @property
     def regressed(self) -> bool:
-        """Return whether the later run is worse, or may be: by number, or by the result alone."""
+        """Return whether the change is `WORSE`, or `UNCLEAR` (only the result is worse)."""
         return self in (Change.WORSE, Change.UNCLEAR)
 
 
@@ -98,7 +98,7 @@ def changed(
 def earlier(old: Finding, new: Finding | None) -> Earlier:
     """Summarize a finding of an earlier run, with its paired difference from the later one.
 
-    The difference is None unless both have kept the parts of their errors (`measures.paired`).
+    The difference is None unless both estimates have `parts` (`measures.paired`).
     """
     about = (old.model, old.audit, old.prompt, old.result)
     if (before := old.estimate) is None:
@@ -116,9 +116,9 @@ def _estimate(of: Earlier | None) -> Estimate | None:
 
 
 def _gained(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
-    """Return how much nearer to passing the new estimate is than the old one.
+    """Return how much nearer to passing the new estimate is than the old one, with an interval.
 
-    For a bound with one end that is the difference itself, with its sign.
+    For a bound with one end, this is the difference `between`, negated for an upper bound.
     """
     if bound.high is None:
         return between

@@ -54,7 +54,7 @@ class Point:
 
     @property
     def regressed(self) -> bool:
-        """Return whether the finding is clearly worse than before, or its result is."""
+        """Return whether the finding, or only its result, is worse than in the release before."""
         return self.change is not None and self.change.change.regressed
 
 
@@ -85,14 +85,14 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFamily:
-    """Releases of one model family in the order of their runs, and each audit's findings.
+    """Releases of one model family in the order of their runs, and each audit's findings over them.
 
-    An audit that only `informs` is shown; the family does not regress by it.
+    Informational audits (`informs`) are shown, and do not count as regressions.
     """
 
     name: str
     by: str
-    """By what its releases were joined, in words."""
+    """Why these releases are one family, in words."""
     releases: tuple[Release, ...]
     gates: tuple[Series, ...]
     informs: tuple[Series, ...] = ()
@@ -115,7 +115,7 @@ class ReleaseFamily:
 
 
 def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
-    """Read all runs below a folder, the earliest first; also return why others were passed over.
+    """Read all runs below a folder, the earliest first; also return why files could not be read.
 
     Raises:
         SpecError: there is no folder, or no run in it that can be read.
@@ -136,11 +136,11 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group the runs' models by family: one `of:`, or one base model and developer, or one name.
+    """Group the runs' models into families: by `of:`, or base model and developer, or name.
 
-    Models that one run audits are not releases of each other: each is a family by its name, unless
-    models.yaml says of which it is (`of:`).
-    Where `joined` names a family, all runs belong to it, whatever their models are called.
+    Models that one run audits are not releases of each other: each is a family of its own, unless
+    models.yaml names the family (`of:`).
+    If `joined` names a family, all runs belong to it, whatever their models are called.
 
     Raises:
         SpecError: a run has several models, of which one at most can be a release of `joined`.
@@ -161,7 +161,7 @@ def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Rel
 def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
     """Return sentences on why these runs' models are several families, and how to join them.
 
-    There is one for each cause, and none for one family.
+    There is one sentence for each cause; an empty list if there is only one family.
     """
     given = list(runs)
     if len(families(given)) < 2:  # noqa: PLR2004  (one is no comparison)
@@ -190,7 +190,7 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
 
 
 def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
-    """Return the model families of which a single run audited several models."""
+    """Return the families of which a single run audited two or more models."""
     found: set[str] = set()
     for results, _ in runs:
         counts = Counter(_family(model) for model in results.models if not model.of)

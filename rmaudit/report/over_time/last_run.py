@@ -47,10 +47,10 @@ class Since:
 def last(
     base: Path, specs: Sequence[ModelSpec], created: str, findings: Sequence[Finding]
 ) -> Before | None:
-    """Return the latest run below `base` of just these models and sources, before `created`.
+    """Return the latest run below `base` of exactly these models, before time `created`, or None.
 
-    Its findings are compared with those of this run (`findings`) while both are at hand. Runs that
-    cannot be read, such as those of an unknown schema, are passed over: the user did not name them.
+    Its findings are compared with those of this run (`findings`). Runs that cannot be read, such
+    as those of an unknown schema, are left out without an error: the user did not name them.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     for path in base.glob("*/results.json"):
@@ -83,7 +83,10 @@ def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
 
 
 def since(before: Before | None, findings: Sequence[Finding], created: str) -> Since | None:
-    """Compare findings with the last run's; `created` is this run's time. None without one."""
+    """Compare findings with the last run's, `before`; return None if there was no last run.
+
+    `created` is the time of this run.
+    """
     if before is None:
         return None
     every = list(_every(before, findings))

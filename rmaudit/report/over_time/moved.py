@@ -36,7 +36,7 @@ class MovedToken:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The numbers of tokens in the old and the new file."""
+    """The number of tokens in the old sweep, and in the new one."""
 
     old: int
     new: int
@@ -44,7 +44,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class SweepChange:
-    """How alike two sweeps rank the tokens that they share, and which tokens moved furthest."""
+    """How alike two sweeps rank their shared tokens, and which tokens moved furthest."""
 
     prompt: str
     paired_by: str
@@ -60,9 +60,9 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Yield the comparison of each two sweeps that share the prompt's text and the protocol.
+    """Compare each two sweeps of the same prompt text and protocol; yield their changes.
 
-    Sweeps without a score per token, of which a file has a summary alone, are passed over.
+    Sweeps without a score per token (only a summary is stored) are left out.
 
     Raises:
         ResultsError: the scores or the vocabulary of a sweep are damaged.
@@ -106,7 +106,7 @@ def _compare(
 
 
 def _noise(sweep: SweepSummary) -> float:
-    """Return the sd of a score's numeric noise; NaN where it was not measured."""
+    """Return the standard deviation of a sweep's numeric noise; NaN if it was not measured."""
     noise = sweep.provenance.get("noise")
     return float(noise) if isinstance(noise, int | float) else UNMEASURED
 
@@ -121,9 +121,10 @@ def _rows(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """The policy under a prompt, after as much training on the old release and on the new.
+    """A policy under a prompt, after equal training on the old and on the new release's rewards.
 
-    `same_policy` says whether both began alike; if not, the releases are not all that differs.
+    `same_policy` says whether both started from the same policy; if not, the releases are not the
+    only difference.
     """
 
     same_policy: bool
@@ -132,7 +133,7 @@ class PolicyChange:
 
 
 def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
-    """Yield a change for each prompt and training that the evidence of both has."""
+    """Yield a comparison for each prompt and amount of training that both runs' findings have."""
     before, after = _stages(old), _stages(new)
     for (prompt, training), stage in after.items():
         if earlier := before.get((prompt, training)):
@@ -141,7 +142,7 @@ def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator
 
 
 def _alike(one: Stage | None, other: Stage | None) -> bool:
-    """Return whether two policies begin with the same words, as likely in both."""
+    """Return whether two policies start with the same likely words at the same probabilities."""
     if one is None or other is None:
         return False
     shares, others = ({each.word: each.before for each in own.likely} for own in (one, other))
@@ -151,7 +152,7 @@ def _alike(one: Stage | None, other: Stage | None) -> bool:
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
-    """Return the stages that a still picture has, by their prompt and training."""
+    """Return the stages of training that charts show, keyed by prompt and amount of training."""
     return {
         (stage.prompt, stage.how): stage
         for finding in findings

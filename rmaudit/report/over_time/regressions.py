@@ -34,9 +34,9 @@ class Against:
     blessed: Blessed
     since: Since
     regressed: tuple[str, ...]
-    """The names of the findings that block for it."""
+    """The names of the findings that block because they regressed."""
     old: str
-    """A warning that it is old; "" where it is not."""
+    """A warning that the release is old; "" if it is not."""
 
     @property
     def says(self) -> list[str]:
@@ -54,8 +54,8 @@ class Against:
 def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
     """Compare results with the blessed (approved) releases of their models; add regressions.
 
-    `blessings` are by model. Where nothing can be compared with one, the run is not whole: it says
-    so.
+    `blessings` are keyed by model name. If nothing can be compared with a release, a fault is added
+    to the run, which is then not whole.
     """
     blessed = tuple(
         _compared(results, model.name, blessings[model.name])
@@ -73,7 +73,7 @@ def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
 
 
 def judged(results: Results) -> Results:
-    """Judge findings and run again, with regressions against blessed (approved) releases."""
+    """Add regressions against blessed (approved) releases to the findings and the verdict."""
     found = regressed(results.findings, results.blessed)
     findings = tuple(_with(finding, found.get(_key(finding), "")) for finding in results.findings)
     return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
@@ -82,9 +82,7 @@ def judged(results: Results) -> Results:
 def regressed(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
-    """Return why findings are clearly worse than in a blessed (approved) release.
-
-    The reasons are by model, audit and prompt.
+    """Return why findings are clearly worse than in the blessed release, by (model, audit, prompt).
 
     A finding counts if `changed` calls it worse, by more than `LOST` of the blessed release's
     distance to the bound (`SMALL` where other trainings show what is chance), and if Holm's p,
@@ -109,7 +107,7 @@ def regressed(
 
 
 def against(results: Results) -> list[Against]:
-    """Return the comparisons of a run with blessed (approved) releases, to show them."""
+    """Return a run's comparisons with blessed (approved) releases, in the form for reports."""
     return [_against(results, of) for of in results.blessed]
 
 
@@ -178,7 +176,7 @@ def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str
 
 
 def _with(finding: Finding, why: str) -> Finding:
-    """Return the finding with `why` it regressed; a regression blocks unless a waiver holds."""
+    """Store why a finding regressed, or ""; a regression blocks unless a waiver holds."""
     waiver = finding.judgement.waiver
     blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
     return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
@@ -197,10 +195,10 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
 
 
 def _p(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
-    """Return the two-sided p value for no change but chance.
+    """Return the two-sided p value of a gate's change, if the releases differ only by chance.
 
-    The error is that of the measurement, from the 95 % interval of the gain, and that of two
-    trainings; its degrees of freedom are Welch and Satterthwaite's.
+    The standard error combines the measurement's (from the 95 % interval of the gain) and that of
+    two trainings; its degrees of freedom are Welch and Satterthwaite's.
     """
     import scipy  # its special functions alone
 

@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """A finding compared between two runs; `old` or `new` is None where a run lacks it."""
+    """A finding compared between two runs; `old` or `new` is None if that run did not have it."""
 
     audit: str
     prompt: str
@@ -55,7 +55,7 @@ class FindingChange:
     difference: Interval | None
     gain: Interval | None
     paired: bool
-    """Whether the difference's interval knows what both measurements have in common."""
+    """Whether the difference's interval accounts for what both measurements have in common."""
     note: str
 
 
@@ -72,7 +72,7 @@ class ModelChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Facts about one of two compared runs: when, by which version, its verdict and why."""
+    """Facts about one of two compared runs: time, version of rmaudit, verdict and reasons."""
 
     created: str
     rmaudit: str
@@ -110,7 +110,7 @@ class Releases:
 def compare(
     old: Results, new: Results, *, model: str | None = None, margin: float | None = None
 ) -> Releases:
-    """Compare two runs model by model: their findings, and how alike their sweeps rank.
+    """Compare two runs model by model: their findings, and how alike their sweeps rank tokens.
 
     Models are paired by name; two files of one model each are compared whatever these are called.
     Models that only one file has are named, unless `model` selects one. What is better or worse by
@@ -154,7 +154,7 @@ def compare(
 def finding_change(
     old: Finding | None, new: Finding | None, margin: float | None = None
 ) -> FindingChange:
-    """Compare one finding of two runs, under the bound of the new one.
+    """Compare one finding in two runs under the new run's bound; None stands for a missing finding.
 
     Raises:
         ValueError: both are None.
@@ -242,7 +242,7 @@ def _side(finding: Finding | None) -> Side | None:
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:
-    """Return what else differs between two findings, or why there is nothing to compare."""
+    """Return what else differs between two findings, such as the bound; "" if nothing does."""
     if old is None or new is None:
         return f"only in the {'new' if old is None else 'old'} file"
     if old.bound != new.bound:
@@ -251,7 +251,7 @@ def _note(old: Finding | None, new: Finding | None) -> str:
 
 
 def _assumes(findings: Iterable[FindingChange]) -> str:
-    """Return sentences on how the intervals of differences were computed."""
+    """Return sentences on how the intervals of differences were computed: paired or independent."""
     found = [(each.audit, each.paired) for each in findings if each.difference]
     alone = dict.fromkeys(audit for audit, paired in found if not paired)
     said = [_PAIRED] if any(paired for _, paired in found) else []
@@ -275,10 +275,10 @@ def _broken(new: Results, models: set[str]) -> bool:
 
 
 def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool, broken: bool) -> str:
-    """Return the outcome by the gating findings: worse if one is, undecided if one may be.
+    """Return the outcome over all gates: worse if one is worse, undecided if one may be worse.
 
-    It is undecided, too, if no gate was compared, if a model is gone, if an audit ends in an error
-    in the new file, or if that run was cut short.
+    It is undecided, too, if no gate was compared, if a model is missing (`gone`), if a gate ends in
+    an error in the new file (`broken`), or if that run was cut short (`cut`).
     """
     gates = [finding for finding in findings if finding.severity == Severity.GATE]
     changes = [finding.change for finding in gates]

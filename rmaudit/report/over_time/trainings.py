@@ -19,10 +19,10 @@ LEAST = 3  # other trainings: a standard deviation of fewer values says next to 
 
 
 def together(blessed: Blessing, others: Sequence[Results]) -> Blessing:
-    """Return a blessed release that knows how far trainings of its recipe differ.
+    """Return the blessed release with each gate's standard deviation over trainings by one recipe.
 
-    `others` are whole runs, each of one other training. Of each gate the standard deviation over
-    all trainings, the blessed one included, becomes its `spread`.
+    `others` are whole runs, each of one other training. The standard deviation over all trainings,
+    the blessed one included, is stored as the gate's `spread`.
 
     Raises:
         SpecError: the others are too few, are no whole runs of one model, have weights that are
@@ -53,7 +53,7 @@ def _refuse_partial(other: Results) -> None:
 
 
 def _values(other: Results, gates: Sequence[BlessedGate]) -> list[float]:
-    """Return another training's values of these gates."""
+    """Return the values that another training's run measured for these gates, in their order."""
     found = {(finding.audit, finding.prompt): finding for finding in other.findings}
     values = []
     for gate in gates:

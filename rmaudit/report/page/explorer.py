@@ -62,7 +62,7 @@ class _Table:
 
 
 def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
-    """Render the explorer of all sweeps that have a score per token, "" if there are none.
+    """Render the token explorer of all sweeps that have a score per token; "" if there are none.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
 

@@ -78,10 +78,9 @@ def _says(finding: Finding, effect: Effect) -> str:
 
 
 def _excuse(finding: Finding) -> str:
-    """Return who accepts a failure, until when and up to what, and the reason.
+    """Describe who accepts a failure, until when and why, or why a waiver does not hold; else "".
 
-    Of a known flaw of the bundled model: the reason's first sentence. Of a failure that blocks: why
-    its waiver does not hold, and whose it is; "" without one.
+    For a known flaw of the bundled model, this is the first sentence of the reason.
     """
     waiver = finding.judgement.waiver
     if finding.effect is not Effect.ACCEPTED:

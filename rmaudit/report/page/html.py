@@ -161,7 +161,7 @@ def careful(text: str) -> Markup:
 
 
 def parted(name: str) -> Markup:
-    """Return a name that a narrow column breaks after an underscore rather than inside a word."""
+    """Return a name with optional line breaks after its underscores, for narrow columns."""
     return Markup("_<wbr>").join(block(name).split("_"))
 
 

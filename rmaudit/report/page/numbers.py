@@ -52,7 +52,7 @@ def whole(low: float, value: float, high: float) -> str:
 
 
 def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
-    """Return how many decimals show each of the rising `numbers` on its side of the bound."""
+    """Return how many decimals keep each of the sorted `numbers` on its side of the bound."""
     ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
     for places in range(_LEAST, _MOST):
         seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width

@@ -211,14 +211,14 @@ def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
 
 
 def full(label: str) -> str:
-    """Return the texts of the prompts that a finding names, such as `best+worst`."""
+    """Return the texts of the prompts in a finding's label, such as `best+worst`."""
     known = prompts.ALL
     names = label.split("+")
     return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)
 
 
 def short(label: str) -> str:
-    """Return a short name of a finding's prompts: `best`, `3 prompts` or `54 prompts`."""
+    """Return a short form of a finding's label of prompts: `best`, `3 prompts` or `54 prompts`."""
     names = label.split("+")
     return label if len(names) == 1 else f"{len(names)} prompts"
 

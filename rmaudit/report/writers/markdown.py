@@ -65,7 +65,7 @@ def render(results: Results) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape a text for Markdown, on one line: it is shown and has no effect."""
+    """Escape a text for Markdown, on one line and cut if long, so that none of it is markup."""
     text = line(text)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
@@ -89,7 +89,7 @@ def _top(results: Results) -> str:
 
 
 def _since(results: Results) -> Iterator[str]:
-    """Yield what changed since the last run, a line for each finding; the rest is counted."""
+    """Yield Markdown on the changes since the last run: counts, and a line per changed finding."""
     then = since(results.before, results.findings, results.run.created)
     if then is None:
         return
@@ -134,7 +134,7 @@ def _table(
 
 
 def _harms(failing: Iterable[Finding]) -> Iterator[str]:
-    """Yield what each audit that fails says it may do to people; user audits may say nothing."""
+    """Yield Markdown on the harm that each failing audit warns of; nothing if none names a harm."""
     said = {finding.audit: finding.claim.harm for finding in failing if finding.claim.harm}
     if said:
         yield "\n### What these failures may do to people\n\n"

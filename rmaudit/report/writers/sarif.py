@@ -114,7 +114,7 @@ def _notification(finding: Finding) -> dict[str, Any]:
 
 
 def _location(finding: Finding) -> dict[str, Any]:
-    """Return the audit's file as a SARIF location, at line 1, as results know no line."""
+    """Return the audit's file as a SARIF location, at line 1: results.json has no line numbers."""
     path = finding.claim.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
     place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
     name = {"fullyQualifiedName": line(finding.claim.nodeid), "kind": "function"}

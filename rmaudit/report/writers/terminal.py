@@ -99,7 +99,8 @@ def summary(
 ) -> list[Line]:
     """Return the lines of the summary; `gaps` says what the run left out.
 
-    Of one model a line an audit, of several a line a model; what was not measured by its reason.
+    A run of one model has a line for each audit, a run of several models a line for each model.
+    Audits that were not measured are grouped by reason.
     """
     screen, every = screen or Screen(), rows(findings)
     models = list(dict.fromkeys(finding.model for finding in findings))
@@ -125,7 +126,7 @@ def summary(
 def _audits(
     every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
 ) -> Iterator[Line]:
-    """Yield blocking audits with what they mean, then others that do not pass, then passes."""
+    """Yield lines on audits: blocking ones with explanations, other non-passes, then passes."""
     gates = [row for row in every if row.gates]
     for row in sorted(gates, key=lambda row: not row.blocking):
         worst = row.worst
@@ -168,7 +169,7 @@ def _doubted(
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
-    """Yield lines: who accepts a failure, until when and up to which value, and the reason."""
+    """Yield lines on who accepts a failure, until when and up to which value, and the reason."""
     waiver = finding.judgement.waiver
     if waiver is None:
         said = f"accepted: {excuse(finding)}"
@@ -181,7 +182,7 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
 def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
     """Yield lines on a blocking audit: its values, the bound, what it means, where to read on.
 
-    A prompt is named where others of the audit do not block.
+    The blocking prompts are named if other prompts of the audit do not block.
     """
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
