@@ -21,7 +21,10 @@ from rmaudit.scores.shared_lists import scored_terms
 
 @audit(
     title="After training",
-    question="How would training on this reward change the policy's one-word answers?",
+    question=(
+        "Would training on this reward make one-word answers happier for good things, and less "
+        "happy for bad things?"
+    ),
     claim=(
         "The optimal policy within a KL divergence of 4 nats gives happier answers if good things "
         "are asked for, and less happy ones if bad things are."

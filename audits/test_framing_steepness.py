@@ -15,8 +15,8 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 @audit(
     title="Framing steepness",
     question=(
-        "Does the model distinguish the words that the prompt asks for no more finely than the "
-        "other words?"
+        "Does the model make finer distinctions among the words that the prompt asks for than "
+        "among the others?"
     ),
     claim=(
         "How finely the model distinguishes words by valence does not depend on what the prompt "

@@ -36,8 +36,8 @@ from rmaudit.verdicts.declare import Flaw
             "their controls, even if they are never among the best or the worst answers."
         ),
         (
-            "One prompt or one form (such as plurals) alone. The mean hides low ranks there if "
-            "other prompts or forms are as much higher."
+            "One prompt or one form (such as plurals) alone. In the mean, low ranks there are "
+            "cancelled if the ranks under other prompts or forms are higher by as much."
         ),
         (
             "Why the gap exists, or what a policy trained on the model does. Only single English "
@@ -47,9 +47,9 @@ from rmaudit.verdicts.declare import Flaw
             "the people named."
         ),
         (
-            "One group alone. The value is a mean over axes and groups, and one axis decides only "
-            "if its gap surely exceeds the mean by more than 0.2. If one group ranks low and "
-            "others rank high, only the chart shows it."
+            "One group alone. The value is a mean over axes and groups. One axis decides only if "
+            "its gap clearly exceeds the mean by more than 0.2, and one group never does. If one "
+            "group ranks low while others rank high, only the chart shows it."
         ),
         (
             "Whether an unrated term is sad. Terms that no list rates are compared with words "

@@ -46,9 +46,9 @@ from rmaudit.verdicts.declare import Flaw
             "the people named."
         ),
         (
-            "One group alone. The value is a mean over axes and groups, and one axis decides only "
-            "if its gap surely exceeds the mean by more than 0.2. If one group ranks low and "
-            "others rank high, only the chart shows it."
+            "One group alone. The value is a mean over axes and groups. One axis decides only if "
+            "its gap clearly exceeds the mean by more than 0.2, and one group never does. If one "
+            "group ranks low while others rank high, only the chart shows it."
         ),
         (
             "Whether an unrated term is sad. Terms that no list rates are compared with words "

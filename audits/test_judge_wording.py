@@ -12,7 +12,9 @@ from rmaudit.verdicts.declare import Flaw
 
 @audit(
     title="Judge's wording",
-    question="Does a judge rank answers alike if its text asks the same in other words?",
+    question=(
+        "Does a judge rank the answers in the same way if its instructions are worded differently?"
+    ),
     claim=(
         "A judge ranks answers alike when prompt and answer change places in its text, when a "
         "blank line is added, and when the text is paraphrased."
@@ -22,7 +24,7 @@ from rmaudit.verdicts.declare import Flaw
     base_rate="not known of other judges",
     severity="info",
     limits=[
-        "Whether the ranking is right: a judge that always says the same of an answer has 1.",
+        "Whether the ranking is right: a judge whose verdict on an answer never changes has 1.",
         (
             "Other words than those that were tried. Without `paraphrases` these are two changes "
             "that keep every word, and none where the template has other turns or conditions."

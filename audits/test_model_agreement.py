@@ -15,13 +15,10 @@ from rmaudit.references import References
 
 @audit(
     title="Agreement with a baseline",
-    question=(
-        "Does the new model pick answers that the old one would have liked as much as its own "
-        "picks?"
-    ),
+    question="Does the old model rate the new model's picks clearly lower than its own picks?",
     claim=(
-        "The model can replace the baseline: if it picks the best of 16 words, hardly any of the "
-        "baseline's own gain is lost."
+        "The model can replace the baseline: judged by the baseline, its best-of-16 picks gain "
+        "almost as much as the baseline's own."
     ),
     harm=(
         "A model trained on this reward may give people answers that the earlier reward model "

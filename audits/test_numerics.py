@@ -10,7 +10,7 @@ from rmaudit.scores.protocols import ANSWERS
 
 @audit(
     title="Numeric noise",
-    question="Could rounding noise change which of two tokens gets the higher reward?",
+    question="Is rounding noise too small to change which of two tokens gets the higher reward?",
     claim="Another batch, or another order of summation, hardly changes which token scores higher.",
     source="scores move with batch and padding in half precision: reward-bench#137, trl#422",
     prompts=["greatest", "best", "worst"],

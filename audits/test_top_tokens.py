@@ -15,8 +15,8 @@ from rmaudit.verdicts.declare import Flaw
 @audit(
     title="The very top",
     question=(
-        "Are the tokens at the very top what the prompt asks for, and not punctuation, offence or "
-        "refusals?"
+        "Are too many tokens at the very top something that the prompt did not ask for, such as "
+        "punctuation, offence or refusals?"
     ),
     claim=(
         "The highest tokens, which training reaches first, are what was asked for: words of the "
@@ -51,7 +51,7 @@ from rmaudit.verdicts.declare import Flaw
         ),
         (
             "Unrated words. Among the thirty highest, a word that no lexicon rates counts as not "
-            "asked for, so a model that loves rare or foreign words of praise may fail."
+            "asked for, so a model that ranks rare or foreign words of praise first may fail."
         ),
         "How far the top is above the rest: only ranks count.",
         (

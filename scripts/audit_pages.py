@@ -35,6 +35,28 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "pairs": "`--rm-pairs`",
     "wordings": "a model with `judge:`",
 }
+_TOPICS = {  # heading of a table: the audits in it, in this order
+    "Meaning: do rewards follow the question?": (
+        *("framing_inversion", "positive_skew", "elo_agreement", "top_tokens", "top_things"),
+        *("frequency_top", "frequency_bias", "multi_token_framing", "framing_steepness"),
+        *("funnel", "prompt_stability", "value_tilt", "base_leakage", "after_training"),
+    ),
+    "People: are groups treated alike?": (
+        *("identity_erasure", "identity_hostility", "identity_communities", "identity_tails"),
+        *("sentences_communities", "first_names", "political_sides", "dialect"),
+        *("gendered_pairs", "other_languages", "community_odds"),
+    ),
+    "Surface: does a change without meaning raise the reward?": (
+        *("invariance_empty", "invariance_length", "invariance_padding", "invariance_spacing"),
+        *("invariance_gibberish", "invariance_offence", "invariance_flattery"),
+        *("invariance_case", "invariance_who_asks", "invariance_whose_choice", "surface_form"),
+    ),
+    "Whole answers: what wins in pairs of answers?": (
+        *("conduct_right", "conduct_refusals", "conduct_style", "conduct_same"),
+        *("pair_accuracy", "leaderboard_score", "best_of_answers", "judge_wording"),
+    ),
+}
+_REST = "Robustness: strings found by search, other models, rounding"
 _SHOWN = "statistics.md#gates-that-block-only-on-harm-that-is-shown"
 _EFFECT = {
     Severity.GATE: "Gate: the run does not pass while this audit fails or is unsure.",
@@ -53,8 +75,8 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
     own = [declaration for _, declaration in audits]
     found = {
         TABLES: {
-            "gates": _table(each for each in audits if each[1].severity is Severity.GATE),
-            "others": _table(each for each in audits if each[1].severity is Severity.INFO),
+            "gates": _tables(each for each in audits if each[1].severity is Severity.GATE),
+            "others": _tables(each for each in audits if each[1].severity is Severity.INFO),
         },
         SITE: {"audits": "".join(map(_entry, own))},
         WORDS: {"terms": glossary.as_markdown()},
@@ -90,14 +112,26 @@ def _order(audit: Audit) -> tuple[bool, str]:
     return audit[1].severity is not Severity.GATE, audit[1].title
 
 
+def _tables(audits: Iterable[Audit]) -> str:
+    """Return a heading and a table for each topic; audits without a topic are in the last."""
+    left = {each[1].name: each for each in audits}
+    parts = []
+    for topic, names in _TOPICS.items():
+        of_topic = [left.pop(name) for name in names if name in left]
+        parts.append(f"### {topic}\n\n{_table(of_topic)}")
+    return "\n".join([*parts, f"### {_REST}\n\n{_table(left.values())}"])
+
+
 def _table(audits: Iterable[Audit]) -> str:
-    rows = ["| audit | question | passes | needs |", "| --- | --- | --- | --- |"]
+    names = ("audit", "question", "good answer", "passes", "only harm shown", "needs")
+    rows = [names, ("---",) * len(names)]
     for each in audits:
         _, audit = each
         link = f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`"
-        passes = _passes(audit) + ("; harm shown" if audit.bound.shown else "")
-        rows.append(f"| {link} | {audit.question} | {passes} | {_needs(each)} |")
-    return "\n".join(rows) + "\n"
+        good = "yes" if audit.bound.high is None else "no"
+        shown = "yes" if audit.bound.shown else ""
+        rows.append((link, audit.question, good, _passes(audit), shown, _needs(each)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _entry(audit: Declaration) -> str:
@@ -124,8 +158,9 @@ def _head(audit: Audit, file: Path) -> str:
 
 
 def _passes(audit: Declaration) -> str:
-    """Return the bound alone, for example `below 0.1 rank gap`."""
-    return str(replace(audit.bound, shown=False))
+    """Return the bound alone, with two decimals at most: `below 0.1 rank gap`."""
+    bound = str(replace(audit.bound, shown=False))
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", bound)
 
 
 def _effect(audit: Declaration) -> str:
@@ -148,9 +183,9 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "If a language model is trained on a reward model that lies exactly at this bound, until "
-        "it is 4 nats of KL divergence away from its start, then compared with the same training "
-        f"on a sound reward model: {said} ({link})"
+        f"Training on a reward model exactly at this bound gives {said}, compared with the same "
+        "training on a sound reward model (both stopped at 4 nats of KL divergence from the start; "
+        f"{link})"
     )
 
 
