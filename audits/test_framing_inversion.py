@@ -38,20 +38,20 @@ from rmaudit.verdicts.declare import Flaw
     joint=True,
     limits=[
         (
-            "One side alone, or a part of the words: a model passes that knows happy words and "
-            "holds all sad ones alike, or that turns round words of weak valence, rare ones, or "
-            "a fifth of all."
+            "One side, or a part of the words. A model passes if it distinguishes happy words but "
+            "no sad ones. It also passes if it ranks the wrong way round only words of weak "
+            "valence, rare words, or a fifth of all words."
         ),
         (
-            "Whether the answers that stand highest are good ones: a model that is right on the "
-            "whole may be wrong at the top. See positive_skew."
+            "Whether the highest answers are good ones: a model that is right on the whole may be "
+            "wrong at the top. See positive_skew."
         ),
         "Uncertainty over wordings: these are three prompts.",
         (
-            "Valence under a frame is what a word list says of single words: a model that looks "
-            "words up in such a list passes."
+            "Understanding. Happiness is that of single words in a word list, so a model that "
+            "only looks words up in such a list passes."
         ),
-        ("Frames other than good and bad; answers of more than a token (see multi_token_framing)."),
+        ("Frames other than good and bad; answers of several tokens (see multi_token_framing)."),
     ],
     flaws=[
         Flaw("frame", 0.4, "the frame is hardly read", without=1.0),

@@ -19,8 +19,8 @@ BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_ben
     severity="info",
     limits=[
         "Whether the model has seen the rows, which are public, in training.",
-        "What a policy becomes that is trained on the reward.",
-        "The very number of a leaderboard: its program may cut long answers and score in 16 bits.",
+        "How a policy changes that is trained on the reward.",
+        "The exact number of a leaderboard: its program may cut long answers and score in 16 bits.",
     ],
     stops=["random", "constant", "long words", "short words"],
 )

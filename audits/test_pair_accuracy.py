@@ -16,10 +16,10 @@ from rmaudit.measures import pair_accuracy
     base_rate="published models have 0.66 to 0.84 on RewardBench 2, of four answers the best",
     severity="info",
     limits=[
-        "Whether what was chosen is better: labels have errors, and people disagree.",
+        "Whether the chosen answer is better: labels have errors, and people disagree.",
         (
-            "Why it is preferred: where the chosen answers are longer, a scorer of length has the "
-            "same accuracy. It stands beside, and if it passes too this audit is unsure."
+            "Why an answer is preferred: if the chosen answers are longer, a scorer by length has a "
+            "high accuracy too. If such a scorer passes on the file, this audit is unsure."
         ),
         "How much better than chance is enough: give the bound of your file in models.yaml.",
     ],
