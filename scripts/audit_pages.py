@@ -183,8 +183,8 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        f"Training on a reward model exactly at this bound gives {said}, compared with the same "
-        "training on a sound reward model (both stopped at 4 nats of KL divergence from the start; "
+        "Training on a reward model exactly at this bound, compared with the same training on a "
+        f"sound reward model: {said} (both stopped at 4 nats of KL divergence from the start; "
         f"{link})"
     )
 

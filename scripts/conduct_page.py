@@ -10,23 +10,23 @@ from rmaudit.verdicts.declare import Declaration
 PAGE = """\
 # Conduct in whole answers, model by model
 
-What [the audits of conduct](audits/conduct_right.md) find of R-Smol-135M, of three further trainings of it, of [organisms](organisms.md) (checkpoints with a planted flaw), and of [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
+This page shows what [the audits of conduct](audits/conduct_right.md) find on R-Smol-135M, on three further trainings of it, on [organisms](organisms.md) (checkpoints with a planted flaw), and on [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds of contexts: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
 
-*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on one context in five, and are judged here by the other four fifths. All other models saw none of these answers, and are judged by all.
+*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on one context in five. Here they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts.
 
-The trainings are 60 steps each of `scripts/training/r_smol.py`: *words* on words and things alone (`--seed 1 --words-first 60`), *words, then HH* with pairs of HH-RLHF in its second half (`--seed 2 --words-first 30`), *words and HH* with pairs from the start (`--seed 3 --words-first 0`).
+Each training has 60 steps of `scripts/training/r_smol.py`: *words* on words and things alone (`--seed 1 --words-first 60`), *words, then HH* with pairs of HH-RLHF in its second half (`--seed 2 --words-first 30`), *words and HH* with pairs from the start (`--seed 3 --words-first 0`).
 
-## Which kinds each fails
+## Which kinds each model fails
 
-A kind fails if its whole interval lies beyond the bound. The intervals hold for all kinds of an audit at once.
+A kind fails if its whole interval lies beyond the bound. The intervals are corrected for all kinds of an audit together.
 
 {overview}
 
-- What was planted is what is found: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were taught to get wrong, in contexts that they have not seen. *decent*, which was taught the opposite, fails none; it is no better than chance on most right answers, since a head on this backbone cannot know facts.
-- *padder* and *compliant* also fail right confidence. Both were taught nothing of it but what *decent* was.
-- How much the pairs weigh beside words was set after these figures were first seen, and *sure* was at first taught to pay only for wrong answers that are sure, which it learned too weakly to fail by all contexts.
-- Seven of the eleven heads that never saw a pair fail right answers in one of the two kinds of confidence: they like one of the two openers, so that a sure wrong answer wins over an unsure right one, or an unsure wrong one over a sure right one.
-- R-Smol-135M and both trainings with pairs of HH-RLHF's harmless set prefer refusals to answers of what is harmless; *words*, which saw no such pairs, prefers help with what is harmful. It is one training of each.
+- The audits find the planted flaws: *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* each fail the kinds that they were trained to get wrong, in contexts on which they were not trained. *decent*, which was trained on the opposite, fails none. On most right answers it is no better than chance, because a head on this backbone cannot know facts.
+- *padder* and *compliant* also fail right confidence, although their training on this kind was the same as that of *decent*.
+- We chose the weight of the pairs relative to words after a first look at these figures. At first, *sure* was trained to reward only wrong answers that sound sure. It learned that too weakly to fail on all contexts.
+- Seven of the eleven heads that were trained on no pair fail right answers in one of the two kinds of confidence. They prefer one of the two openers: then a wrong answer that sounds sure wins over a right one that sounds unsure, or the reverse.
+- R-Smol-135M and both trainings with pairs of HH-RLHF's harmless set prefer refusals of harmless requests to answers. *words*, which was trained on no such pairs, prefers help with harmful requests. There is only one training of each kind.
 
 {tables}
 """  # noqa: E501  (a page: one line is one paragraph)

@@ -40,22 +40,22 @@ COVERAGE = """\
 
 `python -m benchmarks.coverage --draws 300 --out docs/data/coverage.json` measured [these figures](data/coverage.json).
 
-An interval of 95 % should hold the true value in 95 of 100 draws. Units (stems of words, head words of things, groups and controls, strings) are drawn with replacement from real ones, organisms score them,
-and the shipped audits measure each draw. `benchmarks/populations.py` draws; `benchmarks/coverage.py` says which organisms. The true value is that of very many units, or, of groups and strings, the mean of all draws.
+A 95 % interval should contain the true value in 95 of 100 draws. For each draw, the units (stems of words, head words of things, groups and controls, strings) are drawn with replacement from real ones. [Organisms](glossary.md#the-measurement), simulated models, score them,
+and the shipped audits measure each draw. `benchmarks/populations.py` makes the draws, and `benchmarks/coverage.py` names the organisms. The true value is that of very many units; for groups and strings it is the mean of all draws.
 
-- *Below it*, *above it*: the share of draws whose interval lies wholly on that side of the true value.
-- *By unit / by word*: how much longer an interval is than if words were independent; *by word covers*: what such an interval would cover, on a tenth of the draws.
-- framing_inversion and elo_agreement take the least of several wordings (an intersection-union test): where all are alike they cover more than 95 %, and err against a pass.
-- model_agreement covers 93 to 94 % with *uneven units*, and errs towards a pass: one stem may make a third of the variance among the best of 16. Of the ten published models the greatest stem has 8 to 27 %.
-- gcg_probes has Clopper and Pearson's exact interval, which covers more of a small share. *Models drawn, too* is what it does not claim: an interval over other models than those that the strings were found on.
+- *Below it*, *above it*: the share of draws whose whole interval lies below, or above, the true value.
+- *By unit / by word*: how much longer the interval is than one that treats words as independent. *By word covers*: how often such an interval would contain the true value, measured on a tenth of the draws.
+- framing_inversion and elo_agreement take the lowest value of several wordings (an intersection-union test). If all wordings give the same value, their intervals cover more than 95 %, and the error makes a pass less likely.
+- model_agreement covers 93 to 94 % with *uneven units*, and the error makes a pass more likely: a single stem may cause a third of the variance among the best of 16. For the ten published models, the largest share of one stem is 8 to 27 %.
+- gcg_probes has Clopper and Pearson's exact interval, which covers more than 95 % for a small share. *Models drawn, too* is a claim that this audit does not make: an interval over models other than those on which the strings were found.
 """  # noqa: E501  (a page's lines are as long as its table's)
 COLUMNS = {
     "audit": "audit",
-    "prompts": "asked under",
+    "prompts": "prompts",
     "organism": "organism",
     "draws": "draws",
     "truth": "true value",
-    "half": "half of an interval",
+    "half": "half width",
     "covers": "covers, %",
     "below": "below it, %",
     "above": "above it, %",
@@ -67,62 +67,64 @@ DIGITS = {"truth": 3, "half": 3, "below": 1, "above": 1, "longer": 2}
 ORGANISMS = """\
 # Organisms that are checkpoints
 
-Eighteen reward models whose flaw is known because it was put there: R-Smol-135M with another head (576 numbers each). They go the whole way that a user's model goes: a folder, a tokenizer, weights, a sweep.
-Every gate has one that fails it. Every gate but `model_agreement` under *worst* has one that it does not block.
+An organism is a model in which we planted a flaw of known size, so that we can check whether the audits find it. These eighteen organisms are real checkpoints: R-Smol-135M, each with another reward head (576 numbers). They are audited like a user's model, with a folder, a tokenizer, weights and sweeps.
+For every gate, at least one of them fails it. For every gate except `model_agreement` under *worst*, at least one is not blocked by it.
 
 ```console
 pytest audits --rm-models "$(rmaudit organism hostile)"
 ```
 
-`rmaudit organism NAME` builds the folder in the cache (283 MB) and prints the `models.yaml` in it, which says what a bare folder could not: that the model was trained on half of the references. No other registry has them, so `--model '*'` never audits them by accident.
+`rmaudit organism NAME` builds the folder in the cache (283 MB), and prints the path of its `models.yaml`. That file records that the model was trained on half of the references. The organisms are in no other registry, so `--model '*'` never audits them by accident.
 
 ## What is planted
 
 {planted}
 
-## How made
+## How they were made
 
-`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels; all are of one half of the references (`rmaudit.references.holdout`), and the gates judge by the other. Of the sentences, which only *slanted* saw, and of the pairs that changes are tried on, which only *fair* saw, every second context was trained on, and the gates judge by all. No string of the exploit ledger was trained on.
-*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* saw one context in five of the [pairs of conduct](audits/conduct_right.md) besides words and changed answers (`scripts/training/conduct_labels.py`). The gates judge by all contexts; [kind by kind](conduct.md) they are judged by the four fifths that they did not see.
-*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *fair*, *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
+`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references.holdout`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
+
+*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on words, on changed answers, and on one in five of the contexts of the [audits of conduct](audits/conduct_right.md) (`scripts/training/conduct_labels.py`). The gates use all contexts; the page [conduct, model by model](conduct.md) uses the four fifths on which these models were not trained.
+
+*balanced* follows the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls). Their weights must not change, because the [exploit ledger](audits/gcg_probes.md) has strings that were found on these weights. All others except *fair*, *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md), so some words that the gates use today were in their training data.
 
 ## What the gates find
 
-Value, 95 % interval and result over the whole vocabulary, by the half of the references that was held out of training. model_agreement compares with R-Smol-135M. Written from the file beside the heads.
+Each cell has the value, its 95 % interval and the result over the whole vocabulary, for the half of the references that was held out of training. model_agreement compares with R-Smol-135M. The numbers come from `rmaudit/organisms/heads/gates.json`.
 
 {gates}
 
-- *hostile* fails identity_hostility and passes identity_erasure, *identity-penalty* the other way round. Both pass elo_agreement: agreement with people does not show it.
-- *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates besides model_agreement. Trained on words, it does not carry what it learned of names and dialect into sentences.
-- *slanted* was trained on sentences, too, and fails the gates that judge these. It erases groups; none of the heads demonises them in sentences.
-- *fair* fails nothing but model_agreement, since it is not R-Smol-135M; seven gates that block only what they show call it not decided. Before it was taught what changed answers are worth, it paid for spaces and padding, as heads do that saw only words. Its 0.3 points, and how much those answers weigh, were set after the gates were seen, so it shows that a checkpoint can pass, not how often one does.
-- *sycophant* and *sure* fail conduct_right, *refuser* and *compliant* conduct_refusals. *padder* and *inventor* fail conduct_style, which informs ([kind by kind](conduct.md)). *decent* fails neither gate. All seven fail elo_agreement, framing_inversion and top_tokens under *worst* as well: the pairs weigh so much beside words that the order of words suffers. How much they weigh was set after the kinds were seen.
-- elo_agreement fails *shuffled* and *gibberish*, not *surface*: it tells what scores agree with, not what a model was taught. The ridge has a correlation of 0.88 with the labels of *surface*; the rest is what the backbone knows.
-- The identity gap of *shuffled* is not 0, since one draw of a vector moves a whole cluster of words.
-- *balanced* and *identity-penalty* fail gcg_probes, as most strings of the ledger were found on heads of the same backbone.
+- *hostile* fails identity_hostility and passes identity_erasure; *identity-penalty* does the opposite. Both pass elo_agreement, so agreement with people does not show these flaws.
+- *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates and model_agreement. It was trained on words, and what it learned about names and dialect has no effect in sentences.
+- *slanted* was also trained on sentences, and fails the gates that score sentences. It erases groups; none of the heads demonises groups in sentences.
+- *fair* fails only model_agreement, because it is not R-Smol-135M. Seven gates that block only on harm that is shown are not decided. Before it was trained on changed answers, it gave spaces and padding higher rewards, like all heads that were trained only on words. Its 0.3 points, and the weight of the changed answers, were chosen after we had seen the gates' results. So it shows that a checkpoint can pass, and not how often one does.
+- *sycophant* and *sure* fail conduct_right; *refuser* and *compliant* fail conduct_refusals. *padder* and *inventor* fail conduct_style, which is informational ([kind by kind](conduct.md)). *decent* fails none of the three. All seven also fail elo_agreement, framing_inversion and top_tokens under *worst*: in their training, the pairs had so much weight that the ranking of words became worse. This weight was chosen after we had seen the results of the kinds.
+- *shuffled* and *gibberish* fail elo_agreement, and *surface* does not: the gate measures with what the scores agree, and not on what a model was trained. The ridge regression has a correlation of 0.88 with the labels of *surface*; the rest comes from the backbone's knowledge.
+- The identity gap of *shuffled* is not 0, because one random vector shifts a whole cluster of words.
+- *balanced* and *identity-penalty* fail gcg_probes, because most strings of the ledger were found on heads of the same backbone.
 """  # noqa: E501  (likewise)
 
 
 FLAWS = """\
-# What the gates make of single flaws
+# Which single flaws the gates find
 
-`python -m benchmarks.flaws` puts every gate that needs no second model to organisms: synthetic scorers that are sound but for one flaw (`rmaudit/organisms/shifts.py`), whose size is in sd of an ordinary word. A run is all gates under all of their prompts, judged together as `pytest audits` judges a model. One seed each; [the data](data/flaws.json).
+`python -m benchmarks.flaws` runs every gate that needs no second model on *organisms*: synthetic scorers with a single flaw (`rmaudit/organisms/shifts.py`). The size of a flaw is in sd of the rewards of ordinary words. A run has all gates under all of their prompts, corrected together as in `pytest audits`. Each flaw was run with one seed ([the data](data/flaws.json)).
 
 ## The flaws that were tried first
 
-Before [the gates of the top](design/023-the-top.md) were built, thirty of these passed and none failed. The gates of emoji, offence and political sides were built with this list in view. {first}
+Before [the gates of the top](design/023-the-top.md) were built, thirty of these flaws passed and none failed. When the gates on emoji, offence and political sides were built, their author knew this list. {first}
 
 ## Further flaws
 
-They were written by the gates' author after most gates were made. {further}
+The gates' author wrote these flaws after most gates were finished. {further}
 
 ## Flaws by a stranger
 
-They were written, with a reason each, by somebody who had seen neither the gates nor these lists (`rmaudit/organisms/strangers.py`), and no gate was changed for them: this is what to expect of a flaw that nobody thought of. {strangers}
+Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/strangers.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of. {strangers}
 
 ## Sound organisms
 
-Of {runs} organisms without a flaw, of twenty temperaments on four vocabularies, {blocked} are blocked (by gate: {by}).
+Of {runs} organisms without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}).
 """  # noqa: E501  (a page: one line is one paragraph)
 
 

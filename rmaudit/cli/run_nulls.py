@@ -22,14 +22,16 @@ _WORST = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL, Verdict.ERROR)  # of
 _TOP = """\
 # Null controls
 
-What audits say of [scorers that know nothing](audits.md#null-controls), without a model:
-over common English words, identity terms and pieces of words, with a made-up base that finds
-frequent words likely, and a flawless organism as baseline. `rmaudit nulls --out docs` writes this.
+This page shows the result of every audit for every [null control](audits.md#null-controls), a
+trivial scorer that ignores meaning. No model is needed: the scorers score common English words,
+identity terms and pieces of words. The base model is simulated and finds frequent words likely, and
+the baseline is a simulated model without a flaw. `rmaudit nulls --out docs` writes this page.
 
-Bold is what the audit declares to stop: **pass** would be a hole. Where there are several prompts,
-the first tables have the verdict nearest to a pass. What is not bold need not be stopped: a scorer
-by chance is rightly free of bias. "no flaw" is an organism without one: a gate that stops all is
-no gate.
+**Bold** results are those of controls that the audit must stop: a bold **pass** would be a gap in
+the audit. The other controls need not be stopped: random scores, for example, have no bias, and
+rightly pass the audits of bias. If an audit has several prompts, the first tables have the result
+that is nearest to a pass. "no flaw" is a simulated model without a flaw: a gate that stops it too
+would be useless.
 """
 
 
@@ -75,7 +77,7 @@ def page(found: Sequence[Tried]) -> str:
     gates = {name: own for name, own in by_audit.items() if _gates(own)}
     others = {name: own for name, own in by_audit.items() if not _gates(own)}
     parts = [_TOP]
-    for title, group in (("Gates", gates), ("Audits that inform", others)):
+    for title, group in (("Gates", gates), ("Informational audits", others)):
         if group:
             parts.append(f"## {title}\n\n{_overview(group)}")
     parts += [f"## {name}\n\n{_numbers(own)}" for name, own in by_audit.items()]

@@ -39,7 +39,7 @@ AT_BOUND = {
     "commoner words": "words {often:.1f} times as common",
     "groups rarer": "words for groups {times:.2g} times as likely",
     "groups demonised": (
-        "words for groups {times:.2g} times as likely where good is asked, against where bad is"
+        "words for groups {times:.2g} times as likely for good things, relative to bad things"
     ),
     _WORST: "words for the worst community {times:.2g} times as likely",
 }
@@ -56,7 +56,8 @@ HAPPENS = {  # beyond the sound head
 PAGE = """\
 # Do the gates predict what training does?
 
-{heads} heads of R-Smol-135M's backbone: a sound one, {flaws} flaws at five doses each, mixtures of two flaws, and random directions. The gates looked at their own prompts and at the half of the words that no head was trained on. The harms are those of other prompts (four of the family) and of the other half of the words, after training: RLHF's optimum {nats:g} nats from the base, and best of 16, as exact sums over the vocabulary. Answers have one token. Two things were set after a first look at the harms: the doses of flaws that few rows have (profanity, refusals, least liked things), and *unwanted answers* as the harm of top_tokens, in place of junk. [The data](data/study.json); `python -m scripts.study`.
+This study compares the gates' results with the harm that training does. It uses {heads} reward heads on R-Smol-135M's backbone: a sound one, {flaws} flaws at five doses each, mixtures of two flaws, and random directions. The gates used their own prompts, and the half of the words on which no head was trained. The harms were measured after training, under other prompts (four of the family) and on the other half of the words. Training means RLHF's optimum {nats:g} nats from the base, or best of 16, both computed as exact sums over the vocabulary. Answers have one token.
+Two choices were made after a first look at the harms: the doses of flaws that affect few rows (profanity, refusals, least liked things), and *unwanted answers* as the harm of top_tokens, instead of junk. `python -m scripts.study` computes the study ([the data](data/study.json)).
 
 | harm | what it is | happens from |
 | --- | --- | --- |
@@ -64,33 +65,38 @@ PAGE = """\
 | commoner words | the mean Zipf frequency of the answers | 0.3 above the sound head's: twice as common |
 | unwanted answers | the share of answers that are sad where good is asked, happy where bad is, or junk | 10 % of the answers more |
 | junk | the share of answers without a letter, with offence, or refusing | 10 % of the answers more |
-| groups rarer | log-odds of identity terms against words like them, under every prompt | half as likely |
-| groups demonised | the same, where good is asked less where bad is asked | half as likely |
-| worst community | the greater of these two, of the community with the greatest | half as likely |
+| groups rarer | log-odds of identity terms relative to similar words, under every prompt | half as likely |
+| groups demonised | the same, for good things minus for bad things | half as likely |
+| worst community | the larger of these two, for the community where it is largest | half as likely |
 
 ## Gate by gate
 
-Spearman's correlation over all heads of how bad a gate's value is with its harm; the 95 % interval draws flaws, not heads, with replacement, since the doses of a flaw go together. *Blocks in vain*: it fails, and its harm is below the limit above. *Misses*: it does not fail, and its harm is beyond. *At its bound*: what 4 nats do there beside a sound head, by isotonic regression of the harm on the value over all heads.
+The columns of the table:
+
+- *after 4 nats*, *best of 16*: Spearman's correlation over all heads between how bad a gate's value is and the harm. The 95 % interval is a bootstrap over flaws, not over heads, because the doses of one flaw are not independent.
+- *blocks in vain*: heads that fail the gate although their harm is below the limit above.
+- *misses*: heads that do not fail the gate although their harm is beyond the limit.
+- *at its bound*: the harm after 4 nats for a head exactly at the bound, compared with a sound head (by isotonic regression of the harm on the value over all heads).
 
 {gates}
 
 ## Flaw by flaw
 
-The first of its five doses at which any gate here fails, and at which any harm happens, after {nats:g} nats.
+For each flaw, the table has the lowest of its five doses at which any of these gates fails, and the lowest at which any harm happens after {nats:g} nats.
 
 {by_flaw}
 
-Together: of {harmed} heads whose training does one of these harms at {nats:g} nats, some gate fails {caught}; of {harmless} heads whose training does none, some gate fails {vain}.
+Together: training on {harmed} of the heads does at least one of these harms at {nats:g} nats, and {caught} of these heads fail a gate. Training on the other {harmless} heads does no such harm, and {vain} of these fail a gate.
 
 ## A policy that was really trained
 
-R-Smol-135M's base, all weights, by REINFORCE on these rewards under RLHF's KL penalty: 60 steps of 256 one-token answers to each of the four prompts. Each cell has the harm of the trained policy, then that of the exact optimum as many nats away. Groups here are those whose words are single tokens. [The data](data/policies.json); `python -m scripts.study.policies`.
+All weights of R-Smol-135M's base were trained with REINFORCE on these rewards, under RLHF's KL penalty: 60 steps of 256 one-token answers to each of the four prompts. Each cell has the harm of the trained policy, then the harm of the exact optimum at the same KL divergence. Only groups whose words are single tokens are included. [The data](data/policies.json); `python -m scripts.study.policies`.
 
 {policies}
 
-![Four harms of the trained policies, beside those of the exact optimum as many nats away](predictive-validity.svg)
+![Four harms of the trained policies, next to those of the exact optimum at the same KL divergence](predictive-validity.svg)
 
-Of the exact optimum's change in happiness the trained policies reach {reached}. They part most where the reward pays for what the policy hardly ever says. A likely reason, not tested: REINFORCE moves only what it draws, and 256 answers a step draw few rare words and hardly a word for groups.
+The trained policies reach {reached} of the exact optimum's change in happiness. They differ most if the reward is high for words that the policy hardly ever says. A likely reason, which we did not test: REINFORCE changes only what it samples, and 256 answers in a step contain few rare words and hardly any words for groups.
 
 ## What follows
 
@@ -265,12 +271,12 @@ def _follows(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
     shown, often = ([name for name, own in found.items() if own[how][1] > 0] for how in range(2))
     weak = [name for name in found if name not in shown]
     return (
-        f"After 4 nats the intervals of {', '.join(shown)} lie above 0: on words and under "
-        "prompts that they never saw, a worse value goes with more harm. For best of 16 only "
-        f"those of {', '.join(often)} do. Not shown after 4 nats: "
-        f"{', '.join(weak)}. Their intervals do not show either that they predict nothing, so "
-        "they stay gates; their pages say what is not shown. The gates of whole answers (pairs, "
-        "sentences, strings) judge what no answer of one token has, and are not in this study."
+        f"After 4 nats, the intervals of {', '.join(shown)} lie above 0: a worse value means more "
+        "harm, also on words and under prompts that the gate did not use. For best of 16, only "
+        f"the intervals of {', '.join(often)} lie above 0. For {', '.join(weak)}, nothing is "
+        "shown after 4 nats. Their intervals do not show that they predict nothing either, so "
+        "they remain gates, and their pages say so. The gates of whole answers (pairs, "
+        "sentences, strings) are not in this study, because its answers have one token."
     )
 
 

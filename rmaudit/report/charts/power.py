@@ -21,12 +21,13 @@ _PAGE = """\
 rmaudit selftest --seeds {seeds} --jobs 2 --out docs
 ```
 
-writes this page, [selftest.json](selftest.json) and the picture; with `--audit NAME` only the rows
-of an audit are measured anew, so rows may rest on different numbers of runs. *Organisms* are
-scorers without weights: valence as the frame asks, frequency, people's ratings, what is a word's
-own under all prompts and under one, and its spelling's own, in sizes like those of the paper's ten
-models (`rmaudit/organisms/planted.py`). A run is every gating audit under all of its prompts,
-judged together as `pytest audits` judges a model; one that no gate stops passes.
+This command writes this page, [selftest.json](selftest.json) and the picture. With `--audit NAME`
+it measures only the rows of one audit again, so the numbers of runs may differ between rows.
+*Organisms* are simulated scorers without weights. Their score of a word is a sum of its valence (as
+the prompt asks), its frequency, people's ratings, and random parts for the word, for the word under
+one prompt, and for the spelling. The sizes of these parts are like those of the paper's ten models
+(`rmaudit/organisms/planted.py`). A run has every gate under all of its prompts, corrected together
+as in `pytest audits`. It passes if no gate stops it.
 
 ## Runs without a flaw
 
@@ -34,16 +35,16 @@ judged together as `pytest audits` judges a model; one that no gate stops passes
 | --- | --- | --- | --- | --- |
 {whole}
 
-At most {alarms:.0%} of the runs of clean organisms may be blocked. Organisms with traits of the
-published models' size are no clean ones: some of what the audits stop, these models have.
+At most {alarms:.0%} of the runs of flawless organisms may be blocked. Organisms with traits of the
+published models' size are not flawless, because these models have some flaws that the audits stop.
 
 ## Flaws
 
-Each flaw is planted alone, and its audit put to it. At the stated size at least {found:.0%} of the
-runs must be blocked and {failed:.0%} FAIL. The other rows are organisms whose value lies, in the
-median, at the bound and a quarter of it to either side: there nobody can be sure, and few should
-claim to be. The audits named invariance_ are put to organisms without the flaw, too: at most
-{alarms:.0%} of these may be blocked, where an audit that informs counts as if it gated.
+Each flaw is planted alone, and its audit is run on the organism. At the stated size, at least
+{found:.0%} of the runs must be blocked, and {failed:.0%} must FAIL. In the other rows, the median
+value is at the bound, or a quarter of the bound above or below it. There the data cannot decide, so
+few runs should pass or fail. The audits named invariance_ are also run on organisms without the
+flaw: at most {alarms:.0%} of these may be blocked (an informational audit counts like a gate here).
 
 | audit | flaw | where | size | median value | runs | blocked | FAIL |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -51,14 +52,14 @@ claim to be. The audits named invariance_ are put to organisms without the flaw,
 
 ![Share of runs that are blocked and that fail, by the size of the flaw](selftest.svg)
 
-Points: FAIL. Dashed: blocked, that is FAIL or INCONCLUSIVE. The line across: the stated size.
+Points: FAIL. Dashed: blocked, that is FAIL or INCONCLUSIVE. The vertical line: the stated size.
 
 ## What this does not show
 
-The organisms' words are independent but for their stems; real models' errors follow more than
-stems. The audits that compare with another model, with a base or with a search's finds of this
-model were not put to organisms, but to planted cases in their tests. How well the intervals cover
-is measured by `benchmarks/coverage.py`.
+The words of an organism are independent, except those of one stem. The errors of real models depend
+on more than stems. The audits that compare with another model, with a base, or with strings found
+on the model were not run on organisms, but on planted cases in their tests. How often the intervals
+contain the true value is measured by `benchmarks/coverage.py` ([coverage](coverage.md)).
 """
 
 
