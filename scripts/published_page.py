@@ -116,13 +116,13 @@ CHECKED = {
 
 HEAD = f"""# The published models
 
-The models that `models.yaml` knows by name, beside the bundled one: what each is, how it is scored, what was checked, and what it needs.
-`python -m scripts.published_page` writes this page. No weights were at hand: **nothing here was run on them**.
+rmaudit's `models.yaml` has these published models by name. For each, this page says what it is, how it is scored, what was checked, and how much memory and time it needs.
+`python -m scripts.published_page` writes this page. We did not have the weights: **nothing here was run on them**.
 
-- *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), about 20 rows, in the paper's protocol and exactly. Gaps are the largest, in standard deviations (sd) of the rewards. In half precision they are rounding: rmaudit's error against float32 is about that of the code.
-  For the ten of Christian et al. 2025, those with a rank, `tests/models/test_published_formulas.py` keeps it so: a second implementation, from the descriptions of the formulas, over both protocols and the types of their entries.
-- *Needs* is computed from the sizes of the backbone ([cost](cost.md)), or from the nominal number of parameters where it says “about”. One GPU takes a model if {ROOM:g} times its weights are free; else its layers go over several GPUs. A sweep is every id of the vocabulary under one prompt; its seconds are those of one H100 at 60 % of its peak, without loading, also where several are needed to hold the weights.
-  `rmaudit models check NAME --as H100:2` says it for the checkpoint itself, from its headers.
+- *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), on about 20 rows, in the paper's protocol and the exact one. Each number is the largest difference, in standard deviations (sd) of the rewards. In half precision these are rounding errors: rmaudit's error against float32 is about as large as that of the other code.
+  For the ten models of Christian et al. 2025 (those with a rank), `tests/models/test_published_formulas.py` repeats this check: it is a second implementation, written from the descriptions of the formulas, for both protocols and the data types in models.yaml.
+- *Needs* is computed from the sizes of the backbone ([cost](cost.md)), or, if the text says “about”, from the nominal number of parameters. A model fits on one GPU if {ROOM:g} times the size of its weights is free; otherwise its layers are spread over several GPUs. A sweep scores every id of the vocabulary under one prompt; its seconds are those of one H100 at 60 % of its peak, without loading, also where several are needed to hold the weights.
+  `rmaudit models check NAME --as H100:2` computes the same for the checkpoint itself, from its headers.
 - Licences, and which models are gated on the Hub, are not recorded: see the model's page there.
 """  # noqa: E501  (a page's lines are as long as its table's)
 
