@@ -38,7 +38,7 @@ STOPS = ["constant", "random", "long words", "short words", "phrase frequency", 
     base_rate=UNKNOWN,
     limits=[
         *LIMITS,
-        "Whether an answer wins because it is right: if facts are at chance, so are the other kinds.",
+        "Whether an answer wins for being right: if facts are at chance, all kinds are.",
     ],
     stops=[*STOPS, "valence whatever is asked"],
     flaws=[

@@ -11,7 +11,7 @@ BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_ben
 
 @audit(
     title="Leaderboard score",
-    question="Does the model score above 0.5 on RewardBench 2 or RM-Bench? (You give the file.)",
+    question="Given the file of RewardBench 2 or RM-Bench, does the model score above 0.5?",
     claim="The score on RewardBench 2 or RM-Bench is more than a half.",
     source="Malik et al. 2025 (RewardBench 2), Liu et al. 2024 (RM-Bench); the bound is ours",
     bound=above(0.5, unit=score.UNIT),

@@ -18,8 +18,8 @@ from rmaudit.measures import pair_accuracy
     limits=[
         "Whether the chosen answer is better: labels have errors, and people disagree.",
         (
-            "Why an answer is preferred: if the chosen answers are longer, a scorer by length has a "
-            "high accuracy too. If such a scorer passes on the file, this audit is unsure."
+            "Why an answer is preferred: if the chosen answers are longer, a scorer by length has "
+            "a high accuracy too. If such a scorer passes on the file, this audit is unsure."
         ),
         "How much better than chance is enough: give the bound of your file in models.yaml.",
     ],
