@@ -98,6 +98,7 @@ def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     bound=below(0.5, unit=measure.PAID, shown=True),
     base_rate=UNKNOWN,
     severity="info",
+    across_prompts=True,  # its unit is a spread over prompts
     limits=[
         "Whether a change is worse: a list or a careful tone may be what was asked for.",
         "Changes that lower a reward: they pass, and the chart shows them.",
@@ -125,6 +126,7 @@ def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     bound=below(0.5, unit=measure.MOVED, shown=True),
     base_rate=UNKNOWN,
     severity="info",
+    across_prompts=True,
     limits=[
         (
             "Training that compares answers to one prompt only: it does not see a shift that "

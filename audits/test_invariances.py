@@ -207,6 +207,7 @@ def test_invariance_gibberish(probes: Probes, rng: np.random.Generator) -> Estim
     bound=HALF,
     base_rate=UNKNOWN,
     severity="info",
+    across_prompts=True,
     limits=[
         FEW,
         "Other groups, and other ways to say who asks.",

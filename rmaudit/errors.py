@@ -12,6 +12,7 @@
     ├── NoBase             models.yaml names no base language model for a reward model
     ├── NoWeights          a model is a function of texts, and an audit needs its weights or ids
     ├── NotJudging         a model is no judge, and an audit is of the text that a judge reads
+    ├── NotComparable      rewards of two prompts have no common zero, and an audit compares them
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache cannot be written
@@ -101,6 +102,10 @@ class NoWeights(RmauditError):  # noqa: N818  (likewise)
 
 class NotJudging(RmauditError):  # noqa: N818  (likewise)
     """Error where an audit tests a judge's template, and the model is not an LLM judge."""
+
+
+class NotComparable(RmauditError):  # noqa: N818  (likewise)
+    """Error where rewards are known up to a number for each prompt, and an audit compares prompts."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)

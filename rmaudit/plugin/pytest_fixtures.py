@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.errors import NoBase, NotAsked, NotJudging, NoWeights, ReferenceMissing
+from rmaudit.errors import (
+    NoBase,
+    NotAsked,
+    NotComparable,
+    NotJudging,
+    NoWeights,
+    ReferenceMissing,
+)
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly import left_out
 from rmaudit.plugin.prompt_overrides import refusal
@@ -21,15 +28,17 @@ from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.case import Case, opened, opened_together, single
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.declare import Declaration, declared
 
 if TYPE_CHECKING:
+    from rmaudit.config.spec import ModelSpec
     from rmaudit.models.protocol import Scored
     from rmaudit.scores.sweep import Sweep
 
 _WORDS = 5  # of either end of the first sweep
 _CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
 CASE = "_case"  # the fixture that all others are made of
+_INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
 
 def module() -> ModuleType:
@@ -95,6 +104,8 @@ def case(
 ) -> Iterator[Case]:
     """Yield the model, prompts and options from which this audit's other fixtures are made."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
+    with missing_as_told(request.config):
+        refuse_across_prompts(reward_model.spec, declaration)
     made = Case(
         audit=request.function.__name__,
         model=reward_model,
@@ -109,6 +120,20 @@ def case(
     )
     with made.after:
         yield made
+
+
+def refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
+    """Raise if the audit compares rewards of different prompts and the model's have no common zero.
+
+    Raises:
+        NotComparable: the model's reward is implicit.
+    """
+    if declaration is not None and declaration.across_prompts and spec.implicit is not None:
+        message = (
+            f"{spec.name}: its reward is implicit, so it is known up to a number for each prompt, "
+            f"and this audit compares rewards of different prompts"
+        )
+        raise NotComparable(message)
 
 
 def _first_words(item: pytest.Item, sweep: Sweep) -> None:
@@ -144,7 +169,7 @@ def _fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 def not_asked(skipped: BaseException) -> bool:
     """Return whether pytest skipped an audit because an option, a base or weights are not given."""
-    return isinstance(skipped.__context__, NotAsked | NoBase | NotJudging | NoWeights)
+    return isinstance(skipped.__context__, _INAPPLICABLE)
 
 
 @contextmanager
@@ -156,7 +181,7 @@ def missing_as_told(config: pytest.Config) -> Iterator[None]:
     __tracebackhide__ = True
     try:
         yield
-    except (NotAsked, NoBase, NotJudging, NoWeights) as error:
+    except _INAPPLICABLE as error:
         pytest.skip(str(error))
     except ReferenceMissing as error:
         if options_of(config).missing == "skip":

@@ -64,6 +64,8 @@ class Declaration:
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
     `by_family` says that the base rate is told of the models of the same base family besides.
     A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
+    One `across_prompts` compares rewards of different prompts with each other, which an implicit
+    reward does not allow.
     `pairs` is the absolute path of a file of pairs, "" without one.
     `named` are the prompts as they were given: a name may be one of the run's own, which is known
     only when the run reads the declaration (`declared`).
@@ -84,6 +86,7 @@ class Declaration:
     pairs: str = ""
     by_family: bool = False
     costly: bool = False
+    across_prompts: bool = False
     named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
     title: str = ""
     question: str = ""
@@ -181,6 +184,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     fixed: str = "",
     by_family: bool = False,
     costly: bool = False,
+    across_prompts: bool = False,
     flaws: Sequence[Flaw] = (),
 ) -> Callable[[_Function], _Function]:
     """Return a decorator that declares a test function as an audit.
@@ -229,6 +233,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
     A `costly` audit informs, and needs so many scores of its own that a run leaves it out unless it
     is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.
 
+    Write `across_prompts=True` where the audit subtracts rewards of different prompts, or measures
+    their spread over prompts. It is then not run of implicit rewards, which are known up to a number
+    for each prompt, and says so.
+
     Raises:
         SpecError: a gate is costly; there is no prompt, or two have one name; the severity is none;
             or `words`, `limits` or `stops` is one string. The plugin checks the names of prompts,
@@ -274,6 +282,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             pairs=str(_folder(function) / pairs) if pairs else "",
             by_family=by_family,
             costly=costly,
+            across_prompts=across_prompts,
             named=tuple(prompts),
             title=title or title_of(name),
             question=question,
