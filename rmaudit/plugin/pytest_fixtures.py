@@ -79,16 +79,31 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 
 
 @pytest.fixture
-def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
+def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
     """Return the prompts under audit: one, or all of a joint audit."""
     asked: tuple[Prompt, ...] = _param(request)
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
     why = refusal(declaration, asked, own_words) or left_out(request.node, declaration)
-    if why:
-        with missing_as_told(request.config):
+    with missing_as_told(request.config):
+        if why:
             raise NotAsked(why)
+        _refuse_across_prompts(reward_model.spec, declaration)
     return asked
+
+
+def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
+    """Raise if the audit compares rewards of different prompts and the model's have no common zero.
+
+    Raises:
+        NotComparable: the model's reward is implicit.
+    """
+    if declaration is not None and declaration.across_prompts and spec.implicit is not None:
+        message = (
+            f"{spec.name}: its reward is implicit, so it is known up to a number for each prompt, "
+            f"and this audit compares rewards of different prompts"
+        )
+        raise NotComparable(message)
 
 
 @pytest.fixture
@@ -104,8 +119,6 @@ def case(
 ) -> Iterator[Case]:
     """Yield the model, prompts and options from which this audit's other fixtures are made."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
-    with missing_as_told(request.config):
-        refuse_across_prompts(reward_model.spec, declaration)
     made = Case(
         audit=request.function.__name__,
         model=reward_model,
@@ -120,20 +133,6 @@ def case(
     )
     with made.after:
         yield made
-
-
-def refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
-    """Raise if the audit compares rewards of different prompts and the model's have no common zero.
-
-    Raises:
-        NotComparable: the model's reward is implicit.
-    """
-    if declaration is not None and declaration.across_prompts and spec.implicit is not None:
-        message = (
-            f"{spec.name}: its reward is implicit, so it is known up to a number for each prompt, "
-            f"and this audit compares rewards of different prompts"
-        )
-        raise NotComparable(message)
 
 
 def _first_words(item: pytest.Item, sweep: Sweep) -> None:

@@ -133,6 +133,13 @@ TEXT = (
 YES, NO = "Yes", "No"
 SAID = ("\nThe answer:\n", "\nGood?", "user\n", "assistant\n", YES, NO)
 """What the judge reads besides, each one token of it."""
+
+
+def parts(prompt: Prompt) -> tuple[str, ...]:
+    """Return all that the judge reads but for the answer, in pieces that are whole tokens."""
+    return ("<|start|>", "user\n", prompt.text, SAID[0], SAID[1], "<|end|>", "\n", "<|start|>", SAID[3])
+
+
 _LARGE = 1e4  # beside rewards: so that norms are the same for all answers
 _OPEN = 20.0  # of a gate: silu(20) is 20, and silu(0) is 0
 
@@ -166,7 +173,7 @@ def judge(
             each += 1
     embedding, unit = tensors["model.embed_tokens.weight"], _LARGE / width**0.5
     for place, (name, token) in enumerate(asked.items()):
-        embedding[: len(tokenizer), rewards.start + place] = torch.from_numpy(table[name]).float()
+        embedding[: len(tokenizer), rewards.start + place] = torch.tensor(table[name]).float()
         embedding[token, which.start + place] = 1
     embedding[[*asked.values(), *row], rewards] = 0
     embedding[:, 0] = (_LARGE**2 - embedding.square().sum(1)).sqrt()
