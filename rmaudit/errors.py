@@ -105,7 +105,7 @@ class NotJudging(RmauditError):  # noqa: N818  (likewise)
 
 
 class NotComparable(RmauditError):  # noqa: N818  (likewise)
-    """Error where rewards are known up to a number for each prompt, and an audit compares prompts."""
+    """Error where an audit compares prompts, and rewards are known up to a number for each."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)

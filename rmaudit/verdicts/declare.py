@@ -234,8 +234,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.
 
     Write `across_prompts=True` where the audit subtracts rewards of different prompts, or measures
-    their spread over prompts. It is then not run of implicit rewards, which are known up to a number
-    for each prompt, and says so.
+    their spread over prompts. It is then not run of implicit rewards, and says so, for these are
+    known up to a number for each prompt.
 
     Raises:
         SpecError: a gate is costly; there is no prompt, or two have one name; the severity is none;

@@ -100,7 +100,7 @@ def policy(
         )
     meeting = torch.linalg.pinv(states.double()).T
     rewards = np.stack([table[name] for name in places])
-    added = torch.from_numpy(rewards / beta).T @ meeting
+    added = torch.tensor(rewards / beta).T @ meeting
     tensors = load_file(start / WEIGHTS)
     head = tensors[HEAD]
     tensors[HEAD] = head + torch.nn.functional.pad(added, (0, 0, 0, len(head) - len(added))).float()
@@ -137,7 +137,17 @@ SAID = ("\nThe answer:\n", "\nGood?", "user\n", "assistant\n", YES, NO)
 
 def parts(prompt: Prompt) -> tuple[str, ...]:
     """Return all that the judge reads but for the answer, in pieces that are whole tokens."""
-    return ("<|start|>", "user\n", prompt.text, SAID[0], SAID[1], "<|end|>", "\n", "<|start|>", SAID[3])
+    return (
+        "<|start|>",
+        "user\n",
+        prompt.text,
+        SAID[0],
+        SAID[1],
+        "<|end|>",
+        "\n",
+        "<|start|>",
+        SAID[3],
+    )
 
 
 _LARGE = 1e4  # beside rewards: so that norms are the same for all answers
@@ -168,9 +178,8 @@ def judge(
         head_dim=2 * count,
     )  # fmt: skip
     tensors = {name: torch.zeros_like(each) for name, each in load_file(folder / WEIGHTS).items()}
-    for name, each in tensors.items():
-        if "norm" in name:
-            each += 1
+    for name in (each for each in tensors if "norm" in each):
+        tensors[name] += 1
     embedding, unit = tensors["model.embed_tokens.weight"], _LARGE / width**0.5
     for place, (name, token) in enumerate(asked.items()):
         embedding[: len(tokenizer), rewards.start + place] = torch.tensor(table[name]).float()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,34 +50,41 @@ class Home:
     folder: Path
     source: str
     tokenizer: PreTrainedTokenizerFast
-    prompts: tuple[Prompt, ...]
 
     @property
     def texts(self) -> list[str]:
         """The text of each token id."""
         return self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
 
-    def entries(self, scorers: Mapping[str, Organism]) -> Path:
-        """Write a checkpoint for each scorer, and the models.yaml that names them."""
+    def entries(self, scorers: Mapping[str, Organism], prompts: Sequence[Prompt]) -> Path:
+        """Write a checkpoint of each scorer under the prompts, and a models.yaml."""
         entries: dict[str, Any] = {"start": {"source": "./start", "default": True}}
+        write = self._implicit if self.source == "implicit" else self._judge
         for name, scorer in scorers.items():
-            table = carriers.table_of(scorer, self.texts, self.prompts)
-            entries[name] = getattr(self, f"_{self.source}")(self.folder / name, table)
+            table = carriers.table_of(scorer, self.texts, prompts)
+            entries[name] = write(self.folder / name, prompts, table)
         path = self.folder / "models.yaml"
         path.write_text(json.dumps({"models": entries}))
         return path
 
-    def _implicit(self, folder: Path, table: carriers.Table) -> dict[str, Any]:
-        places = {prompt.name: self.before(prompt) for prompt in self.prompts}
+    def _implicit(
+        self, folder: Path, prompts: Sequence[Prompt], table: carriers.Table
+    ) -> dict[str, Any]:
+        places = {prompt.name: self.before(prompt) for prompt in prompts}
         carriers.policy(folder, self.folder / "start", places, table, BETA)
         return {"implicit": {"policy": f"./{folder.name}", "reference": "start", "beta": BETA}}
 
-    def _judge(self, folder: Path, table: carriers.Table) -> dict[str, Any]:
-        asked = {prompt.name: self.ids(prompt.text)[0] for prompt in self.prompts}
-        carriers.judge(folder, self.tokenizer, asked, self.around(self.prompts[0]), table)
+    def _judge(
+        self, folder: Path, prompts: Sequence[Prompt], table: carriers.Table
+    ) -> dict[str, Any]:
+        asked = {prompt.name: self.ids(prompt.text)[0] for prompt in prompts}
+        carriers.judge(folder, self.tokenizer, asked, self.around(prompts[0]), table)
         file = self.folder / "judge.jinja"
         file.write_text(TEXT)
-        return {"source": f"./{folder.name}", "judge": {"template": file.name, "yes": YES, "no": NO}}
+        return {
+            "source": f"./{folder.name}",
+            "judge": {"template": file.name, "yes": YES, "no": NO},
+        }
 
     def ids(self, text: str) -> list[int]:
         """Its token ids."""
@@ -96,7 +103,8 @@ class Home:
 
     def run(self, scorers: Mapping[str, Organism], gates: list[str]) -> list[rmaudit.Finding]:
         """The findings of these gates of these scorers; what was written of them is removed."""
-        registry = self.entries(scorers)
+        asked = {each.name: each for gate in gates for each in DECLARED[gate][1].prompts}
+        registry = self.entries(scorers, list(asked.values()))
         try:
             ran = rmaudit.run(
                 *scorers, audits=gates, registry=registry, cache=self.folder / "cache"
@@ -107,24 +115,25 @@ class Home:
         return list(ran.findings)
 
 
-def home_of(folder: Path, source: str, texts: list[str], prompts: tuple[Prompt, ...]) -> Home:
+def home_of(folder: Path, source: str, texts: list[str], prompts: Iterable[Prompt]) -> Home:
     """A folder for models of this source, with every text and every prompt as one token."""
     folder.mkdir(exist_ok=True)
     said = [*(prompt.text for prompt in prompts), *SAID] if source == "judge" else []
     tokenizer = carriers.word_tokenizer([*said, *texts])
     carriers.reference(folder / "start", tokenizer)
-    return Home(folder, source, tokenizer, prompts)
+    return Home(folder, source, tokenizer)
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_carried_is_the_table(source: str, tmp_path: Path) -> None:
     """Each token's reward under each prompt, but for a number of the prompt's own."""
     texts = [" love", " war", "a blue moon", "x.y", "Peace"]
-    home = home_of(tmp_path, source, texts, tuple(PROMPTS.values()))
-    registry = home.entries({"random": NULLS["random"]})
+    prompts = list(PROMPTS.values())
+    home = home_of(tmp_path, source, texts, prompts)
+    registry = home.entries({"random": NULLS["random"]}, prompts)
     model = rmaudit.load("random", registry=registry, cache=tmp_path / "cache")
 
-    for prompt in home.prompts:
+    for prompt in prompts:
         expected = NULLS["random"](texts, prompt)
         found = model.with_weights("").score(prompt.text, texts)
         assert np.ptp(expected) > 1
@@ -137,11 +146,9 @@ def home(
 ) -> Iterator[Home]:
     """A folder for models, whose tokens are all texts that the gates ask for."""
     texts = carriers.texts_of(DECLARED.values(), bench.vocabulary, NULLS["random"])
-    prompts = {
-        prompt.name: prompt for _, declared in DECLARED.values() for prompt in declared.prompts
-    }
+    prompts = [prompt for _, declared in DECLARED.values() for prompt in declared.prompts]
     folder = tmp_path_factory.mktemp(request.param)
-    yield home_of(folder, request.param, texts, tuple(prompts.values()))
+    yield home_of(folder, request.param, texts, prompts)
     shutil.rmtree(folder)
 
 

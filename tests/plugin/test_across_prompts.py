@@ -18,7 +18,7 @@ def test_across(rewards): return estimate(float(rewards(["love"], "worst").score
 def test_within(rewards): return estimate(float(rewards(["love"], "worst").scores[0]))
 
 @declare(0.0, severity="info", across_prompts=True, prompts=["best"])
-def test_by_itself(reward_model, prompt): return estimate(float(reward_model.score("a?", ["love"])[0]))
+def test_itself(reward_model, prompt): return estimate(reward_model.score("a", ["b"])[0].item())
 """
 WITHIN = {"within"}
 BUNDLED = ("conduct_same", "conduct_style", "invariance_who_asks", "judge_wording")
@@ -40,7 +40,9 @@ def test_an_implicit_reward_is_measured_within_prompts_only(run: Run, registry: 
     assert {f["audit"] for f in ran.findings if f["estimate"]} == WITHIN
     assert {f["verdict"] for f in apart} == {"N/A"}
     for found in apart:
-        assert found["why"].startswith("ours: its reward is implicit, so it is known up to a number")
+        assert found["why"].startswith(
+            "ours: its reward is implicit, so it is known up to a number"
+        )
         assert found["why"].endswith("this audit compares rewards of different prompts")
 
 
