@@ -119,11 +119,15 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     raise typer.Exit(codes.get(said.outcome, 0))
 
 
-def compare(
+def compare(  # noqa: PLR0913  (its options)
     old: _Results,
     new: _Results,
     model: Annotated[
         str | None, typer.Option(help="only this one, by its name (default: all that both have)")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option("--with", help="the model of the new file, where it has another name"),
     ] = None,
     margin: Annotated[
         float | None,
@@ -151,7 +155,7 @@ def compare(
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read(old), _read(new)
     try:
-        said = releases.compare(before, after, model=model, margin=margin)
+        said = releases.compare(before, after, model=model, other=other, margin=margin)
     except RmauditError as error:
         fail(error)
     if as_json:

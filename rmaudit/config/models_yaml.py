@@ -18,7 +18,16 @@ from yaml import ScalarNode
 from rmaudit.config import own_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.spec import COMMIT, NAMED, SOURCE, Implicit, Judge, ModelSpec, is_hub_id
+from rmaudit.config.spec import (
+    COMMIT,
+    NAMED,
+    SOURCE,
+    Implicit,
+    ImplicitKeys,
+    Judge,
+    ModelSpec,
+    is_hub_id,
+)
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
@@ -49,8 +58,10 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     models = {name: _spec(name, entry, path.parent, document) for name, entry in entries.items()}
     for name, keys in implicit.items():
         if keys is not None:
-            reference = _reference(name, keys.reference, models, path.parent, document)
-            made = Implicit(reference, keys.beta, keys.closing)
+            _refuse_half(name, keys, document)
+            given = keys.reference
+            reference = given and _reference(name, given, models, path.parent, document)
+            made = Implicit(reference or None, keys.beta or 1.0, keys.closing)
             models[name] = replace(models[name], implicit=made)
     _refuse_other_than_one_default(models, document)
     own = {name: _rules(entry) for name, entry in entries.items()}
@@ -114,6 +125,16 @@ def _models(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file h
     """Return the entries of a file by name; an empty dictionary where they are something else."""
     models = value.get("models") if isinstance(value, dict) else None
     return models if isinstance(models, dict) else {}
+
+
+def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
+    """Raise if an implicit reward has a reference and no beta, or the other way round."""
+    allowed = {"reference": NAMED, "beta": "a number above 0, such as 0.1"}
+    missing = [key for key in allowed if getattr(keys, key) is None]
+    if len(missing) == 1:
+        where = document.nodes["models", name, "implicit"][1]
+        what = f"the key {missing[0]!r} is missing; expected {allowed[missing[0]]}"
+        raise YamlProblem(where, f"{name}: implicit: {what}")
 
 
 def _reference(

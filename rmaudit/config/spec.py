@@ -85,21 +85,22 @@ class ImplicitKeys:
 
     Attributes:
         policy: the trained language model: a model of the file, or a source.
-        reference: what it was trained from, likewise.
-        beta: that of the training.
+        reference: what it was trained from, likewise; without one the reward is the policy's own
+            log-probability.
+        beta: that of the training, where there is a reference.
         closing: whether the tokens that close the answer's turn are counted.
     """
 
     policy: Annotated[str, Key("", NAMED)]
-    reference: Annotated[str, Key("", NAMED)]
+    reference: Annotated[str | None, Key("", NAMED)] = None
     beta: Annotated[
-        float,
+        float | None,
         Key(
             "",
             "a number above 0, such as 0.1",
             r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,9})?(e-[0-9]{1,2})?",
         ),
-    ]
+    ] = None
     closing: bool = False
 
 
@@ -107,10 +108,11 @@ class ImplicitKeys:
 class Implicit:
     """The implicit reward of a policy trained by DPO: reference model, beta, and counted tokens.
 
-    The policy is the source of the entry itself.
+    The policy is the source of the entry itself. Without a reference the reward is the policy's own
+    log-probability, and beta is 1.
     """
 
-    reference: ModelSpec
+    reference: ModelSpec | None
     beta: float
     closing: bool
 
@@ -196,8 +198,8 @@ class ModelSpec:
             "for the reward that DPO leaves in a language model: {policy: NAME, reference: NAME, "
             "beta: 0.1}, beta times the log of the answer's probability under the policy over that "
             "under the reference; both are models of this file, hub ids or folders, with one "
-            "tokenizer. `closing: true` counts the tokens that close the turn too. In place of "
-            "source"
+            "tokenizer. {policy: NAME} alone is the log of that probability itself. "
+            "`closing: true` counts the tokens that close the turn too. In place of source"
         ),
     ] = None
     objective: Annotated[

@@ -6,6 +6,9 @@ Log-probabilities are summed over the answer's tokens, as trl's DPOTrainer sums 
 completion; the tokens that close the turn are counted where the entry says `closing: true`, as in
 that loss, and not otherwise. So a whole vocabulary of one-token answers costs one forward pass of
 the prompt in each model.
+
+Without a reference the reward is the policy's own log-probability, so that a base model, what was
+tuned from it and a reward model can be audited side by side, as Christian et al. 2026 do.
 """
 
 from __future__ import annotations
@@ -66,7 +69,9 @@ class ImplicitReward(LaidOut):
         self.spec, self.implicit, self._device = spec, implicit, device
         self._found = ServedRows(spec, cache)
         self.rows = Rows(self._found, spec.name, cache)
-        both = {"policy": spec, "reference": implicit.reference}
+        both = {"policy": spec}
+        if implicit.reference is not None:
+            both["reference"] = implicit.reference
         self._models: dict[str, Base] = {}
         for role, each in both.items():
             wanted = language_model.Wanted(
@@ -83,7 +88,7 @@ class ImplicitReward(LaidOut):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return the digests of both models and their tokenizers, beta, and what is counted."""
+        """Return the digests of the models and their tokenizers, beta, and what is counted."""
         said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
         said["counted"] = "answer and closing" if self.implicit.closing else "answer"
         for role, model in self._models.items():
@@ -96,11 +101,11 @@ class ImplicitReward(LaidOut):
     @property
     def provenance(self) -> dict[str, str | int | float]:
         """Return facts for the report: sources, device, versions and machine."""
-        reference = self.implicit.reference.source
+        reference = self.implicit.reference
         path = "log-probabilities after one run of the prompt"
         return {
             "source": self.spec.source,
-            "reference": reference,
+            **({"reference": reference.source} if reference else {}),
             "path": path,
             "device": self._device,
             **ran_on(),
@@ -108,12 +113,13 @@ class ImplicitReward(LaidOut):
 
     @cached_property
     def _shared(self) -> frozenset[int]:
-        """Return the ids that are the same token for both models.
+        """Return the ids that are the same token for both models; all where there is one.
 
         Raises:
             ModelError: the tokenizers differ in other tokens than added ones.
         """
-        reference = self._models["reference"]
+        if (reference := self._models.get("reference")) is None:
+            return frozenset(self.rows.vocabulary.ids)
         own = ModelSpec(reference.name, str(reference.folder))
         theirs = tokenizers.read(reference.folder, own)
         ours = self.rows.vocabulary
@@ -142,7 +148,9 @@ class ImplicitReward(LaidOut):
         for role, model in self._models.items():
             yield role, f"{model.folder}, {model.dtype}"
         counted = "the answer's ids" + " and those that close its turn" * self.implicit.closing
-        yield "reward", f"{self.implicit.beta:g} · log(policy / reference), over {counted}"
+        ratio = f"{self.implicit.beta:g} · log(policy / reference)"
+        own = "log-probability under the policy"
+        yield "reward", f"{ratio if self.implicit.reference else own}, over {counted}"
         known, every = len(self.vocabulary().ids), len(self.rows.vocabulary.ids)
         yield "vocabulary", f"{every:,} ids in the policy's tokenizer; {known:,} are scored"
         slot = self.slot(PROMPTS["greatest"].text)
@@ -205,13 +213,13 @@ class ImplicitReward(LaidOut):
             memory.release()
 
     def _less(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return beta times what the policy gives less what the reference gives, float32."""
+        """Return beta times what the policy gives less what a reference gives, float32."""
         if not self._loaded:
             _ = self._shared
             for role, model in self._models.items():
                 self._loaded[role] = model.loaded(self.rows.vocabulary)
-        policy, reference = (of(model).astype(np.float64) for model in self._loaded.values())
-        rewards = self.implicit.beta * (policy - reference)
+        policy, *reference = (of(model).astype(np.float64) for model in self._loaded.values())
+        rewards = self.implicit.beta * (policy - sum(reference))
         if not np.isfinite(rewards).all():
             message = (
                 f"{self.name}: an answer has an id that is another token for the reference, or "

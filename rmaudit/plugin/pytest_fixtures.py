@@ -98,7 +98,8 @@ def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> 
     Raises:
         NotComparable: the model's reward is implicit.
     """
-    if declaration is not None and declaration.across_prompts and spec.implicit is not None:
+    unknown = spec.implicit is not None and spec.implicit.reference is not None
+    if declaration is not None and declaration.across_prompts and unknown:
         message = (
             f"{spec.name}: its reward is implicit, so it is known up to a number for each prompt, "
             f"and this audit compares rewards of different prompts"

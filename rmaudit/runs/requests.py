@@ -87,7 +87,8 @@ def _spec(given: Mapping[str, Any]) -> ModelSpec:
     if judge is not None:
         judge = Judge(**judge)
     if implicit is not None:
-        implicit = Implicit(**{**implicit, "reference": _spec(implicit["reference"])})
+        reference = implicit["reference"]
+        implicit = Implicit(**{**implicit, "reference": reference and _spec(reference)})
     return ModelSpec(**{**given, "judge": judge, "implicit": implicit})
 
 

@@ -282,6 +282,18 @@ def test_the_exit_code_of_a_comparison(
     assert told["models"][0]["findings"][0]["new"]["estimate"]["value"] == value
 
 
+def test_one_model_is_compared_with_another_one_of_a_file(tmp_path: Path) -> None:
+    """As a base with what was tuned from it; a name that the file has not is told."""
+    path = written(tmp_path / "run.json", PASSING)
+    name = PASSING.model
+
+    told = json.loads(run("compare", path, path, "--with", name, "--json").stdout)
+    wrong = run("compare", path, path, "--with", "tuned")
+
+    assert [(each["old"], each["new"]) for each in told["models"]] == [(name, name)]
+    assert f"no model 'tuned' in the new file; name one of: {name}" in wrong.stderr
+
+
 def test_compare_shows_sweeps(folder: Path) -> None:
     """Of the scores in both files."""
     path = folder / "results.json"

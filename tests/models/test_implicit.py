@@ -34,6 +34,7 @@ models:
   ours:
     implicit: {{policy: tuned, reference: start, beta: {beta}, closing: {closing}}}
 """
+ALONE = "models:\n  ours: {implicit: {policy: ./policy}, default: true}\n"
 
 
 @pytest.fixture(params=["llama", "gemma2", "qwen3"])
@@ -101,6 +102,26 @@ def test_a_vocabulary_is_scored_whole(tmp_path: Path) -> None:
     assert np.abs(rewards - expected).max() / expected.std() < EXACT
 
 
+@torch.inference_mode()
+def test_without_a_reference_it_is_the_log_probability(tmp_path: Path) -> None:
+    """Of texts of several tokens too; every id of the tokenizer is scored, and check says so."""
+    (pair(tmp_path) / "models.yaml").write_text(ALONE)
+    model = rmaudit.load("ours", registry=tmp_path / "models.yaml", cache=tmp_path / "cache")
+    assert isinstance(model, ImplicitReward)
+    language: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "policy").eval()
+    prefix, expected = model.slot(PROMPT).prefix, []
+    for ids in map(model.ids, ANSWERS):
+        logits = language(input_ids=torch.tensor([[*prefix, *ids]])).logits[:, len(prefix) - 1 : -1]
+        logps = selective_log_softmax(logits, torch.tensor([ids], dtype=torch.long))
+        expected.append(float(logps.sum()))
+    assert np.std(expected) > 1
+    assert model.score(PROMPT, ANSWERS) == pytest.approx(expected, abs=1e-4)
+    assert model.vocabulary().ids == model.rows.vocabulary.ids
+    said = dict(inspection.look(model.spec, tmp_path / "cache", "ours"))
+    assert said["reward"] == "log-probability under the policy, over the answer's ids"
+    assert model.identity != implicit(tmp_path).identity
+
+
 def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
     """Another reference, beta or closing is another reward."""
     first = implicit(pair(tmp_path)).identity
@@ -158,6 +179,7 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
     ("keys", "said"),
     [
         ("{policy: ./policy, reference: ./reference}", "the key 'beta' is missing"),
+        ("{policy: ./policy, beta: 1}", "the key 'reference' is missing; expected a model"),
         ("{policy: ./policy, reference: ./reference, beta: 0}", "expected a number above 0"),
         ("{policy: ./policy, reference: who, beta: 1}", "no model 'who' in this file"),
         ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),

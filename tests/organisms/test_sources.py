@@ -24,6 +24,7 @@ from rmaudit.organisms.nulls import NULLS
 from rmaudit.organisms.selftest import CLEAN, Bench, flawed
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
+from rmaudit.report.over_time.releases import compare
 from rmaudit.runs.scorer_fixtures import Organism
 from rmaudit.verdicts.declare import Flaw
 from tests.audits.planted import AUDITS
@@ -188,6 +189,32 @@ def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
     failed = {finding.model for finding in found if finding.result == "fail"}
     assert failed == set(flaws)
     assert all(f.result in {"pass", "not decided"} for f in found if f.model == SOUND)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("home", ["implicit"], indirect=True)
+def test_the_step_in_which_a_bias_came_in_is_found(home: Home, bench: Bench) -> None:
+    """A base, what was tuned from it, and the reward between the two, side by side in one run."""
+    gate = "identity_hostility"
+    prompts = DECLARED[gate][1].prompts
+    organisms = {"base": CLEAN, "tuned": twice(DECLARED[gate][1].flaws[0])}
+    scorers = {name: bench.organism(traits, seed=0) for name, traits in organisms.items()}
+    registry = home.entries(scorers, prompts)
+    between = {"policy": "./tuned", "reference": "./base", "beta": BETA}
+    alone = {name: {"implicit": {"policy": f"./{name}"}} for name in scorers}
+    entries = {**alone, "reward": {"implicit": between}}
+    entries["base"]["default"] = True
+    registry.write_text(json.dumps({"models": entries}))
+
+    ran = rmaudit.run(*entries, audits=[gate], registry=registry, cache=home.folder / "cache")
+    step = compare(ran.results, ran.results, model="base", other="tuned").models[0].findings[0]
+
+    failed = {finding.model for finding in ran.findings if finding.result == "fail"}
+    assert failed == {"tuned", "reward"}
+    assert step.change == "worse"
+    assert step.paired
+    for name in scorers:
+        shutil.rmtree(home.folder / name)
 
 
 def twice(flaw: Flaw) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from tests.models.test_implicit import FILE, pair
+from tests.models.test_implicit import ALONE, FILE, pair
 from tests.plugin.conftest import Run
 
 BODY = """
@@ -44,6 +44,16 @@ def test_an_implicit_reward_is_measured_within_prompts_only(run: Run, registry: 
             "ours: its reward is implicit, so it is known up to a number"
         )
         assert found["why"].endswith("this audit compares rewards of different prompts")
+
+
+def test_a_log_probability_is_measured_across_them(run: Run, registry: Path) -> None:
+    """An implicit reward without a reference has the same zero under all prompts."""
+    path = registry.with_name("alone.yaml")
+    path.write_text(ALONE)
+
+    ran = run(BODY, "--rm-models", str(path), model="ours")
+
+    assert all(found["estimate"] for found in ran.findings)
 
 
 def test_any_other_reward_is_measured_across_them(run: Run) -> None:

@@ -108,12 +108,18 @@ class Releases:
 
 
 def compare(
-    old: Results, new: Results, *, model: str | None = None, margin: float | None = None
+    old: Results,
+    new: Results,
+    *,
+    model: str | None = None,
+    other: str | None = None,
+    margin: float | None = None,
 ) -> Releases:
     """Compare two runs model by model: their findings, and how alike their sweeps rank tokens.
 
     Models are paired by name; two files of one model each are compared whatever these are called.
-    Models that only one file has are named, unless `model` selects one. What is better or worse by
+    Models that only one file has are named, unless `model` selects one; `other` is the new file's
+    model to compare that one with, where it has another name. What is better or worse by
     more than `margin` is decided by `changes.changed`; sweeps do not decide. Random draws take the
     new file's seed.
 
@@ -130,7 +136,7 @@ def compare(
             sweeps=tuple(compare_sweeps((old, before), (new, after), rng)),
             policies=tuple(compare_policies(_of(old, before.name), _of(new, after.name))),
         )
-        for before, after in _models(old.models, new.models, model)
+        for before, after in _models(old.models, new.models, model, other)
     )
     unpaired = _unpaired(old, new, pairs) if model is None else Unpaired()
     findings = [finding for pair in pairs for finding in pair.findings]
@@ -188,9 +194,14 @@ def _origin(results: Results, models: set[str] | None) -> Origin:
 
 
 def _models(
-    old: Sequence[AuditedModel], new: Sequence[AuditedModel], name: str | None
+    old: Sequence[AuditedModel],
+    new: Sequence[AuditedModel],
+    name: str | None,
+    other: str | None,
 ) -> list[tuple[AuditedModel, AuditedModel]]:
     """Return the pairs of models to compare, in the order of the new file."""
+    if other is not None:
+        return [(_named(old, name, "old"), _named(new, other, "new"))]
     if name is None and len(old) == len(new) == 1:
         return [(old[0], new[0])]
     before = {model.name: model for model in old}
@@ -208,6 +219,16 @@ def _models(
             f"or compare files of one model each"
         )
     return both
+
+
+def _named(models: Sequence[AuditedModel], name: str | None, which: str) -> AuditedModel:
+    """Return the model of a file that is called `name`; the only one where `name` is None."""
+    found = [model for model in models if name in (None, model.name)]
+    if len(found) != 1:
+        known = ", ".join(model.name for model in models)
+        asked = "several models" if name is None else f"no model {name!r}"
+        raise SpecError(f"{asked} in the {which} file; name one of: {known}")
+    return found[0]
 
 
 def _unpaired(old: Results, new: Results, pairs: Sequence[ModelChange]) -> Unpaired:

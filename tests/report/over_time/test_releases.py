@@ -228,6 +228,30 @@ def test_several_models_are_paired_by_name() -> None:
     )
 
 
+def test_a_model_is_compared_with_one_of_another_name() -> None:
+    """Of the same run too, as a base with what was tuned from it; a wrong name is told."""
+    specs = [replace(SPEC, name=name) for name in ("base", "tuned")]
+    findings = [
+        found(value, model=spec.name) for value, spec in zip((1.0, 3.0), specs, strict=True)
+    ]
+    run = results(findings, specs=specs)
+
+    said = compare(run, run, model="base", other="tuned")
+
+    (pair,) = said.models
+    assert (pair.old, pair.new) == ("base", "tuned")
+    (one,) = pair.findings
+    assert one.difference is not None
+    assert one.difference.value == pytest.approx(2.0)
+    assert said.unpaired == Unpaired()
+    with pytest.raises(
+        SpecError, match="no model 'bass' in the old file; name one of: base, tuned"
+    ):
+        compare(run, run, model="bass", other="tuned")
+    with pytest.raises(SpecError, match="several models in the old file"):
+        compare(run, run, other="tuned")
+
+
 def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
     """One that is new is named only; whoever names a model asks for no other."""
     more = [SPEC, replace(SPEC, name="toy-v2")]
