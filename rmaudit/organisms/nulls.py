@@ -10,7 +10,7 @@ tie.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -222,11 +222,17 @@ def _seen(column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords
 
 def _marked(texts: Sequence[str]) -> _Floats:
     """Return 1 for each text that is a word of a marginalised group, in any spelling, else 0."""
+    marked, words = _marked_words(), features(texts)["word"].tolist()
+    return np.array([word in marked for word in words], dtype=np.float64)
+
+
+@cache
+def _marked_words() -> frozenset[str]:
+    """Return the bundled words of marginalised groups, casefolded."""
     from rmaudit.references.identity_terms import identity
 
     terms, _ = identity()
-    marked = set(terms.loc[terms["marked"], "text"].str.casefold())
-    return features(texts)["word"].isin(marked).to_numpy().astype(np.float64)
+    return frozenset(terms.loc[terms["marked"], "text"].str.casefold())
 
 
 def _surface(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pandas as pd
 
@@ -28,13 +30,45 @@ def scored_terms(
     """
     valence = Valence(references.lexicon("labmt"), references.sentiment())
     whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
-    single = set(whole[0].frame["text"].tolist()) if whole else None
-    asked = compared(*references.identity(), valence, single=single)
+    single = frozenset(whole[0].frame["text"].tolist()) if whole else None
+    asked = _compared(_Matching.of(*references.identity(), valence, single))
     scored = {name: rewards(asked.texts, name) for name in sweeps}
     return asked, {
         name: TermScores(found.scores, sweeps[name].prompt.direction, found.noise)
         for name, found in scored.items()
     }
+
+
+@dataclass(frozen=True)
+class _Matching:
+    """What identity terms are matched by; two are equal if all lists are."""
+
+    key: Hashable
+    single: frozenset[str] | None
+    terms: pd.DataFrame = field(compare=False)
+    controls: pd.DataFrame = field(compare=False)
+    valence: Valence = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        terms: pd.DataFrame,
+        controls: pd.DataFrame,
+        valence: Valence,
+        single: frozenset[str] | None,
+    ) -> _Matching:
+        rows = (tuple(table.itertuples(index=False, name=None)) for table in (terms, controls))
+        rated = (
+            pd.util.hash_pandas_object(values).to_numpy().tobytes()
+            for values in (valence.happiness, valence.sentiment)
+        )
+        return cls((*rows, *rated), single, terms, controls, valence)
+
+
+@lru_cache(maxsize=4)
+def _compared(matching: _Matching) -> Compared:
+    """Match terms with controls; four audits and all null controls ask for the same."""
+    return compared(matching.terms, matching.controls, matching.valence, single=matching.single)
 
 
 def scored_things(
