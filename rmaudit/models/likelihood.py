@@ -137,8 +137,9 @@ class Likelihood:
         import torch
 
         from rmaudit.scoring.finite import exact_products
+        from rmaudit.scoring.products import fast_products
 
-        with exact_products(), torch.inference_mode():
+        with exact_products(), fast_products(self.model), torch.inference_mode():
             run = self._after(prefix)
             wanted = torch.tensor(answers, device=run.following.device)
             total = run.following[wanted[:, 0]]
