@@ -158,8 +158,11 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
             ).replace("%", " %")
     for audit in plan.unknown:
         yield f"{audit} takes the model itself: what it scores is known when it runs"
+    tests = defaultdict[str, list[str]](list)
     for test, why in plan.broken.items():
-        yield f"{test}: {why}"
+        tests[why].append(test)
+    for why, named in tests.items():
+        yield f"{named[0]}{f' and {len(named) - 1} more' * (len(named) > 1)}: {why}"
 
 
 def _here(missing: Iterable[Need], size: Size, machine: Machine) -> float:

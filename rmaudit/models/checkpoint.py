@@ -324,8 +324,10 @@ class Checkpoint(LaidOut):
         elif answers:
             self._try(memory.weights, prefix, suffix, every=answers >= preflight.MANY)
         weights = memory.of(self._at) or memory.weights
-        if self.spec.pool == "auto" and suffix and suffix[-1] == weights.scorer.pad:
+        ends_turns = suffix and suffix[-1] == weights.scorer.pad
+        if self.spec.pool == "auto" and ends_turns and not memory.warned:
             preflight.warn_of_pad(suffix[-1], name=self.name)
+            memory.warned = True
         return weights
 
     def _held(self, computed: T) -> T:

@@ -39,12 +39,14 @@ class InMemory:
         tried: the results of comparing rewards with the model's own forward, by prefix length.
         keeps: whether `outputs` are kept, for other objectives that are scored next.
         outputs: all outputs of the calls that were finished while `keeps` was set.
+        warned: whether the user was warned that the pad token ends turns.
     """
 
     weights: Weights | None = None
     tried: dict[int, PathChecks] = field(default_factory=dict)
     keeps: bool = False
     outputs: dict[Call, NDArray[np.float32]] = field(default_factory=dict)
+    warned: bool = False
     _scorers: dict[int | None, Scorer] = field(default_factory=dict)  # None: of all outputs
 
     def free(self) -> None:

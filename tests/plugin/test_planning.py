@@ -187,3 +187,23 @@ def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
         assert ran.exit_code in {3, 4}
         assert words in ran.output
         assert len(ran.output.strip().splitlines()) == 1
+
+
+def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network, say, sixty audits cannot be planned for one reason."""
+    monkeypatch.chdir(tmp_path)
+    lost = "\n".join(
+        f"@declare(0.0, prompts=['best'])\ndef test_{name}(lost, sweep): return estimate(1.0)\n"
+        for name in ("first", "second", "third")
+    )
+    (tmp_path / "test_toy.py").write_text(
+        f"import pytest\n{AUDITS}\n@pytest.fixture\ndef lost(): raise OSError('no network')\n{lost}"
+        "@declare(0.0, prompts=['best'])\ndef test_fine(sweep): return estimate(1.0)\n",
+        encoding="utf-8",
+    )
+
+    said = command("plan", "test_toy.py", "--model", str(toy), "--cache", str(tmp_path / "cache"))
+
+    (line,) = [line for line in said.splitlines() if "OSError" in line]
+    assert "test_first" in line
+    assert "and 2 more: " in line
