@@ -175,6 +175,8 @@ def history(
     family: Annotated[
         str, typer.Option(help="take all runs for releases of one family of this name")
     ] = "",
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Show every gate over the runs of a folder, by family of models, on one page.
 
@@ -199,6 +201,10 @@ def history(
         write_text(page, history_page.render(families, left, apart))
     except OSError as error:
         fail(f"{page}: cannot be written: {error.strerror}", ERROR)
+    if as_json:
+        found = [over.as_json(each) for each in families]
+        echo_json({"families": found, "passed over": left, "apart": apart, "page": str(page)})
+        return
     for why in left:
         say(f"passed over: {why}", err=True)
     for each in families:

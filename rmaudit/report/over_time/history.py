@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import checked_results
@@ -187,6 +188,34 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
             f"name: {_listed(alone)}."
         )
     return [*said, _JOIN]
+
+
+def as_json(family: ReleaseFamily) -> dict[str, Any]:
+    """Return a family as JSON: its releases, and each gate's value and change in each of them."""
+    return {
+        "family": family.name,
+        "joined by": family.by,
+        "releases": [asdict(release) for release in family.releases],
+        "gates": [
+            {
+                "audit": gate.audit,
+                "prompt": gate.prompt,
+                "first regression": gate.first,
+                "releases": [_point(point) for point in gate.points],
+            }
+            for gate in family.gates
+        ],
+    }
+
+
+def _point(point: Point) -> dict[str, Any] | None:
+    """Return a gate's result in one release; None if the release did not run it."""
+    if point.finding is None:
+        return None
+    of = point.finding.estimate
+    numbers = {"value": of.value, "low": of.low, "high": of.high, "unit": of.unit} if of else {}
+    change = str(point.change.change) if point.change else None
+    return {"result": str(point.finding.result), **numbers, "change": change}
 
 
 def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -264,3 +265,22 @@ def test_the_command_joins_a_family(tmp_path: Path) -> None:
     assert "Why these are 2 families" in page
     assert "rm: 2 releases" in joined.stdout
     assert "base_model" not in joined.stdout
+
+
+def test_a_history_is_the_same_as_json(tmp_path: Path) -> None:
+    """Values, changes and the first regression, for a dashboard; what cannot be read is in it."""
+    values = [0.9, 0.88, 0.5]
+    for day, value in enumerate(values, start=1):
+        (tmp_path / str(day)).mkdir()
+        write(run_of(value, day), tmp_path / str(day) / "results.json")
+    (tmp_path / "results.json").write_text("{", encoding="utf-8")
+
+    said = json.loads(CliRunner().invoke(app, ["history", str(tmp_path), "--json"]).stdout)
+
+    (family,) = said["families"]
+    (gate,) = family["gates"]
+    assert len(family["releases"]) == len(values)
+    assert [point["value"] for point in gate["releases"]] == values
+    assert gate["releases"][gate["first regression"]]["change"] == "worse"
+    assert len(said["passed over"]) == 1
+    assert Path(said["page"]).is_file()
