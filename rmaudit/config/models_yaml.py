@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 from yaml import ScalarNode
 
-from rmaudit.config import own_yaml, servers, strict_yaml
+from rmaudit.config import own_words_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.spec import (
@@ -72,7 +72,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         sources={name: spec.source for name, spec in models.items()},
         named=tuple(_named(document)),
     )
-    return models, policy, own_yaml.words_of(file, document, path)
+    return models, policy, own_words_yaml.words_of(file, document, path)
 
 
 def _refuse_secrets(document: Document) -> None:

@@ -33,7 +33,7 @@ from rmaudit.integrations.live import live
 from rmaudit.integrations.seen_rows import SeenRows
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
-from rmaudit.report.tracking import numbers
+from rmaudit.report.experiment_trackers import numbers
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Result
 

@@ -20,7 +20,7 @@ from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import RankedAnswers, in_both_lists, normal_scores
+from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

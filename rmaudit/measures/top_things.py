@@ -22,7 +22,7 @@ from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import among_highest
+from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -16,7 +16,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.paired import Interval
-from rmaudit.measures.policy_stages import START, AfterTrainingEvidence, Stage
+from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
