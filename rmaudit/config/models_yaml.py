@@ -146,8 +146,13 @@ def _reference(
     local = _is_folder(folder / given)
     if not local and not re.fullmatch(SOURCE, given):
         at = document.nodes["models", name, "implicit", "reference"][1]
-        what = f"no model {strict_yaml.short(given)} in this file, and no hub id or folder; known: "
-        raise YamlProblem(at, f"{name}: implicit: reference: {what}{', '.join(models)}")
+        others = ", ".join(other for other in models if other != name)
+        what = (
+            f"{strict_yaml.short(given)} is no model of this file, no hub id and no folder; give "
+        )
+        what += "the model that the policy was trained from, by its hub id (owner/name)"
+        what += f", its folder, or its name in this file ({others})" if others else " or its folder"
+        raise YamlProblem(at, f"{name}: implicit: reference: {what}")
     plain = local or given.startswith((".", "/", "~"))
     return ModelSpec(f"{name}'s reference", str(_path(given, folder).resolve()) if plain else given)
 

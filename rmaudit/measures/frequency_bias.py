@@ -212,7 +212,10 @@ def _cut(slope: float, price: float) -> float:
 
 
 def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return each word group's contribution to the error of `slope`'s value (delta method)."""
+    """Return the influence of each group of words on the value of `slope` (delta method).
+
+    From two models' influences comes the error of their difference (`paired.difference`).
+    """
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
     left = [y - fit.terms @ (solve @ y) for y in means]
