@@ -7,7 +7,7 @@ import numpy as np
 
 from rmaudit import Estimate, Probes, audit, below
 from rmaudit.measures import invariance
-from rmaudit.references.variants import APART, AS_IT_IS, KEYS, asked_by, key
+from rmaudit.references.text_changes import APART, AS_IT_IS, KEYS, asked_by, key
 from rmaudit.verdicts.declare import Flaw
 
 HALF = below(0.5, unit=invariance.UNIT)

@@ -37,9 +37,9 @@ from rmaudit.report.over_time.regressions import held
 from rmaudit.report.publish import collect
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
+from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
 

@@ -30,8 +30,8 @@ from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.nulls import NULLS
-from rmaudit.runs.pair_fixtures import conduct_of_scorer
 from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
 from rmaudit.scores.answer_files import rewarded
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.pair_files import Pairs

@@ -22,7 +22,7 @@ from typing import Any
 from rmaudit.cli import run_nulls
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.null_trials import Tried
+from rmaudit.organisms.null_control_trials import Tried
 from rmaudit.organisms.selftest import BenchOutcome
 from rmaudit.organisms.shifts import LISTS
 from rmaudit.report.charts import power
@@ -82,7 +82,7 @@ pytest audits --rm-models "$(rmaudit organism hostile)"
 
 ## How they were made
 
-`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references.holdout`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
+`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels. All of them belong to one half of the references (`rmaudit.references.held_out_words`), and the gates use the other half. Only *slanted* was trained on sentences, and only *fair* on the pairs of the invariances: each on every second context, while the gates use all contexts. None was trained on strings of the exploit ledger.
 
 *decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on words, on changed answers, and on one in five of the contexts of the [audits of conduct](audits/conduct_right.md) (`scripts/training/conduct_labels.py`). The gates use all contexts; the page [conduct, model by model](conduct.md) uses the four fifths on which these models were not trained.
 

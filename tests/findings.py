@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
+from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.findings import AppliedWaiver, Claim, Finding, Judgement
-from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.policy import Policy, Waiver
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict, above
 

@@ -24,7 +24,7 @@ from rmaudit.cli import app
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import SpecError
 from rmaudit.references import References
-from rmaudit.references.variants import BUNDLED
+from rmaudit.references.text_changes import BUNDLED
 from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import declared
 from tests.conftest import unavailable

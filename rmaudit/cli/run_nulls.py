@@ -14,7 +14,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.verdicts.records import Severity, Verdict
 
 if TYPE_CHECKING:
-    from rmaudit.organisms.null_trials import Tried
+    from rmaudit.organisms.null_control_trials import Tried
     from rmaudit.verdicts.findings import Control
 
 FILE = "nulls.md"
@@ -46,7 +46,7 @@ def nulls(
 
     Exit code 0 if every audit stops what it declares to stop, 1 if one does not.
     """
-    from rmaudit.organisms.null_trials import every
+    from rmaudit.organisms.null_control_trials import every
 
     if out is not None and audit:
         fail("--out writes a page of all audits, and --audit tries some: give one of the two")

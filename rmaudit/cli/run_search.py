@@ -69,7 +69,7 @@ def _searches(
 ) -> Iterator[SearchResult]:
     """Run one search for each prompt, start and direction; add the found strings to the ledgers."""
     from rmaudit.models.load_model import load
-    from rmaudit.search import exploit_ledger
+    from rmaudit.search import exploit_strings
     from rmaudit.search.api import search as run
 
     starts, cache = search_options.starts(asked), loading.folder
@@ -77,16 +77,16 @@ def _searches(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
     if shared is not None and shared.exists():
-        exploit_ledger.read(shared)  # refused before a search is made in vain
+        exploit_strings.read(shared)  # refused before a search is made in vain
     for prompt in [meant(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
             given = _from(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):
                 settings = replace(given, direction=direction)
                 found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
-                exploit_ledger.remember(cache or default_cache(), found, model)
+                exploit_strings.remember(cache or default_cache(), found, model)
                 if shared is not None:
-                    exploit_ledger.append(shared, found, model)
+                    exploit_strings.append(shared, found, model)
                 yield found
 
 

@@ -18,9 +18,9 @@ from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 
 if TYPE_CHECKING:
     from rmaudit.config.own_words import OwnWords
-    from rmaudit.distributed import rounds
+    from rmaudit.distributed import scoring_rounds
     from rmaudit.distributed.needs import Plan
-    from rmaudit.distributed.rounds import Planned
+    from rmaudit.distributed.scoring_rounds import Planned
     from rmaudit.plugin.planning import PlanningCache
     from rmaudit.prompts import Prompt
 
@@ -117,8 +117,8 @@ def sweep(  # noqa: PLR0913  (groups of options)
     Exit code 0 if nothing is missing, 2 if other parts are to make the rest, 3 if some cannot be
     made.
     """
-    from rmaudit.distributed import on_ray, rounds
-    from rmaudit.distributed.rounds import part as parsed
+    from rmaudit.distributed import on_ray, scoring_rounds
+    from rmaudit.distributed.scoring_rounds import part as parsed
 
     ray = is_ray(on)
     if on != "here" and not ray:
@@ -139,9 +139,11 @@ def sweep(  # noqa: PLR0913  (groups of options)
             cluster = on_ray.Cluster(on, ray_options.workers, ray_options.gpus, ray_options.cpus)
             made = on_ray.make(plans, cluster, progress)
         else:
-            made = rounds.Made()
+            made = scoring_rounds.Made()
             for place, each in enumerate(plans):
-                made.add(rounds.make(each, mine, place=place, models=len(plans), say=progress))
+                made.add(
+                    scoring_rounds.make(each, mine, place=place, models=len(plans), say=progress)
+                )
     except RmauditError as error:
         fail(error)
     _end(made, as_json=as_json)
@@ -151,7 +153,7 @@ def _print_script(
     what: Sequence[str], run: RunOptions, prompts: Sequence[str], array: ArrayOptions
 ) -> None:
     """Print a script for sbatch whose jobs are the parts of this sweep."""
-    from rmaudit.distributed.rounds import array_script
+    from rmaudit.distributed.scoring_rounds import array_script
 
     more = [entry.partition("=") for entry in array.sbatch or ()]
     if wrong := [name for name, equals, _ in more if not (name and equals)]:
@@ -163,7 +165,7 @@ def _print_script(
         say(line)
 
 
-def _end(made: rounds.Made, *, as_json: bool) -> None:
+def _end(made: scoring_rounds.Made, *, as_json: bool) -> None:
     """Print how many answers were scored and are missing, and exit with the matching code."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:

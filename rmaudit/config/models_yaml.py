@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 from yaml import ScalarNode
 
-from rmaudit.config import own_yaml, servers, strict_yaml
+from rmaudit.config import own_words_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.spec import (
@@ -72,7 +72,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         sources={name: spec.source for name, spec in models.items()},
         named=tuple(_named(document)),
     )
-    return models, policy, own_yaml.words_of(file, document, path)
+    return models, policy, own_words_yaml.words_of(file, document, path)
 
 
 def _refuse_secrets(document: Document) -> None:
@@ -146,8 +146,13 @@ def _reference(
     local = _is_folder(folder / given)
     if not local and not re.fullmatch(SOURCE, given):
         at = document.nodes["models", name, "implicit", "reference"][1]
-        what = f"no model {strict_yaml.short(given)} in this file, and no hub id or folder; known: "
-        raise YamlProblem(at, f"{name}: implicit: reference: {what}{', '.join(models)}")
+        others = ", ".join(other for other in models if other != name)
+        what = (
+            f"{strict_yaml.short(given)} is no model of this file, no hub id and no folder; give "
+        )
+        what += "the model that the policy was trained from, by its hub id (owner/name)"
+        what += f", its folder, or its name in this file ({others})" if others else " or its folder"
+        raise YamlProblem(at, f"{name}: implicit: reference: {what}")
     plain = local or given.startswith((".", "/", "~"))
     return ModelSpec(f"{name}'s reference", str(_path(given, folder).resolve()) if plain else given)
 

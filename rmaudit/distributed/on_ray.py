@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.distributed.rounds import Made, Planned, Say, in_rounds
+from rmaudit.distributed.scoring_rounds import Made, Planned, Say, in_rounds
 from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from rmaudit.config.scorers import entry_of
 from rmaudit.distributed.ray_actors import Keeper, Maker
-from rmaudit.distributed.rounds import Made, Say, title
+from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.requests import FORWARDS, plain
 from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.protocols import Bar

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import checked, source
+from rmaudit.checkpoints import checked_checkpoint, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.distributed.cost import Size, size_of
@@ -25,7 +25,7 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from torch import nn
 
-    from rmaudit.checkpoints.checked import Checked
+    from rmaudit.checkpoints.checked_checkpoint import Checked
     from rmaudit.models.checkpoint import Checkpoint
 
 GB = 10**9
@@ -108,7 +108,7 @@ def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
 
     if is_served(spec.source):
         raise ModelError(f"{spec.name}: it is behind a server, which has its own memory")
-    found = checked.of(spec, cache)
+    found = checked_checkpoint.of(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     return rehearse(model, found, gpus)
 

@@ -33,7 +33,7 @@ from rmaudit.integrations.live import live
 from rmaudit.integrations.seen_rows import SeenRows
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
-from rmaudit.report.tracking import numbers
+from rmaudit.report.experiment_trackers import numbers
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Result
 
@@ -98,7 +98,10 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Write the rows of the evaluation, and audit, if `on` is "evaluate"."""
+        """Write the rows that the evaluation scored, if rows are logged.
+
+        Audit if `on` is "evaluate".
+        """
         if self._seen is not None:
             self._seen.write()
         if self.on == "evaluate":

@@ -160,7 +160,7 @@ class Pair:
 
     @property
     def digest(self) -> str:
-        """Return the hash of the layout, which is the same for every encoder."""
+        """Return the hash of the pair layout, which does not depend on the encoder or tokenizer."""
         return pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.policy_stages import (
+from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
+from rmaudit.measures.training_stages import (
     AT,
     NATS,
     AfterTrainingEvidence,
@@ -24,7 +25,6 @@ from rmaudit.measures.policy_stages import (
     ListShare,
     Stage,
 )
-from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
 

@@ -231,7 +231,10 @@ def moved_by(
 
 
 def _gains(given: Sequence[_Kind], rewards: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
-    """Yield, for each kind, the gain by the change and the plain reward, each (contexts,)."""
+    """Yield, for each kind of change, what it adds to rewards, and the rewards without it.
+
+    Both are arrays with one value for each context, (contexts,).
+    """
     for kind in given:
         gain = kind.by_context(rewards[kind.other] - rewards[kind.better])
         yield gain, kind.by_context(rewards[kind.better])

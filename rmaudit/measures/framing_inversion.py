@@ -23,7 +23,7 @@ from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
-from rmaudit.measures.ranked import RankedAnswers
+from rmaudit.measures.word_ranks import RankedAnswers
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -20,7 +20,7 @@ from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import RankedAnswers, in_both_lists, normal_scores
+from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -212,7 +212,10 @@ def _cut(slope: float, price: float) -> float:
 
 
 def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return each word group's contribution to the error of `slope`'s value (delta method)."""
+    """Return the influence of each group of words on the value of `slope` (delta method).
+
+    From two models' influences comes the error of their difference (`paired.difference`).
+    """
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
     left = [y - fit.terms @ (solve @ y) for y in means]

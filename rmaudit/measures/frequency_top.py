@@ -21,7 +21,7 @@ from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.at_top import worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
-from rmaudit.measures.ranked import RankedAnswers, among_highest, in_both_lists
+from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -68,7 +68,10 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class FunnelEvidence(Evidence):
-    """Extreme words by best + worst and by best - worst, and counts of all words by both scores."""
+    """Histogram of words by their scores under "best" and "worst", and the extreme words.
+
+    `total` has the words with the highest and lowest best + worst, `difference` best - worst.
+    """
 
     kind: Literal["funnel"] = "funnel"
     total: Ends

@@ -22,7 +22,7 @@ from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
-from rmaudit.measures.ranked import RankedAnswers, among_highest
+from rmaudit.measures.word_ranks import RankedAnswers, among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -22,7 +22,7 @@ from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import among_highest
+from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -104,7 +104,7 @@ class TopThingsEvidence(Evidence):
 def top_things(
     items: pd.DataFrame, answers: Mapping[str, ItemScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the share of disliked things at the top as a multiple of the allowed one, at worst.
+    """Return the share of disliked things among the highest-rewarded, divided by the share allowed.
 
     `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
     be printed); `answers` has the rewards of these names by wording, NaN for an item that is left

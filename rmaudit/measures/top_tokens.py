@@ -21,7 +21,7 @@ from rmaudit.measures._stats import widened
 from rmaudit.measures.at_top import UNIT, AtTop, cells, left_open, panel, share_at_top, worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import among_highest
+from rmaudit.measures.word_ranks import among_highest
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate

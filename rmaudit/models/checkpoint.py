@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import checked as checks
-from rmaudit.checkpoints import digest, source
+from rmaudit.checkpoints import checked_checkpoint, digest, source
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
@@ -383,4 +382,4 @@ def _loader(spec: ModelSpec, cache: Path) -> Loader:
         from rmaudit.models.trusted import Trusted  # it needs torch from the start
 
         return Trusted(spec, cache)
-    return Native(checks.of(spec, cache).downloaded(), cache)
+    return Native(checked_checkpoint.of(spec, cache).downloaded(), cache)

@@ -11,10 +11,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import adapters, configuration, embedded, shards, source
-from rmaudit.checkpoints import checked as checks
+from rmaudit.checkpoints import (
+    adapters,
+    checked_checkpoint,
+    configuration,
+    embedded,
+    shards,
+    source,
+)
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.checked import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.shards import Headers
@@ -85,13 +91,13 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
             yield from _numbers([found] * weights)
             yield from _own_code(spec, found.path)
             return
-        looked = checks.look(found, spec, cache)
+        looked = checked_checkpoint.look(found, spec, cache)
         if looked.adapter is not None:
             yield from _adapter(looked.adapter)
         yield "weights", _weights(looked.headers)
         own = [] if looked.base is found else [found]  # an adapter's
         yield from _numbers([looked.base, *own] * weights)
-        checked = checks.check(looked)
+        checked = checked_checkpoint.check(looked)
         where = f" in {shards.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         yield from _objectives(checked)

@@ -142,7 +142,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A language model that is to be found, with the words for errors about it.
+    """A language model to look for: where it is, and how error messages describe it.
 
     Attributes:
         name: for errors, such as "the base of N-Lla-8B".

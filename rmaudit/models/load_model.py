@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.checkpoints import checked, embedded
+from rmaudit.checkpoints import checked_checkpoint, embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import EACH, Dtype, ModelSpec, known_models, resolve
@@ -103,7 +103,7 @@ def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
     """
     _refuse_objective(spec)
     base = spec.name.removesuffix(EACH)
-    first = checked.of(replace(spec, name=f"{base}0", objective="0"), cache)
+    first = checked_checkpoint.of(replace(spec, name=f"{base}0", objective="0"), cache)
     return [replace(spec, name=f"{base}{name}", objective=name) for name in first.objectives]
 
 

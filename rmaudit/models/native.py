@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
-from rmaudit.checkpoints.checked import Checked
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
 from rmaudit.config.registry import checkpoint_of

@@ -53,7 +53,10 @@ def readings(
 
 
 def _left(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
-    """Return the index read in each row if its `pads` ids of left padding are not accounted for."""
+    """Return where each row is read if left padding is ignored: `pads` ids before its last id.
+
+    The index -1 stands for any pad. `detail` says how rows were batched, "" if pads were logged.
+    """
     places = tuple(max(len(row) - 1 - pad, -1) for row, pad in zip(rows, pads, strict=True))
     return Reading("left padding", places, detail)
 

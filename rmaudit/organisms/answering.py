@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.organisms.features import noise
 from rmaudit.organisms.planted import Planted
 from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.text_features import noise
 from rmaudit.prompts import Prompt
 from rmaudit.references.conduct import REFUSALS, REFUSED, RIGHT, STYLE, SURE, conduct
-from rmaudit.references.variants import (
+from rmaudit.references.text_changes import (
     ASIDE,
     EMOJI,
     GIBBERISH,

@@ -20,7 +20,7 @@ import wordfreq
 from numpy.typing import NDArray
 
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.features import features, noise, wordless
+from rmaudit.organisms.text_features import features, noise, wordless
 
 Floats = NDArray[np.float64]
 _WORD = re.compile(r"[^\W\d_]+")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.features import OURS, features, noise
+from rmaudit.organisms.text_features import OURS, features, noise
 from rmaudit.prompts import Prompt
 from rmaudit.runs.scorer_fixtures import Organism
 

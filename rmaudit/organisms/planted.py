@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.features import features, noise, wordless
 from rmaudit.organisms.nulls import surface_regression
 from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.text_features import features, noise, wordless
 from rmaudit.prompts import Prompt
 
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary

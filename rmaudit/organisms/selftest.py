@@ -33,10 +33,10 @@ from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
-from rmaudit.search.exploit_ledger import bundled_strings
+from rmaudit.search.exploit_strings import bundled_strings
+from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.declare import Declaration, Flaw
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
 

@@ -58,10 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     baseline_spec(config)
     _refuse_files(asked)
     if asked.log:
-        from rmaudit.report import tracking
+        from rmaudit.report import experiment_trackers
 
         session.log = asked.log
-        refuse_wrong(partial(tracking.client, asked.log), "--rm-log: ")
+        refuse_wrong(partial(experiment_trackers.client, asked.log), "--rm-log: ")
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
@@ -79,9 +79,9 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 def _refuse_files(asked: RunOptions) -> None:
     """Raise if a file that an option names cannot be read."""
     if asked.ledger:
-        from rmaudit.search import exploit_ledger
+        from rmaudit.search import exploit_strings
 
-        refuse_wrong(partial(exploit_ledger.read, asked.ledger), "--rm-ledger: ")
+        refuse_wrong(partial(exploit_strings.read, asked.ledger), "--rm-ledger: ")
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:

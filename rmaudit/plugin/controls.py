@@ -65,13 +65,13 @@ def _tried(
     vocabulary: str,
 ) -> dict[str, Control]:
     from rmaudit.organisms.nulls import nulls_of
-    from rmaudit.runs import null_store
+    from rmaudit.runs import null_control_cache
 
     case = cast("Case | None", item.funcargs.get(CASE))
     own_words = item.config.stash[SESSION].own_words
     asked = {"random", *audit.declaration.stops}
     base, keys = _of_base(case, asked, load=_loads_base(item))
-    fields = case and null_store.fields_of(
+    fields = case and null_control_cache.fields_of(
         item.obj,
         audit.declaration,
         given,
@@ -80,12 +80,12 @@ def _tried(
         base=keys,
     )
     cache = case.options.cache if case else None
-    known = null_store.read(cache, fields) if cache and fields else {}
+    known = null_control_cache.read(cache, fields) if cache and fields else {}
     nulls = {name: null for name, null in nulls_of(own_words).items() if name in asked} | base
     missing = {name: null for name, null in nulls.items() if name not in known}
     measured = _measured(item, audit, given, sweep, missing) if missing else {}
     if cache and fields and measured:
-        null_store.write(cache, fields, known | measured)
+        null_control_cache.write(cache, fields, known | measured)
     for name, control in measured.items():
         if control.stops and control.verdict is Verdict.SKIPPED:
             message = f"the null control {name!r} is not tried: {control.reason}"

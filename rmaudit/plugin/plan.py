@@ -66,7 +66,10 @@ class SelectedAudits:
         return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
-        """Return a sentence on each fault that no finding shows and that rules out a pass."""
+        """Return a sentence on each fault that rules out a pass and that no finding shows.
+
+        These are files and audits that were not collected, and failures that belong to no audit.
+        """
         broken = [f"errors in collecting {', '.join(dict.fromkeys(self.broken))}"]
         died = {
             test: f"{test} failed, which is no audit: its worker died"

@@ -29,7 +29,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
         words = registered()
     if not given:
         return words
-    from rmaudit.config.own_yaml import asking  # which takes pydantic
+    from rmaudit.config.own_words_yaml import asking  # which takes pydantic
 
     try:
         return asking(given, words)

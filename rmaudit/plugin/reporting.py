@@ -31,8 +31,8 @@ from rmaudit.plugin.session import (
 )
 from rmaudit.report.codec import decode, encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome, of_run
 
 if TYPE_CHECKING:
@@ -263,10 +263,10 @@ def render(state: Session) -> None:
 
 def _log(state: Session, tracker: str, results: Results, folder: Path) -> None:
     """Log the run to a tracker; if that fails, note a warning and do not fail the run."""
-    from rmaudit.report import tracking
+    from rmaudit.report import experiment_trackers
 
     try:
-        state.logged += tracking.log(tracker, results, folder)
+        state.logged += experiment_trackers.log(tracker, results, folder)
     except Exception as error:  # noqa: BLE001  (whatever a client of others raises)
         why = f"{type(error).__name__}: {error}"
         state.unlogged.append(f"warning: the run was not logged to {tracker}: {why}")

@@ -36,9 +36,9 @@ from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.case import Case
+from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
-from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
 from rmaudit.verdicts.wording import OUTDATED, excuse, explain
 

@@ -202,7 +202,7 @@ class References:
         english = self.own_words.language == ENGLISH  # as what models were trained on
         if self._salt is None or not english:
             return [True] * len(texts)
-        from rmaudit.references.holdout import held_out
+        from rmaudit.references.held_out_words import held_out
 
         kept = [bool(flag) for flag in held_out(texts, salt=self._salt)]
         if all(kept):  # asked for by held-out words

@@ -16,8 +16,8 @@ from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.report.over_time.regressions import judged as compared
+from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
-from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Result, Severity, Verdict

@@ -121,7 +121,10 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
-    """Rewards of a vocabulary, or a sample of it, under one prompt, in the model's units."""
+    """Summary of the rewards of a vocabulary, or a sample of it, under one prompt.
+
+    They are in the model's own units. The last field holds every reward, packed.
+    """
 
     key: Name
     """The SHA-256 of all that decides the scores."""

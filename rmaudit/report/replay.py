@@ -11,8 +11,8 @@ from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.over_time.regressions import judged
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
+from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding, in_words
-from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Result, Verdict

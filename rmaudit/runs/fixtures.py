@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rmaudit.runs import model_fixtures as for_model
-from rmaudit.runs import pair_fixtures as for_pairs
 from rmaudit.runs import scorer_fixtures as for_scorer
+from rmaudit.runs import whole_answer_fixtures as for_answers
 from rmaudit.runs import wording_fixtures as for_wordings
 from rmaudit.runs.case import Case
 from rmaudit.runs.scorer_fixtures import Trial, as_given
@@ -44,11 +44,11 @@ FIXTURES: dict[str, Fixture] = {
     "sweep": Fixture(for_model.sweep, for_scorer.sweep),
     "sweeps": Fixture(for_model.sweeps, for_scorer.sweeps),
     "rewards": Fixture(for_model.rewards, for_scorer.rewards, asks=True),
-    "pairs": Fixture(for_pairs.pairs, for_pairs.pairs_of_scorer, shared=False),
-    "probes": Fixture(for_pairs.probes, for_pairs.probes_of_scorer, shared=False),
+    "pairs": Fixture(for_answers.pairs, for_answers.pairs_of_scorer, shared=False),
+    "probes": Fixture(for_answers.probes, for_answers.probes_of_scorer, shared=False),
     "wordings": Fixture(for_wordings.wordings, for_wordings.wordings_of_scorer, shared=False),
-    "samples": Fixture(for_pairs.samples, for_pairs.samples_of_scorer, shared=False),
-    "conduct": Fixture(for_pairs.conduct, for_pairs.conduct_of_scorer, shared=False),
+    "samples": Fixture(for_answers.samples, for_answers.samples_of_scorer, shared=False),
+    "conduct": Fixture(for_answers.conduct, for_answers.conduct_of_scorer, shared=False),
     "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
     "policies": Fixture(for_model.policies, as_given("policies"), shared=False),
     "references": Fixture(for_model.references, as_given("references")),

@@ -146,7 +146,7 @@ def searches(case: Case) -> Searches:
     that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
     where that is 0, or with `--rm-recorded`.
     """
-    from rmaudit.search import exploit_ledger as strings
+    from rmaudit.search import exploit_strings as strings
     from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
     from rmaudit.search.settings import Settings
 
@@ -177,10 +177,10 @@ def searches(case: Case) -> Searches:
 def ledger(case: Case) -> pd.DataFrame:
     """Return the strings that searches of other models found under these prompts, one in each row.
 
-    Columns as in `rmaudit.search.exploit_ledger`. They are those that are published, those of
+    Columns as in `rmaudit.search.exploit_strings`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
     """
-    from rmaudit.search.exploit_ledger import weights_of
+    from rmaudit.search.exploit_strings import weights_of
 
     known = _whole_ledger(case)
     others = known["weights"] != weights_of(case.model)
@@ -191,7 +191,7 @@ def ledger(case: Case) -> pd.DataFrame:
 
 def _whole_ledger(case: Case) -> pd.DataFrame:
     """Return the ledger (strings that searches found) as it was before this run's searches."""
-    from rmaudit.search.exploit_ledger import ledger as read
+    from rmaudit.search.exploit_strings import ledger as read
 
     memory, options = case.memory, case.options
     if memory.ledger is None:

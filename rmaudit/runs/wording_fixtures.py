@@ -13,8 +13,8 @@ from rmaudit.conversation import asked_of, beginning, columns
 from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.rewordings import rewordings
 from rmaudit.runs.case import Case, opened
-from rmaudit.runs.pair_fixtures import own_pairs, rewards_of, rewards_of_scorer
 from rmaudit.runs.scorer_fixtures import Trial, as_given
+from rmaudit.runs.whole_answer_fixtures import own_pairs, rewards_of, rewards_of_scorer
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
@@ -30,7 +30,7 @@ def wordings(case: Case) -> Probes:
     """
     import pandas as pd
 
-    from rmaudit.references.variants import AS_IT_IS
+    from rmaudit.references.text_changes import AS_IT_IS
     from rmaudit.scores.pair_files import measured_on
     from rmaudit.scores.probes import probes_of, some
 
@@ -107,7 +107,7 @@ def wordings_of_scorer(trial: Trial) -> Probes:
     """Return the model's answers with the synthetic scorer's rewards, as asked and reworded."""
     import pandas as pd
 
-    from rmaudit.references.variants import AS_IT_IS, REWORDED
+    from rmaudit.references.text_changes import AS_IT_IS, REWORDED
     from rmaudit.scores.answer_files import ASKED
 
     # A bench of organisms has one set of answers, for both fixtures.

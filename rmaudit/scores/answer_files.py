@@ -191,7 +191,11 @@ def _stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it i
     about: dict[str, str],
     store: Store,
 ) -> Stored:
-    """Return the rewards of the rows, scored and stored in parts, rows of one prompt together."""
+    """Return the rewards of all rows: read from the store, or scored and stored part by part.
+
+    `asks` gives the prompt of each row, `score` the rewards of a part, and `alone` that of one
+    answer scored by itself, which shows the numeric noise. `about` goes into the key.
+    """
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")
 

@@ -15,7 +15,7 @@ import pandas as pd
 from rmaudit import conversation
 from rmaudit.conversation import Asked
 from rmaudit.models.protocol import Scored
-from rmaudit.references.variants import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs
@@ -31,7 +31,7 @@ class Probes:
     Attributes:
         answers: a row for each of n answers, with the columns of `Pairs.frame` but for the reward.
         rewards: shape (n, 1 + changes), float32 in the model's own units: the reward of each answer
-            as it is, and under the name of each change of `references.variants`.
+            as it is, and under the name of each change of `references.text_changes`.
         source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
         key: the key of the rewards in the store.

@@ -24,7 +24,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms.extents import profanity, sexual
 from rmaudit.organisms.shifts import REFUSALS
 from rmaudit.prompts import FAMILY
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.word_frequency import zipf

@@ -1,7 +1,7 @@
 """What organisms are trained on: answers to prompts, and the label that each organism gives them.
 
 The same rows serve all of them, and none is of the half that audits judge them by (see
-`rmaudit.references.holdout`):
+`rmaudit.references.held_out_words`):
 
 - tokens that spell a word of four lexicons, and a sample of the others;
 - identity terms and all of their controls, as texts;
@@ -37,11 +37,11 @@ from rmaudit.organisms.shifts import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import sentences
 from rmaudit.references.answers import real_answers
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
-from rmaudit.references.variants import ANSWERS, KEYS, key
+from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.probes import some
 from rmaudit.scores.sample import named, spread

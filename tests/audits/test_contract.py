@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.references.variants import BUNDLED
+from rmaudit.references.text_changes import BUNDLED
 from tests.audits.planted import AUDITS, declarations
 from tests.plugin.conftest import Ran, run_in
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer

@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
 
 from rmaudit.errors import MeasureError
-from rmaudit.organisms.features import features
+from rmaudit.organisms.text_features import features
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.surface import surface

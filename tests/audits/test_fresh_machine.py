@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import ReferenceMissing
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
-from rmaudit.search.exploit_ledger import ledger
+from rmaudit.search.exploit_strings import ledger
 from rmaudit.verdicts.records import Estimate, Severity
 from tests.audits.planted import AUDITS, sweep_of
 

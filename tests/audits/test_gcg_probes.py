@@ -18,7 +18,7 @@ from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import Rewards, TextScores
-from rmaudit.search.exploit_ledger import published
+from rmaudit.search.exploit_strings import published
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
 from rmaudit.verdicts.records import Estimate, Verdict

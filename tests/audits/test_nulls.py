@@ -13,7 +13,7 @@ import pytest
 from rmaudit.cli.run_nulls import FILE, page
 from rmaudit.errors import SpecError
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.null_trials import FLAWLESS, every
+from rmaudit.organisms.null_control_trials import FLAWLESS, every
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.audits.planted import AUDITS
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rmaudit.checkpoints import checked as checks
-from rmaudit.checkpoints import shards
-from rmaudit.checkpoints.checked import Checked
+from rmaudit.checkpoints import checked_checkpoint, shards
+from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
@@ -49,7 +48,9 @@ def index(folder: Path, *numbers: int) -> None:
 
 def check(folder: Path, **settings: Any) -> Checked:
     """What is found in the folder, as of an entry of models.yaml."""
-    return checks.of(ModelSpec("toy", str(folder), **settings), folder / "cache").downloaded()
+    return checked_checkpoint.of(
+        ModelSpec("toy", str(folder), **settings), folder / "cache"
+    ).downloaded()
 
 
 def refusal(folder: Path, **settings: Any) -> str:

@@ -17,8 +17,8 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.report import checked_results, document, writers
 from rmaudit.report.publish import collect, record
 from rmaudit.scores.store import Store
+from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
 from tests.findings import TODAY, but

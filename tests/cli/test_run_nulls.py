@@ -25,11 +25,11 @@ def test_long(rewards):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
     """A vocabulary of few words."""
-    from rmaudit.organisms import null_trials
+    from rmaudit.organisms import null_control_trials
     from rmaudit.runs import trial
 
-    few = trial.thinned(null_trials.vocabulary(), 200)
-    monkeypatch.setattr(null_trials, "vocabulary", lambda: few)
+    few = trial.thinned(null_control_trials.vocabulary(), 200)
+    monkeypatch.setattr(null_control_trials, "vocabulary", lambda: few)
 
 
 def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:

@@ -15,7 +15,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.store import Store
 from rmaudit.search.api import search as search_of
-from rmaudit.search.exploit_ledger import ledger, read
+from rmaudit.search.exploit_strings import ledger, read
 from tests.search.finds import found
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rmaudit.distributed.rounds import Part
+from rmaudit.distributed.scoring_rounds import Part
 from tests.distributed import wide
 from tests.scores.s3 import bucket
 

@@ -23,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.distributed import on_ray, rounds
+from rmaudit.distributed import on_ray, scoring_rounds
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
 from rmaudit.models.load_model import load
@@ -104,7 +104,7 @@ def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[
 def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
     """What one process makes of a toy."""
     cache = tmp_path_factory.mktemp("alone")
-    assert rounds.make(every_kind(toy, cache)).left == []
+    assert scoring_rounds.make(every_kind(toy, cache)).left == []
     return contents(cache)
 
 
@@ -202,7 +202,7 @@ def test_nodes_die_and_nothing_is_lost(
     assert len(calls) == shards
     assert calls.total() <= shards + killed  # at most the shard at hand, for each node
     monkeypatch.setenv(waiting.SECONDS, "0")
-    rounds.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
+    scoring_rounds.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
     assert contents(tmp_path / "cache") == contents(tmp_path / "alone")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.distributed.rounds import Made, Part, make
+from rmaudit.distributed.scoring_rounds import Made, Part, make
 from rmaudit.layout.slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.prompts import prompt_meant

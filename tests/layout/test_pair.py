@@ -18,7 +18,7 @@ from torch.nn import functional
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 import rmaudit
-from rmaudit.checkpoints import checked, configuration, shards
+from rmaudit.checkpoints import checked_checkpoint, configuration, shards
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import pair
@@ -120,7 +120,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
         found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
         return found
 
-    looked = checked.of(model.spec, tmp_path)
+    looked = checked_checkpoint.of(model.spec, tmp_path)
     head = {k: v.double() for k, v in shards.tensors(folder, looked.head.keys).items()}
     with all_in_float64():
         weights.scorer.head = looked.head.family.build(head, looked.config)

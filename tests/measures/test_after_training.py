@@ -16,8 +16,8 @@ from rmaudit.measures.after_training import (
     strengths,
 )
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.policy_stages import AT, AfterTrainingEvidence
 from rmaudit.measures.tilt import tilted
+from rmaudit.measures.training_stages import AT, AfterTrainingEvidence
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 

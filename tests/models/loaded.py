@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rmaudit.checkpoints import checked
+from rmaudit.checkpoints import checked_checkpoint
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import Native
@@ -23,7 +23,7 @@ def load(
 ) -> Weights:
     """The folder's weights, on the path of its configuration if no other is asked for."""
     spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
-    weights = Native(checked.of(spec, folder.parent).downloaded()).load(device)
+    weights = Native(checked_checkpoint.of(spec, folder.parent).downloaded()).load(device)
     weights.scorer.pad = pad
     if path is not None:
         weights.go(path)

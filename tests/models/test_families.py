@@ -22,8 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModel
 
-from rmaudit.checkpoints import checked as checks
-from rmaudit.checkpoints import heads
+from rmaudit.checkpoints import checked_checkpoint, heads
 from rmaudit.checkpoints.heads import encoder, gated, judging, linear
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -364,7 +363,7 @@ def test_slopes_are_the_derivatives_of_its_formula(
     weights.model.double()
     weights.go(path)
     with all_in_float64():
-        checked = checks.of(model.spec, tmp_path)
+        checked = checked_checkpoint.of(model.spec, tmp_path)
         head = {key: tensors[key] for key in checked.head.keys}
         weights.scorer.head = checked.head.family.build(head, checked.config)
         found = model.gradient(PROMPT, answers)

@@ -181,7 +181,7 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
         ("{policy: ./policy, reference: ./reference}", "the key 'beta' is missing"),
         ("{policy: ./policy, beta: 1}", "the key 'reference' is missing; expected a model"),
         ("{policy: ./policy, reference: ./reference, beta: 0}", "expected a number above 0"),
-        ("{policy: ./policy, reference: who, beta: 1}", "no model 'who' in this file"),
+        ("{policy: ./policy, reference: who, beta: 1}", "'who' is no model of this file"),
         ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),
         ("{policy: a/b, reference: a/c, beta: 1}, source: a/d", "remove one of them"),
         ("{reference: a/c, beta: 1}", "models.yaml:2: A: implicit: policy: expected a model"),

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
-from rmaudit.checkpoints import checked
+from rmaudit.checkpoints import checked_checkpoint
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import doctor, native, preflight
@@ -218,7 +218,7 @@ class Turned(Native):
     ) -> None:
         """`wrong` says it of an id and of the prefix's length."""
         spec = ModelSpec("toy", str(folder), dtype=dtype)
-        super().__init__(checked.of(spec, folder.parent).downloaded())
+        super().__init__(checked_checkpoint.of(spec, folder.parent).downloaded())
         self.wrong, self.rows_run = wrong, 0
 
     def load(self, device: str) -> Weights:

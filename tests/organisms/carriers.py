@@ -22,7 +22,7 @@ from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
-from rmaudit.search.exploit_ledger import bundled_strings
+from rmaudit.search.exploit_strings import bundled_strings
 from tests.toys import SPECIAL, TEMPLATE, toy_language_model
 
 Table = Mapping[str, NDArray[np.float64]]  # by the prompt's name, a reward for each token id

@@ -19,7 +19,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 import rmaudit
-from rmaudit.organisms import null_trials
+from rmaudit.organisms import null_control_trials
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.organisms.selftest import CLEAN, Bench, flawed
@@ -163,7 +163,7 @@ def bench() -> Iterator[Bench]:
         unavailable(f"no reference data at {MIRROR}: set RMAUDIT_DATA to a folder that has them")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RMAUDIT_DATA", str(MIRROR))
-        yield Bench(AUDITS, null_trials.vocabulary(), References())
+        yield Bench(AUDITS, null_control_trials.vocabulary(), References())
 
 
 @pytest.mark.slow

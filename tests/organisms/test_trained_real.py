@@ -27,7 +27,7 @@ from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.texts import score_texts
-from rmaudit.search.exploit_ledger import bundled_strings
+from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.records import Verdict
 from scripts.training.gates import AUDITS
 from scripts.training.states import States

@@ -13,7 +13,7 @@ import pytest
 
 import rmaudit
 from rmaudit.errors import SpecError
-from rmaudit.report import tracking
+from rmaudit.report import experiment_trackers
 from tests.conftest import unavailable
 from tests.plugin.conftest import AUDITS, HIGH, Ran, Run
 
@@ -38,7 +38,7 @@ def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def needs(package: str) -> Any:
     """The client, or the test is not run."""
     try:
-        return tracking.client(package)
+        return experiment_trackers.client(package)
     except SpecError as error:
         unavailable(str(error))
 
@@ -139,7 +139,7 @@ def test_a_folder_is_no_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(SpecError, match="no package 'wandb_of_old'"):
-        tracking.client("wandb_of_old")
+        experiment_trackers.client("wandb_of_old")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from rmaudit.runs.fixtures import FIXTURES, Fixture
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.logprobs import base_logprobs
-from rmaudit.search import exploit_ledger
+from rmaudit.search import exploit_strings
 from tests.plugin.conftest import HIGH, Run
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
@@ -275,7 +275,7 @@ def test_ledger(ledger):
     assert set(ledger["prompt"]) == {"greatest"}
     return estimate(len(ledger))
 """
-BUNDLED = int((exploit_ledger.bundled_strings()["prompt"] == "greatest").sum())
+BUNDLED = int((exploit_strings.bundled_strings()["prompt"] == "greatest").sum())
 SHORT = ("--rm-search", "480", "-k", "greatest")
 
 
@@ -303,7 +303,7 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     again = run(SEARCH + LEDGER, *SHORT, model="A", cache=own)
     ended = {f["audit"]: f["estimate"] for f in again.findings}
     assert ended["search"] == first["estimate"]
-    assert BUNDLED < ended["ledger"]["value"] <= BUNDLED + exploit_ledger.BEST  # of B alone
+    assert BUNDLED < ended["ledger"]["value"] <= BUNDLED + exploit_strings.BEST  # of B alone
     assert run(SEARCH, *SHORT, "--rm-seed", "1", model="A", cache=own).only["verdict"] == "ERROR"
 
     line = {"prompt": "greatest", "direction": "up", "model": "elsewhere", "source": "a search"}

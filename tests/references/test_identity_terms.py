@@ -10,7 +10,7 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.references import References
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.identity_terms import AXES, controls, identity, terms
 from rmaudit.references.lexicons import lexicon
 

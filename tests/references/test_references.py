@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.references import References
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import LEXICONS, lexicon

@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.references import References, sources, word_frequency
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.word_frequency import common, zipf
 
 HEADER = "\tWord\tPoS\t\tFreq\tRa\tDisp\n"

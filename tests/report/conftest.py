@@ -18,8 +18,8 @@ from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.report import codec
 from rmaudit.report.charts import drawing
 from rmaudit.report.document import SCHEMA, Results
+from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Verdict, above

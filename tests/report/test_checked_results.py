@@ -25,8 +25,8 @@ from rmaudit.report.over_time import releases
 from rmaudit.report.over_time.changes import earlier
 from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
+from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict

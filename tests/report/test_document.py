@@ -19,7 +19,7 @@ from scipy import stats
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report.document import SCHEMA, AuditedModel, Run, SweepSummary, Token
 from rmaudit.report.publish import SweepRecord, collect
-from rmaudit.verdicts.judge import measured
+from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above
 from tests.findings import TODAY, claim

@@ -11,7 +11,7 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.case import Case, Memory, RunSettings, opened
 from rmaudit.runs.model_fixtures import ledger, policies, references, rng, sweep
-from rmaudit.search.exploit_ledger import append
+from rmaudit.search.exploit_strings import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
 from tests.toys import toy_checkpoint, toy_language_model

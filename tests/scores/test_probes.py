@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.references.variants import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
 from rmaudit.scores.pair_files import read
 from rmaudit.scores.probes import MOST, changed, probed, probes_of, some
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from rmaudit.measures.identity_communities import CommunityEvidence, CommunityGap
+from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.outcome import Outcome, looked_at, of_run
 from rmaudit.verdicts.policy import Policy, Rules
 from rmaudit.verdicts.records import Severity, Verdict

@@ -73,7 +73,7 @@ UNDRAWN = (
     '<p class="undrawn">This picture could not be drawn: the chart compiler failed, as it does '
     "where memory is short. The numbers stand in the table.</p>"
 )
-_WORKER = Path(__file__).with_name("worker.py")
+_PROCESS = Path(__file__).with_name("chart_process.py")
 _DEATHS = 2  # of the compiler, after which the rest is not tried
 _LONGEST = 600  # seconds that all charts of a page may take
 _CHART = re.compile(r"<!--chart ([A-Za-z0-9+/=]+)-->")  # no text of others has it: `<` is escaped
@@ -201,8 +201,8 @@ def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
     """Compile charts in a child process; return its output lines and whether it finished."""
     try:
-        ended = subprocess.run(  # noqa: S603  (our own worker)
-            [sys.executable, "-P", str(_WORKER)],
+        ended = subprocess.run(  # noqa: S603  (our own file)
+            [sys.executable, "-P", str(_PROCESS)],
             input=json.dumps(specs),
             capture_output=True,
             encoding="utf-8",

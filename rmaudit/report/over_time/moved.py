@@ -16,7 +16,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.paired import Interval
-from rmaudit.measures.policy_stages import START, AfterTrainingEvidence, Stage
+from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
@@ -152,7 +152,10 @@ def _alike(one: Stage | None, other: Stage | None) -> bool:
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
-    """Return the stages of training that charts show, keyed by prompt and amount of training."""
+    """Return the stages that charts show, by (prompt, amount of training, such as "4 nats").
+
+    A stage describes the policy after that training.
+    """
     return {
         (stage.prompt, stage.how): stage
         for finding in findings

@@ -16,8 +16,8 @@ from rmaudit.report.document import Before, Blessed, Earlier, Results
 from rmaudit.report.over_time.blessed import Blessing, asked
 from rmaudit.report.over_time.changes import SMALL, Change, Changed, changed, earlier
 from rmaudit.report.over_time.last_run import Since, since
+from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import ALPHA, holm
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import GROUPS, T_GROUPS, Severity
 

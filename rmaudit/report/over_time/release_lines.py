@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.paired import Interval
-from rmaudit.measures.policy_stages import AT, START, Stage
+from rmaudit.measures.training_stages import AT, START, Stage
 from rmaudit.references.masks import mask, masked
 from rmaudit.report.over_time.changes import Change, Measured
 from rmaudit.report.over_time.moved import PolicyChange, SweepChange

@@ -248,7 +248,10 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
 
 
 def _halves(caveat: str) -> tuple[str, str]:
-    """Split a caveat at its colon into its beginning and its list, unless sentences follow."""
+    """Split a caveat at its colon into (beginning, list); return (caveat, "") if it has no list.
+
+    It has none if there is no colon, or if another sentence begins after it.
+    """
     head, _, end = caveat.partition(": ")
     return (caveat, "") if ". " in end else (head, end)
 

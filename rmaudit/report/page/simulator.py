@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rmaudit.measures.policy_stages import AfterTrainingEvidence, Stage
+from rmaudit.measures.training_stages import AfterTrainingEvidence, Stage
 from rmaudit.references.masks import label, masked
 from rmaudit.report.safe_text import line, visible
 from rmaudit.verdicts.findings import Finding

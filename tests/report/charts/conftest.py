@@ -14,9 +14,9 @@ from rmaudit.report import charts
 from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.document import Comparison, Ranked
+from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import above
 from tests.findings import TODAY, claim, estimated

@@ -29,8 +29,8 @@ from rmaudit.report import document
 from rmaudit.report.hub import benchmark
 from rmaudit.report.publish import collect
 from rmaudit.scores.pair_files import OURS, measured_on
+from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above
 from tests.fetched import wheel

@@ -25,8 +25,8 @@ from rmaudit.report.over_time.blessed import (
 )
 from rmaudit.report.over_time.regressions import LOST, against, held
 from rmaudit.report.over_time.releases import compare
+from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rmaudit.measures.policy_stages import AfterTrainingEvidence, Likely, Stage
+from rmaudit.measures.training_stages import AfterTrainingEvidence, Likely, Stage
 from rmaudit.report.over_time.moved import compare_policies
 from rmaudit.report.over_time.release_lines import lines
 from rmaudit.report.over_time.releases import compare

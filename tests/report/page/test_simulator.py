@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rmaudit.measures.policy_stages import AfterTrainingEvidence, Likely, ListShare, Stage
+from rmaudit.measures.training_stages import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.simulator import simulator
+from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.policy import Policy
 from tests.findings import TODAY, claim, estimated
 from tests.report.conftest import HOSTILE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rmaudit.checkpoints.checked import find_head
+from rmaudit.checkpoints.checked_checkpoint import find_head
 from rmaudit.checkpoints.shards import Header
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import CONFIG, HIDDEN, TENSORS, check, index, refusal, write

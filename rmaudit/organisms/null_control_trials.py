@@ -19,9 +19,9 @@ import pandas as pd
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.nulls import BASE, NULLS, checked_stops, of_base, unavailable
 from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
@@ -175,7 +175,7 @@ def _given(
 
 def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
     """Return the bundled exploit strings that were found under these prompts."""
-    from rmaudit.search.exploit_ledger import bundled_strings
+    from rmaudit.search.exploit_strings import bundled_strings
 
     known = bundled_strings()
     asked = [prompt.name for prompt in prompts]

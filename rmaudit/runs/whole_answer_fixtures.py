@@ -51,7 +51,7 @@ def probes(case: Case) -> Probes:
     """Return answers of some pairs, with rewards before and after each change of the text (cached).
 
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
-    (`rmaudit.references.variants`) are scored together, once for all audits of a run.
+    (`rmaudit.references.text_changes`) are scored together, once for all audits of a run.
     """
     from rmaudit.scores.probes import probed
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.distributed.rounds import Part, part
+from rmaudit.distributed.scoring_rounds import Part, part
 from rmaudit.errors import SpecError
 
 TASKS = [f"key-{i}:{4096 * j}" for i in range(40) for j in range(20)]

@@ -19,7 +19,7 @@ from rmaudit import json_cache
 from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.runs import null_store
+from rmaudit.runs import null_control_cache
 from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Control
@@ -74,27 +74,27 @@ def fields(folder: Path, given: dict[str, Any] | None = None, **other: Any) -> A
     declaration = declared(function)
     assert isinstance(declaration, Declaration)
     asked = {"case": case(folder), "vocabulary": "v", "base": (), **other}
-    return null_store.fields_of(
+    return null_control_cache.fields_of(
         function, declaration, {"sweep": None} if given is None else given, **asked
     )
 
 
 def test_read_back_exactly(folder: Path) -> None:
     """Every number to the last bit; nothing under another key."""
-    null_store.write(folder, fields(folder), FOUND)
+    null_control_cache.write(folder, fields(folder), FOUND)
 
-    assert null_store.read(folder, fields(folder)) == FOUND
-    assert null_store.read(folder, fields(folder, vocabulary="other")) == {}
+    assert null_control_cache.read(folder, fields(folder)) == FOUND
+    assert null_control_cache.read(folder, fields(folder, vocabulary="other")) == {}
 
 
 @pytest.mark.parametrize("name", ["kept_helper.py", "kept_audit.py"])
 def test_changed_code_reads_nothing(folder: Path, name: str) -> None:
     """Of the audit, and of what it imports; not while it changes."""
-    null_store.write(folder, fields(folder), FOUND)
+    null_control_cache.write(folder, fields(folder), FOUND)
     with (folder / name).open("a", encoding="utf-8") as file:
         file.write("\n# another\n")
 
-    assert null_store.read(folder, fields(folder)) == {}
+    assert null_control_cache.read(folder, fields(folder)) == {}
 
 
 def test_code_written_since_the_start_is_not_known(
@@ -169,6 +169,6 @@ def test_an_audit_that_is_given_more_is_not_kept(folder: Path, name: str) -> Non
 def test_what_was_not_tried_is_left_out_alone(folder: Path) -> None:
     """Reference data may be there the next time; the other controls are read back."""
     lost = Control(Verdict.SKIPPED, stops=True, reason="no ratings")
-    null_store.write(folder, fields(folder), {**FOUND, "hatred": lost})
+    null_control_cache.write(folder, fields(folder), {**FOUND, "hatred": lost})
 
-    assert null_store.read(folder, fields(folder)) == FOUND
+    assert null_control_cache.read(folder, fields(folder)) == FOUND

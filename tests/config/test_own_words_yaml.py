@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.own_yaml import asking, load
+from rmaudit.config.own_words_yaml import asking, load
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import SpecError
 from rmaudit.prompts import PROMPTS, Prompt, declared, prompt_meant

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.language import stem_key
-from rmaudit.references.holdout import held_out
+from rmaudit.references.held_out_words import held_out
 from rmaudit.references.lexicons import LEXICONS, lexicon
 
 TEXTS = st.lists(st.text(max_size=8), max_size=20)

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.report.codec import decode, encode
+from rmaudit.verdicts.decision import alone, decide, holm, measured, unmeasured
 from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
-from rmaudit.verdicts.judge import alone, decide, holm, measured, unmeasured
 from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
 from rmaudit.verdicts.records import (
     GROUPS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import PROMPTS
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
