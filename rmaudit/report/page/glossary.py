@@ -62,7 +62,8 @@ GLOSSARY: Final = {
         "verdict": "The outcome of a whole run: PASSES, FAILS, NOT ESTABLISHED or INCOMPLETE.",
         "PASSES": "Every gate that the run includes was measured on the whole vocabulary, and passes, is not decided or is accepted.",
         "FAILS": "A gate fails; or it is clearly worse than in the blessed release; or it passes although models.yaml says that it is known to fail.",
-        "NOT ESTABLISHED": "No gate fails, and at least one is unsure or could not be measured.",
+        "NOT ESTABLISHED": "No gate fails, and at least one is unsure or could not be measured. "
+        "With `--rm-inconclusive pass`, unsure gates do not count here.",
         "INCOMPLETE": "The run was filtered, sampled or interrupted, or another test failed; and no gate that ran fails.",
         "replay": "To judge the recorded rewards of an earlier run again, for example under another policy. Nothing is scored.",
         "better, worse, unclear": "How a finding changed between two runs. “better” and “worse” need a difference that is not noise; “unclear” is a worse result without such a difference.",
