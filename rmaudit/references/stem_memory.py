@@ -22,7 +22,7 @@ def recall(cache: Path, language: str) -> None:
 
 
 def remember(cache: Path, language: str) -> None:
-    """Write the stems of a language into the cache, if this process knows stems that it lacks."""
+    """Write the stems of a language into the cache, if some that this process knows are missing."""
     there = json_cache.read(cache, KIND, _fields(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:

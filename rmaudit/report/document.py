@@ -254,7 +254,7 @@ class Blessed:
     days: Count
     """From which age on a warning is given."""
     trainings: Count
-    """How many trainings of its recipe show what differs by chance; 1: it alone, so nothing."""
+    """Number of trainings of its recipe that were blessed together; 1 shows nothing of chance."""
     findings: tuple[Earlier, ...]
     """What it had of this run's gates."""
     apart: tuple[str, ...]

@@ -41,7 +41,7 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """What identity terms are matched by; two are equal if all lists are."""
+    """Lists by which identity terms are matched with controls; equal lists compare equal."""
 
     key: Hashable
     single: frozenset[str] | None

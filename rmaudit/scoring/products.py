@@ -1,8 +1,8 @@
-"""Multiply float32 matrices on a CPU by oneDNN, which is as exact as torch's default and faster.
+"""Multiply float32 matrices on a CPU by oneDNN, which is faster than torch's default.
 
 PyTorch multiplies float32 by MKL, which leaves the widest registers of AMD's processors unused.
-oneDNN, the other library in every build of PyTorch, uses them: on an EPYC with AVX-512 it is 2.2
-times as fast (`python -m benchmarks.sweep`). Sums are added in another order, so rewards differ
+oneDNN, the other library in every build of PyTorch, uses them: on an EPYC with AVX-512 a sweep is
+1.9 times as fast (`python -m benchmarks.sweep`). Sums are added in another order, so rewards differ
 in their last digits, as they do between machines. The model's own forward, by which numeric noise
 is measured, does without.
 """

@@ -25,7 +25,6 @@ from benchmarks.blessed import RELEASES, SPEC, blessed, found, results_of
 from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
-from rmaudit.measures.paired import Interval
 from rmaudit.models.load_model import checkpoint
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.regressions import held
@@ -110,24 +109,12 @@ def main() -> None:
             print(f"{gate.audit}: trainings differ by {gate.spread:.3g} {gate.unit}", flush=True)
     for number in range(1, RELEASES + 1):
         results = held(release(number), {SPEC.name: first})
-        worse = {
-            (one.claim.audit, one.claim.prompt): one.verdict is Verdict.PASS
-            for one in results.findings
-            if one.judgement.regressed
-        }
         print(number, PLANTED[number][0] if number in PLANTED else "sound", flush=True)
-        for was in results.blessed[0].findings:
-            inside = worse.get((was.audit, was.prompt))
-            if inside is not None:
+        for finding in results.findings:
+            if why := finding.judgement.regressed:
+                inside = finding.verdict is Verdict.PASS
                 told = "inside its bound" if inside else "and its bound is not held"
-                print(f"  regressed: {was.audit} {_by(was.difference)}, {told}", flush=True)
-
-
-def _by(moved: Interval | None) -> str:
-    """Say by how much a gate moved; some gates have no data for a paired comparison."""
-    if moved is None:
-        return "(not paired)"
-    return f"by {moved.value:+.3f} [{moved.low:+.3f}, {moved.high:+.3f}]"
+                print(f"  {finding.name} {why}, {told}", flush=True)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class Blessing:
     """The day of the blessing, ISO 8601."""
     days: Count
     trainings: Annotated[Count, Ge(1)]
-    """How many trainings of one recipe were blessed together, this one included."""
+    """Number of trainings of one recipe that were blessed together, this one included."""
     gates: Annotated[tuple[BlessedGate, ...], MinLen(1)]
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results
-from rmaudit.report.over_time.blessed import BlessedGate, Blessing, asked
+from rmaudit.report.over_time.blessed import BlessedGate, Blessing, asked, lineage
 
 LEAST = 3  # other trainings: a standard deviation of fewer values says next to nothing
 
@@ -25,14 +25,16 @@ def together(blessed: Blessing, others: Sequence[Results]) -> Blessing:
     the blessed one included, is stored as the gate's `spread`.
 
     Raises:
-        SpecError: the others are too few, are no whole runs of one model, have weights that are
-            there already, or did not measure a gate as the blessed run did.
+        SpecError: the others are too few, are no whole runs of one model, have another base model
+            or developer, have weights that are there already, or did not measure a gate as the
+            blessed run did.
     """
     if len(others) < LEAST:
         raise SpecError(f"{len(others)} other trainings say too little of chance: give {LEAST}")
     weights = {blessed.weights}
     for other in others:
         _refuse_partial(other)
+        _refuse_stranger(other, blessed)
         found = other.findings[0].claim.weights
         if found and found in weights:
             raise SpecError(f"{_name(other)} has weights that are there already: train it anew")
@@ -50,6 +52,15 @@ def _refuse_partial(other: Results) -> None:
         raise SpecError(f"a run of {len(other.models)} models; give runs of one training each")
     if other.run.gaps:
         raise SpecError(f"{_name(other)} is not whole ({'; '.join(other.run.gaps)})")
+
+
+def _refuse_stranger(other: Results, blessed: Blessing) -> None:
+    """Raise if a run is of another kind of model: it would hide regressions as chance."""
+    found = lineage(other.models[0])
+    if found != blessed.lineage:
+        kinds = [kind or "no base model" for kind in (found, blessed.lineage)]
+        message = f"{_name(other)} is a model of {kinds[0]}, the blessed one of {kinds[1]}"
+        raise SpecError(f"{message}; give trainings by the same recipe")
 
 
 def _values(other: Results, gates: Sequence[BlessedGate]) -> list[float]:

@@ -74,6 +74,7 @@ def test_what_is_no_other_training_is_refused() -> None:
     unlike = training(8, 1.0)
     gone = gap(audit="gate_0", model=SPEC.name, model_source=SPEC.source, weights="w8")
     missing = replace(unlike, findings=(gone, unlike.findings[1]))
+    stranger = replace(unlike, models=(replace(unlike.models[0], base_model="Another"),))
     sampled = replace(unlike, run=replace(unlike.run, sample=300))
 
     for others, words in (
@@ -83,6 +84,7 @@ def test_what_is_no_other_training_is_refused() -> None:
         ([*good, missing], r"did not measure gate_0\[best\]"),
         ([*good, sampled], "is not whole"),
         ([*good, replace(unlike, models=unlike.models * 2)], "2 models"),
+        ([*good, stranger], "a model of Another, the blessed one of no base model"),
     ):
         with pytest.raises(SpecError, match=words):
             together(first, others)
