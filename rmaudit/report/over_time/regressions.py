@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+import numpy as np
+
+from rmaudit.measures._stats import satterthwaite
 from rmaudit.report.document import Before, Blessed, Earlier, Results
 from rmaudit.report.over_time.blessed import Blessing, asked
 from rmaudit.report.over_time.changes import SMALL, Change, Changed, changed, earlier
@@ -212,9 +215,8 @@ def _p(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
     trained = 2 * was.spread**2  # both releases are trainings
     if not measured + trained:
         return 0.0
-    freedom = (measured + trained) ** 2 / (
-        measured**2 / (GROUPS - 1 if paired else _MANY) + trained**2 / max(trainings - 1, 1)
-    )
+    each = (GROUPS - 1 if paired else _MANY, max(trainings - 1, 1))
+    freedom = satterthwaite(np.array([measured, trained]), each)
     far = abs(gain.value) / math.sqrt(measured + trained)
     return float(2 * scipy.special.stdtr(freedom, -far))
 
