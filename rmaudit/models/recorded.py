@@ -5,8 +5,9 @@ Its scores are looked up in the imported tables (`rmaudit.scores.published_score
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded
@@ -20,6 +21,8 @@ CAVEAT = (
 # What recorded scores are of, the field `answers` of their keys.
 TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 
+T = TypeVar("T")
+
 
 class Recorded:
     """A model known only by its published scores; see `rmaudit.models.protocol.HasScores`."""
@@ -29,6 +32,7 @@ class Recorded:
     def __init__(self, spec: ModelSpec) -> None:
         """Take a models.yaml entry; its published scores are looked up when they are needed."""
         self.spec = spec
+        self._remembered: dict[Hashable, Any] = {}
 
     @property
     def name(self) -> str:
@@ -56,6 +60,13 @@ class Recorded:
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
+
+    def remembered(self, place: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned for this place; it is called once for each place."""
+        if place not in self._remembered:
+            self._remembered[place] = make()
+        found: T = self._remembered[place]
+        return found
 
     def with_weights(self, what: str) -> NoReturn:
         """Raise `NotRecorded`: this model has published scores only, and no weights."""

@@ -25,8 +25,12 @@ from types import ModuleType
 from typing import Any
 
 from rmaudit import json_cache
+from rmaudit.errors import RmauditError
+from rmaudit.models.recorded import Recorded
 from rmaudit.references import References
 from rmaudit.runs.case import Case
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import store_at
 from rmaudit.scores.stored_scores import checksum
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
@@ -96,7 +100,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
-        return None if case.options.recorded else ""  # what is recorded may be imported anew
+        return _tables_of(case.model, case) if isinstance(case.model, Recorded) else ""
     if name == "references":
         salt = repr(case.model.spec.trained_on)
         return f"{salt} {value.own_words.key}" if type(value) is References else None
@@ -113,6 +117,14 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
     if name == "searches":
         return _drawn_for(case)
     return None
+
+
+def _tables_of(model: Recorded, case: Case) -> str | None:
+    """Return a string that names the recorded tables of the model's texts; None if it has none."""
+    try:
+        return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
+    except RmauditError:
+        return None
 
 
 def _drawn_for(case: Case) -> str | None:

@@ -10,6 +10,7 @@ that is there (`WORDS`).
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,11 +90,26 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     return best
 
 
-def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
-    """Yield (kind, table) for each recorded table under a prompt; kinds are "items" and "words".
+def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
+    """Return a string that names the recorded tables that a model's texts are looked up in.
 
-    Raises as `items` does where there is none at all.
+    Another table imported for one of the prompts gives another string. Raises as `items` does.
     """
+    tables = [_tables(model, prompt, store) for prompt in prompts]
+    return json.dumps([[each.provenance["sha256"] for _, each in some] for some in tables])
+
+
+def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[tuple[str, Stored]]:
+    """Return (kind, table) for each recorded table under a prompt; kinds are "items" and "words".
+
+    The model remembers them: audits look up texts under 54 prompts. Raises as `items` does where
+    there is none at all.
+    """
+    place = ("tables", store.root, prompt.text)
+    return model.remembered(place, lambda: list(_read_tables(model, prompt, store)))
+
+
+def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
     imported = store.read(key_of(_fields(model, prompt.text, ITEMS)))
     if imported is not None:
         yield "items", imported

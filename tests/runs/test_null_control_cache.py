@@ -17,10 +17,13 @@ import pytest
 
 from rmaudit import json_cache
 from rmaudit.config.registry import ModelSpec
+from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache
 from rmaudit.runs.case import Case, Memory, RunSettings
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -145,6 +148,23 @@ def test_searches_are_drawn_for_the_model_and_the_seed(folder: Path) -> None:
 
     assert keys[0] == keys[1]
     assert len(set(keys)) == 3
+
+
+def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
+    """A model whose scores are looked up: its controls score the texts that its tables have."""
+    items = folder / f"{PROMPTS['best'].text.removesuffix('?')}.csv"
+    keys = []
+    for score in (1, 2):
+        model = Recorded(ModelSpec("Q", "owner/Q"))
+        own = replace(case(folder), model=model, options=RunSettings(cache=folder / str(score)))
+        assert fields(folder, {"rewards": None}, case=own) is None  # nothing is recorded
+        table = f"elo_rank,elo_score,name,elo_matches,Q\n1,1669,Universe,1372,{score}\n"
+        items.write_text(table, encoding="utf-8")
+        published_scores.import_table(items, [model], Store(folder / str(score)))
+        keys.append(fields(folder, {"rewards": None}, case=own))
+
+    assert None not in keys
+    assert keys[0] != keys[1]
 
 
 def test_values_of_the_model_count(folder: Path) -> None:
