@@ -123,14 +123,22 @@ def _tables(audits: Iterable[Audit]) -> str:
 
 
 def _table(audits: Iterable[Audit]) -> str:
-    names = ("audit", "question", "good answer", "passes", "only harm shown", "needs")
-    rows = [names, ("---",) * len(names)]
+    """Return a row for each audit; a column that would be empty is left out."""
+    columns: dict[str, list[str]] = {
+        "audit": [],
+        "claim": [],
+        "bound": [],
+        "needs": [],
+    }
     for each in audits:
         _, audit = each
-        link = f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`"
-        good = "yes" if audit.bound.high is None else "no"
-        shown = "yes" if audit.bound.shown else ""
-        rows.append((link, audit.question, good, _passes(audit), shown, _needs(each)))
+        shown = "; only harm that is shown blocks" if audit.bound.shown else ""
+        columns["audit"].append(f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`")
+        columns["claim"].append(audit.claim)
+        columns["bound"].append(f"{_passes(audit)}{shown}")
+        columns["needs"].append(_needs(each))
+    used = {name: cells for name, cells in columns.items() if any(cells)}
+    rows = [tuple(used), ("---",) * len(used), *zip(*used.values(), strict=True)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -42,10 +42,8 @@ def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
     page = written[Path("docs/audits/brevity.md")]
     assert "# Brevity\n\n**Is it brief?**" in page
     assert "- Dialect, [gcg_probes](gcg_probes.md).\n" in page
-    assert (
-        "| [Brevity](audits/brevity.md), `brevity` | Is it brief? |"
-        in written[Path("docs/audits.md")]
-    )
+    row = "| [Brevity](audits/brevity.md), `brevity` | c | below 1 sd |"
+    assert row in written[Path("docs/audits.md")]
     assert '{ "Brevity" = "audits/brevity.md" }' in written[Path("zensical.toml")]
 
 
