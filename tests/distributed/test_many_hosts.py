@@ -1,4 +1,4 @@
-"""Sixteen processes at one store, kills among them: what one process alone would have made."""
+"""Eight processes at one store, kills among them: what one process alone would have made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.scores.s3 import bucket
 
 pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX does")
 
-PARTS, PATIENCE = 16, 240
+PARTS, PATIENCE = 8, 240
 SERVER: Any = multiprocessing.get_context("forkserver")
 
 

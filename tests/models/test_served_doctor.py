@@ -183,7 +183,7 @@ def slowly(*given: object) -> Any:
     ("dtype", "answers"),
     [
         ("bfloat16", 64),
-        *(slowly(dtype, 400) for dtype in ("float32", "bfloat16", "float16")),
+        *(slowly(dtype, 200) for dtype in ("float32", "bfloat16", "float16")),
     ],
 )
 def test_a_faithful_server_passes_and_its_dtype_is_named(
@@ -219,7 +219,7 @@ WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
     ("fault", "dtype", "answers"),
     [
         *((fault, "bfloat16", 64) for fault in ("other weights", "sigmoid")),
-        *(slowly(fault, dtype, 400) for fault in WRONG for dtype in ("float32", "bfloat16")),
+        *(slowly(fault, dtype, 200) for fault in WRONG for dtype in ("float32", "bfloat16")),
     ],
 )
 def test_a_wrong_server_fails_whatever_it_runs_in(

@@ -40,8 +40,8 @@ GATES = (
     *("top_things", "top_tokens"),
 )
 """The gates of words and names, which ask for listed texts under few prompts."""
-ALL = bool(os.environ.get("RMAUDIT_ALL_SOURCES"))  # seven minutes more
-TRIED = ("random", "long words", "gibberish", "hatred", "hostility")
+ALL = bool(os.environ.get("RMAUDIT_ALL_SOURCES"))  # nine minutes more
+TRIED = ("random", "hatred")
 SOUND, BETA = "sound", 0.1
 SOURCES = ("implicit", "judge")
 DECLARED = {name: audit for name, audit in audits_in(AUDITS).items() if name in GATES}
@@ -179,7 +179,7 @@ def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gate", GATES if ALL else GATES[::3])
+@pytest.mark.parametrize("gate", GATES if ALL else GATES[::5])
 def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
     home: Home, bench: Bench, gate: str
 ) -> None:

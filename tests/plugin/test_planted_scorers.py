@@ -87,7 +87,7 @@ def test_each_flaw_blocks_its_run_and_a_clean_scorer_passes(tmp_path: Path) -> N
 def test_a_function_is_judged_as_the_checkpoint_whose_scores_it_gives(tmp_path: Path) -> None:
     """Every number of all six audits, of a checkpoint whose tokens are common words."""
     words = [word for word in map(str, common()) if word.isalpha()]
-    toy = toy_checkpoint(tmp_path / "toy", tokenizer=toy_tokenizer(words[:6000]))
+    toy = toy_checkpoint(tmp_path / "toy", tokenizer=toy_tokenizer(words[:2000]))
     model = rmaudit.load(toy)
     declare("of-toy", lambda texts, prompt: model.score(prompt, texts), vocabulary=str(toy))
 

@@ -216,7 +216,7 @@ def _drawn_once() -> Iterator[None]:
 def test_every_mutation_is_refused_or_rendered(
     sound: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
-    """Several values in each place; of the pictures that this makes a sample is compiled."""
+    """Two changes of each kind of place; of the pictures that this makes a sample is compiled."""
     rng = random.Random(part)
     run, specs = drawing._run, {}
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
@@ -229,11 +229,11 @@ def test_every_mutation_is_refused_or_rendered(
 
     monkeypatch.setattr(drawing, "_run", kept)
     for same in list(alike.values())[part::4]:
-        for change in (..., "twice", *rng.sample(BAD, 2)):
+        for change in rng.sample([..., "twice", *BAD], 2):
             found = mutated(sound, rng.choice(same), change)
             outcome_of(found, tmp_path / "results.json", rendered=True)
     monkeypatch.setattr(drawing, "_run", RUN)
-    assert None not in drawing._svgs(rng.sample(list(specs.values()), 40))
+    assert None not in drawing._svgs(rng.sample(list(specs.values()), 20))
 
 
 def first(found: Any, audit: str) -> Any:
