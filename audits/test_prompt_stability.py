@@ -48,7 +48,7 @@ def test_prompt_stability(
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
     common = rewards.scorable(list(zipf.index[zipf >= COMMON]))
-    words = prompt_stability.spread(valence[common], WORDS)
+    words = prompt_stability.evenly_spread(valence[common], WORDS)
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return prompt_stability.across_wordings(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),

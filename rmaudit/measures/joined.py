@@ -35,7 +35,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rewards of the spellings of some texts under all prompts, one row for each spelling.
+    """Rewards of some texts' spellings under all prompts, one entry for each spelling and prompt.
 
     `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
     `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
@@ -77,7 +77,7 @@ class Joined:
                 found = known.get_indexer(pd.Index(word_of(same)))
             scores = each.frame["score"].to_numpy(float)
             scored = ~np.isnan(scores)
-            mean, sd = _moments(scores[scored], name)
+            mean, sd = _mean_and_sd(scores[scored], name)
             kept = (found >= 0) & scored
             z = (scores[kept] - mean) / sd
             rows.append((z, np.full(len(z), each.noise / sd), found[kept], np.full(len(z), i)))
@@ -119,11 +119,11 @@ class Joined:
 
 
 def told_apart(rated: pd.DataFrame) -> bool:
-    """Return whether a table of `Joined.rated` has enough texts that differ in valence."""
+    """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 
-def _moments(scores: _Floats, prompt: str) -> tuple[float, float]:
+def _mean_and_sd(scores: _Floats, prompt: str) -> tuple[float, float]:
     if not len(scores) or not np.ptp(scores):
         message = f"{len(scores)} scores under {prompt!r}, all of them equal: there is no sd"
         raise MeasureError(f"{message} to compare them in")

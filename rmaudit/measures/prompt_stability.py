@@ -68,17 +68,21 @@ class PromptStabilityEvidence(Evidence):
         if not given:
             return None
         panels = [
-            _panel(rows, values, axis)
+            _panel_of_wordings(rows, values, axis)
             for rows in given
             for axis in _AXES
-            if (values := _values(rows, axis)) is not None
+            if (values := _numbers_on_axis(rows, axis)) is not None
         ]
-        kept = [axis for axis in _AXES if all(_values(rows, axis) is not None for rows in given)]
+        kept = [
+            axis
+            for axis in _AXES
+            if all(_numbers_on_axis(rows, axis) is not None for rows in given)
+        ]
         cells = [
             (row.prompt, _ASKS_FOR[row.frame], *(f"{number:+.3f}" for number in numbers))
             for rows in given
             for row, *numbers in zip(
-                rows, *(_values(rows, each) or () for each in kept), strict=True
+                rows, *(_numbers_on_axis(rows, each) or () for each in kept), strict=True
             )
         ]
         columns = ["rho" if axis == _AXES[0] else axis for axis in kept]
@@ -93,7 +97,7 @@ class PromptStabilityEvidence(Evidence):
         )
 
 
-def spread(ratings: pd.Series[float], n: int) -> list[str]:
+def evenly_spread(ratings: pd.Series[float], n: int) -> list[str]:
     """Return `n` words that are evenly spread over the ratings, or all if there are no more."""
     ordered = sorted(ratings.index, key=lambda word: (float(ratings[word]), word))
     n = min(n, len(ordered))
@@ -110,8 +114,6 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Return the mean Spearman's rho over all pairs of prompts that ask for the same (good or bad).
-
-    The frame says what a prompt asks for: good things (+1) or bad ones (-1).
 
     `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
     +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
@@ -134,31 +136,33 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     own = {str(name): str(name) for name in scores.columns}
     named = groups or own
     codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
-    values, signs = _checked(scores, frames, codes)
+    values, signs = _checked_scores(scores, frames, codes)
     sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
-    rho = _correlations(scipy.stats.rankdata(values, axis=0))
-    value = _within(rho, sides)
-    variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
+    rho = _pearson(scipy.stats.rankdata(values, axis=0))
+    value = _mean_over_frames(rho, sides)
+    variances = np.array(
+        [_jackknife_over_groups(rho, sides, codes), _jackknife_over_words(values, sides)]
+    )
     clusters = sum(np.unique(codes[side]).size for side in sides)
     freedom = np.array([clusters - len(sides), len(scores) - 1])
     secondary = {
         **{
-            f"between {name} prompts": _mean(rho, side)
+            f"between {name} prompts": _mean_over_pairs(rho, side)
             for name, side in zip(_SIDES, sides, strict=True)
         },
-        "between two groups of a frame, lowest": _lowest(rho, sides, codes),
+        "between two groups of a frame, lowest": _lowest_between_groups(rho, sides, codes),
         "between frames": float(rho[np.ix_(*sides)].mean()),
-        **_shares(values, sides),
+        **_shares_of_variance(values, sides),
     }
-    followed = None if valence is None else _with_valence(scores, valence)
+    followed = None if valence is None else _rho_with_valence(scores, valence)
     if followed is not None:
-        secondary |= _framing(followed, sides)
+        secondary |= _spread_of_rho_with_valence(followed, sides)
     wordings = (
         Wording(
             prompt=name,
             group=str(named[name]),
             frame=int(signs[i]),
-            rho=round(_others(rho, sides, i), 4),
+            rho=round(_mean_with_others(rho, sides, i), 4),
             rho_with_valence=None if followed is None else round(float(followed[i]), 4),
         )
         for i, name in enumerate(own)
@@ -180,16 +184,20 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 
     def value_of(drawn: _Floats) -> float:
         ranks = scipy.stats.rankdata(drawn.reshape(values.shape), axis=0)
-        return _within(_correlations(ranks), sides)
+        return _mean_over_frames(_pearson(ranks), sides)
 
-    of_each = np.tile(sds, len(values))
-    return widened(estimate, value_of, values.ravel(), of_each, rng, within=(-1.0, 1.0))
+    noises = np.tile(sds, len(values))
+    return widened(estimate, value_of, values.ravel(), noises, rng, within=(-1.0, 1.0))
 
 
-def _checked(
+def _checked_scores(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the scores, shape (words, prompts), and frames, or raise MeasureError if unusable."""
+    """Return the scores, shape (words, prompts), and frames, shape (prompts,), 1 or -1.
+
+    Raises:
+        MeasureError: as `across_wordings`.
+    """
     values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
@@ -213,38 +221,43 @@ def _checked(
     return values, signs
 
 
-def _correlations(columns: _Floats) -> _Floats:
-    """Return Pearson's r of all pairs of columns."""
+def _pearson(columns: _Floats) -> _Floats:
     return np.asarray(np.corrcoef(columns, rowvar=False))
 
 
-def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
-    """Return the mean of `r`, correlations of all prompts, over the pairs of prompts in `side`."""
+def _mean_over_pairs(r: _Floats, side: NDArray[np.intp]) -> float:
+    """Return the mean of `r`, correlations of all prompts, over pairs of prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
 
-def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    return min(float(np.mean([_mean(r, side) for side in sides])), 1.0)  # but for rounding
+def _mean_over_frames(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    return min(
+        float(np.mean([_mean_over_pairs(r, side) for side in sides])), 1.0
+    )  # but for rounding
 
 
-def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
-    """Return the mean correlation of a prompt with the others of its side (same frame)."""
+def _mean_with_others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
+    """Return the mean correlation of a prompt with the other prompts of its frame."""
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
-def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of the mean rho over groups of prompts, good and bad apart."""
+def _jackknife_over_groups(
+    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
+) -> float:
+    """Return the jackknife variance of the mean rho over groups of prompts, within frames."""
     parts = []
     for side in sides:
-        left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
+        left = [_mean_over_pairs(r, side[codes[side] != group]) for group in np.unique(codes[side])]
         parts.append(jackknife_variance(np.array(left)))
     return sum(parts) / len(sides) ** 2
 
 
-def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the lowest mean correlation between the prompts of two groups of one side."""
+def _lowest_between_groups(
+    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
+) -> float:
+    """Return the lowest mean correlation between the prompts of two groups of one frame."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
         for side in sides
@@ -252,25 +265,25 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
     )
 
 
-def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Return the jackknife variance of the mean rho over words, with ranks taken anew each time."""
+def _jackknife_over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    """Return the jackknife variance of the mean rho over words, ranked anew without each word."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
         # the ranks without it: one less above it, half of one at a tie
         below = ranks - (values > values[word]) - 0.5 * (values == values[word])
-        left.append(_within(_correlations(np.delete(below, word, axis=0)), sides))
+        left.append(_mean_over_frames(_pearson(np.delete(below, word, axis=0)), sides))
     return jackknife_variance(np.array(left))
 
 
-def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
+def _shares_of_variance(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
     """Return shares of variance, by name: word, word under a frame, word under a wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
     """
-    r = _correlations(values)
-    same, opposite = _within(r, sides), float(r[np.ix_(*sides)].mean())
+    r = _pearson(values)
+    same, opposite = _mean_over_frames(r, sides), float(r[np.ix_(*sides)].mean())
     return {
         "share of variance: word": (same + opposite) / 2,
         "share of variance: word and frame": (same - opposite) / 2,
@@ -278,20 +291,22 @@ def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
     }
 
 
-def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
-    """Return Spearman's rho of score and valence under each prompt."""
+def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
+    """Return Spearman's rho of words' scores and valence under each prompt, (prompts,)."""
     both = scores.join(valence.rename("valence"), how="inner").to_numpy(float)
     if len(both) < FEWEST or not np.ptp(both[:, -1]):
         message = (
             f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
         )
         raise MeasureError(message)
-    rho: _Floats = _correlations(scipy.stats.rankdata(both, axis=0))[-1, :-1]
+    rho: _Floats = _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
     return rho
 
 
-def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """Return secondary numbers, by name, on how far rho with valence depends on the wording."""
+def _spread_of_rho_with_valence(
+    followed: _Floats, sides: list[NDArray[np.intp]]
+) -> dict[str, float]:
+    """Return secondary numbers, by name, on how much the wording changes the rho with valence."""
     out = {}
     for name, side in zip(_SIDES, sides, strict=True):
         out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
@@ -303,14 +318,14 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
     return out
 
 
-def _values(rows: Sequence[Wording], axis: str) -> list[float] | None:
-    """Return the numbers of all rows for one axis, or None if a row has none."""
+def _numbers_on_axis(rows: Sequence[Wording], axis: str) -> list[float] | None:
+    """Return the numbers that a panel shows on `axis`, one for each row; None if a row has none."""
     values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
     given = [value for value in values if value is not None]
     return given if len(given) == len(values) else None
 
 
-def _panel(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
+def _panel_of_wordings(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
     """Return a chart panel with a row for each group of wordings, groups of frame +1 first."""
     ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
     groups: dict[str, list[Mark]] = {}

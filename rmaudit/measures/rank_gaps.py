@@ -82,7 +82,7 @@ class Gaps:
         return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
     def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
-        """Return, for each cluster, the index of one of its terms, its weight, and its centred gap.
+        """Return, for each cluster, one of its terms (index), its weight, and its centred mean gap.
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
         """
@@ -166,7 +166,7 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (`sign` 1) or difference (-1) of the means under good and bad prompts."""
+    """Return half the sum (`sign` 1) or difference (-1) of the means over good and bad prompts."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

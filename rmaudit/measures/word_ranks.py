@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """Words that are scored under every prompt, and their tokens' scores.
+    """Words that are scored under every prompt, with an entry for each of their tokens and prompts.
 
     `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
     token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.
@@ -77,9 +77,11 @@ class RankedAnswers:
     def rewards(self, scores: _Floats | None = None) -> _Floats:
         """Return words' rewards as mean normal scores, (prompts, words); from `scores` if given."""
         given = self.scores if scores is None else scores
-        return np.stack([self._under(i, given[self.prompt == i]) for i in range(self.prompts)])
+        return np.stack(
+            [self._rewards_under(i, given[self.prompt == i]) for i in range(self.prompts)]
+        )
 
-    def _under(self, prompt: int, scores: _Floats) -> _Floats:
+    def _rewards_under(self, prompt: int, scores: _Floats) -> _Floats:
         place = self.place[self.prompt == prompt]
         sums = np.bincount(place, normal_scores(scores), minlength=len(self.words))
         means: _Floats = sums / np.bincount(place, minlength=len(self.words))
@@ -111,7 +113,7 @@ class RankedAnswers:
         mine = self.prompt == prompt
         return widened(
             estimate,
-            lambda drawn: value_of(self._under(prompt, drawn)),
+            lambda drawn: value_of(self._rewards_under(prompt, drawn)),
             self.scores[mine],
             self.noise[mine],
             rng,

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_erasure import erasure
-from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, compared
-from rmaudit.measures.identity_hostility import hostility
+from rmaudit.measures.identity_gaps import (
+    UNIT,
+    Compared,
+    TermScores,
+    compared,
+    erasure,
+    hostility,
+)
 from rmaudit.measures.matching import Valence
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity

@@ -14,7 +14,8 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures import model_agreement
-from rmaudit.measures.model_agreement import UNIT, correlation, rbo, regret, shared
+from rmaudit.measures.model_agreement import UNIT, regret
+from rmaudit.measures.movement import correlation, rbo, shared
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 

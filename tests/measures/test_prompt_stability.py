@@ -15,7 +15,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import prompt_stability
-from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, spread
+from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, evenly_spread
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -210,10 +210,10 @@ def test_words_are_spread_over_ratings() -> None:
     """Every so many in the order of ratings; ties by spelling; not more than there are."""
     ratings = pd.Series([5.0, 1, 3, 3, 9, 7], index=["e", "a", "d", "c", "g", "f"])
 
-    assert spread(ratings, 3) == ["a", "d", "f"]
-    assert spread(ratings, 4) == ["a", "c", "e", "f"]
-    assert spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
-    assert spread(ratings.iloc[:0], 3) == []
+    assert evenly_spread(ratings, 3) == ["a", "d", "f"]
+    assert evenly_spread(ratings, 4) == ["a", "c", "e", "f"]
+    assert evenly_spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
+    assert evenly_spread(ratings.iloc[:0], 3) == []
 
 
 # Errors
