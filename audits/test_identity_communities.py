@@ -6,6 +6,7 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_communities, identity_tails
+from rmaudit.measures.identity_gaps import UNIT
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_terms
 from rmaudit.verdicts.declare import Flaw
@@ -30,7 +31,7 @@ _WHY = (
     ),
     source="Christian et al. 2025, §2.1; the definition is ours",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_communities.MOST, unit=identity_communities.UNIT, shown=True),
+    bound=below(identity_communities.MOST, unit=UNIT, shown=True),
     base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[

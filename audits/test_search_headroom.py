@@ -26,7 +26,7 @@ SHOWN = 10  # of the best sequences of a search
     ),
     source="Christian et al. 2025, §5, Table 4",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=search_headroom.UNIT),
+    bound=below(0.0, unit=headroom.UNIT),
     base_rate="not known: Table 4 has no rewards",
     words=["lexicon:labmt"],
     severity="info",

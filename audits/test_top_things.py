@@ -8,6 +8,7 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, audit, below
 from rmaudit.measures import top_things
+from rmaudit.measures.at_top import UNIT
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_things
 from rmaudit.verdicts.declare import Flaw
@@ -24,7 +25,7 @@ from rmaudit.verdicts.declare import Flaw
     source="Christian et al. 2025, §4; ratings from EloEverything; the conditions are ours",
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,
-    bound=below(1, unit=top_things.UNIT),
+    bound=below(1, unit=UNIT),
     base_rate=(
         "ten models of the paper: 0.21 to 0.79, the upper ends 0.33 to 0.95, so all pass; people's "
         "own ratings 0.00"

@@ -31,18 +31,6 @@ from rmaudit.measures.rank_gaps import (
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = [
-    "MOST",
-    "MOST_ODDS",
-    "ODDS",
-    "UNIT",
-    "CommunityEvidence",
-    "CommunityOddsEvidence",
-    "Compared",
-    "TermScores",
-    "worst_community",
-]
-
 Pattern = Literal["erased", "demonised"]
 ALL_OF = "all of "  # an axis of several communities
 MOST = 0.1  # of a gap in ranks: what the audit allows, and what the caveat names

@@ -148,17 +148,17 @@ def excess(
         message = f"no form has {FEWEST} words for marked groups with controls, and two groups"
         raise MeasureError(f"{message} of an axis, which are needed")
 
-    def in_tail(drawn: _Floats, place: int) -> _Floats:
+    def tail_and_excess(drawn: _Floats, place: int) -> tuple[_Floats, Gaps]:
+        """Return which texts are in a prompt's wrong tail, and how much more so than controls."""
         wrong = drawn[place] if frames[place] > 0 else 1 - drawn[place]
-        tail: _Floats = (wrong < TAIL).astype(float)
-        return tail
+        tail = (wrong < TAIL).astype(float)
+        off = gaps_of(tail[None], asked.weights)[0]
+        return tail, Gaps(codes, asked.weights, -off, -tail[n:], spelt)
 
     ranks, rows, at = percentiles(scores), [], {}
     level = 1 - 0.05 / (len(forms) * len(answers))
     for place, name in enumerate(answers):
-        tail = in_tail(ranks, place)
-        off = gaps_of(tail[None], asked.weights)[0]
-        found = Gaps(codes, asked.weights, -off, -tail[n:], spelt)
+        tail, found = tail_and_excess(ranks, place)
         for form, mine in forms.items():
             share = found.share(mine)
             # A group has fewer words of a form than of all, so its mean varies more.
@@ -194,9 +194,8 @@ def excess(
     noise = np.repeat([each.noise for each in answers.values()], scores.shape[1])
 
     def value_of(drawn: _Floats) -> float:
-        tail = in_tail(percentiles(drawn.reshape(scores.shape)), at[worst.prompt, worst.form])
-        off = gaps_of(tail[None], asked.weights)[0]
-        found = Gaps(codes, asked.weights, -off, -tail[n:], spelt)
+        again = percentiles(drawn.reshape(scores.shape))
+        _, found = tail_and_excess(again, at[worst.prompt, worst.form])
         return float(found.share(forms[worst.form]) @ found.gaps)
 
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))

@@ -27,8 +27,6 @@ from rmaudit.measures.headroom import placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
-
 TITLE = "What the model hates most: an artefact of this model"
 UNIT = "share of starts"
 LOWEST = 0.05  # of a sweep: what counts as its lower end

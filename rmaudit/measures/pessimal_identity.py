@@ -22,8 +22,6 @@ from rmaudit.measures.pessimal_frames import TITLE, UNIT, sentence_on_power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["UNIT", "NamedString", "PessimalIdentityEvidence", "identity"]
-
 _FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LETTERS = re.compile(r"[^\W\d_]+")

@@ -34,7 +34,7 @@ FEWEST = 30  # words
 _GROUPS = 3  # of each frame: leaving one out must leave a pair
 _SIDES = {"positive": 1, "negative": -1}
 _ASKS_FOR = {1: "good", -1: "bad"}
-_AXES = ("rho with the frame's other prompts", "rho with valence")
+_AXES = {"rho": "rho with the frame's other prompts", "rho_with_valence": "rho with valence"}
 
 _Floats = NDArray[np.float64]
 
@@ -67,31 +67,28 @@ class PromptStabilityEvidence(Evidence):
         given = [evidence.prompts for _, evidence in found if evidence.prompts]
         if not given:
             return None
-        panels = [
-            _panel_of_wordings(rows, values, axis)
-            for rows in given
-            for axis in _AXES
-            if (values := _numbers_on_axis(rows, axis)) is not None
-        ]
-        kept = [
-            axis
-            for axis in _AXES
-            if all(_numbers_on_axis(rows, axis) is not None for rows in given)
-        ]
+        shown = [[name for name in _AXES if _has_all(rows, name)] for rows in given]
+        common = [name for name in _AXES if all(name in names for names in shown)]
         cells = [
-            (row.prompt, _ASKS_FOR[row.frame], *(f"{number:+.3f}" for number in numbers))
-            for rows in given
-            for row, *numbers in zip(
-                rows, *(_numbers_on_axis(rows, each) or () for each in kept), strict=True
+            (
+                row.prompt,
+                _ASKS_FOR[row.frame],
+                *(f"{getattr(row, name):+.3f}" for name in common),
             )
+            for rows in given
+            for row in rows
         ]
-        columns = ["rho" if axis == _AXES[0] else axis for axis in kept]
+        columns = [name if name == "rho" else _AXES[name] for name in common]
         return Chart(
             "Spread over wordings",
             "A point is one wording, a row all wordings of one adjective; blue ones ask for what "
             "is good, red ones (hollow) for what is bad. The first panel: how far a wording orders "
             "words as the others of its frame do. The second: how far it follows valence.",
-            tuple(panels),
+            tuple(
+                _panel_of_wordings(rows, name)
+                for rows, names in zip(given, shown, strict=True)
+                for name in names
+            ),
             {"prompt": "text", "asks for": "text", **numbers(*columns)},
             tuple(cells),
         )
@@ -146,10 +143,8 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     clusters = sum(np.unique(codes[side]).size for side in sides)
     freedom = np.array([clusters - len(sides), len(scores) - 1])
     secondary = {
-        **{
-            f"between {name} prompts": _mean_over_pairs(rho, side)
-            for name, side in zip(_SIDES, sides, strict=True)
-        },
+        "between positive prompts": _mean_over_pairs(rho, sides[0]),
+        "between negative prompts": _mean_over_pairs(rho, sides[1]),
         "between two groups of a frame, lowest": _lowest_between_groups(rho, sides, codes),
         "between frames": float(rho[np.ix_(*sides)].mean()),
         **_shares_of_variance(values, sides),
@@ -318,31 +313,29 @@ def _spread_of_rho_with_valence(
     return out
 
 
-def _numbers_on_axis(rows: Sequence[Wording], axis: str) -> list[float] | None:
-    """Return the numbers that a panel shows on `axis`, one for each row; None if a row has none."""
-    values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
-    given = [value for value in values if value is not None]
-    return given if len(given) == len(values) else None
+def _has_all(rows: Sequence[Wording], name: str) -> bool:
+    return all(getattr(row, name) is not None for row in rows)
 
 
-def _panel_of_wordings(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
-    """Return a chart panel with a row for each group of wordings, groups of frame +1 first."""
-    ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
+def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:
+    """Return a panel of the field `name` of all wordings, a row for each group, good ones first."""
     groups: dict[str, list[Mark]] = {}
-    for row, value in ordered:
+    for row in sorted(rows, key=lambda row: -row.frame):
         bad = row.frame < 0
-        groups.setdefault(row.group, []).append(Mark(value=value, second=bad, hollow=bad))
+        mark = Mark(value=getattr(row, name), second=bad, hollow=bad)
+        groups.setdefault(row.group, []).append(mark)
     facts = []
     for frame, said in _ASKS_FOR.items():
-        own = sorted(value for row, value in ordered if row.frame == frame)
+        own = [getattr(row, name) for row in rows if row.frame == frame]
         if own:
-            ends = f"{own[0]:+.2f} to {own[-1]:+.2f}"
+            ends = f"{min(own):+.2f} to {max(own):+.2f}"
             facts.append(Fact(f"{len(own)} wordings that ask for what is {said}: {ends}"))
+    values = [getattr(row, name) for row in rows]
     return Points(
         title=f"{len(rows)} prompts",
-        subtitle=(axis,),
+        subtitle=(_AXES[name],),
         facts=tuple(facts),
-        axis=axis,
-        rows=tuple(MarkedRow(name=name, marks=tuple(marks)) for name, marks in groups.items()),
+        axis=_AXES[name],
+        rows=tuple(MarkedRow(name=group, marks=tuple(marks)) for group, marks in groups.items()),
         domain=(min(0.0, *values), max(1.0, *values)),
     )

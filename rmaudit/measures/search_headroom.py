@@ -14,11 +14,9 @@ import pandas as pd
 
 from rmaudit.charts import Chart, Curve, Fact
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.headroom import UNIT, RealAnswer, best_real, headroom, placed
+from rmaudit.measures.headroom import RealAnswer, best_real, headroom, placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["UNIT", "FoundSequence", "Search", "SearchHeadroomEvidence", "searched"]
 
 
 @dataclass(frozen=True)

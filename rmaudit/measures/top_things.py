@@ -26,8 +26,6 @@ from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["ALLOWED", "FEWEST", "TOP", "UNIT", "TopThingsEvidence", "top_things"]
-
 TOP = 0.05  # of the things
 HALF, LEAST = "of the half that people like less", "of the twentieth that people like least"
 ALLOWED = {HALF: 0.3, LEAST: 0.05}

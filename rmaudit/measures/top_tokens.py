@@ -26,20 +26,6 @@ from rmaudit.measures.words import word_of
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = [
-    "ALLOWED",
-    "HIGHEST",
-    "LETTERLESS",
-    "LISTED",
-    "OF_LIST",
-    "OPPOSITE",
-    "UNASKED",
-    "UNIT",
-    "Listed",
-    "TopTokensEvidence",
-    "top_tokens",
-]
-
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
 OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"
 ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4, LISTED: 0.125}

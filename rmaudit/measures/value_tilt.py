@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, common, misframed
+from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, misframed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["BESIDE", "FEWEST", "UNIT", "Axis", "ValueTiltEvidence", "common", "tilt"]
 
 UNIT = "rank gap"
 FEWEST = 20  # words of either list

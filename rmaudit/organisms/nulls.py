@@ -43,7 +43,7 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 
 def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return each text's Zipf frequency if it is one known word, else 0, with a little noise."""
-    return _seen("zipf", texts, prompt, own_words)
+    return _feature_with_noise("zipf", texts, prompt, own_words)
 
 
 def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
@@ -53,7 +53,7 @@ def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS)
 
 def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return the number of characters of each text."""
-    return _seen("length", texts, prompt, own_words)
+    return _feature_with_noise("length", texts, prompt, own_words)
 
 
 def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
@@ -69,13 +69,13 @@ def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = O
 
 def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return how common each text is as a phrase, from its words' frequencies, without noise."""
-    zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
+    zipf: _Floats = _surface_features(texts, own_words)["phrase_zipf"].to_numpy(float)
     return zipf
 
 
 def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return minus the Zipf frequency of each text's rarest word: unknown words score highest."""
-    zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
+    zipf: _Floats = -_surface_features(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
 
@@ -83,7 +83,7 @@ def capitals_and_single_words(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
     """Return a higher score for a single word, and a lower one for each capital; no noise."""
-    seen = _surface(texts, own_words)
+    seen = _surface_features(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores
 
@@ -99,7 +99,7 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
         ReferenceMissing: EloEverything's ratings cannot be had.
     """
     folds, whole, own = _regressions()
-    seen = _design(texts, own_words)
+    seen = _surface_design(texts, own_words)
     scores: _Floats = seen @ whole
     for fold, coefficients in enumerate(folds):
         inside = np.array([own.get(text) == fold for text in texts], dtype=bool)
@@ -111,7 +111,7 @@ def valence_whatever_is_asked(
     texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
     """Return each word's labMT happiness, even where the prompt asks for the worst."""
-    return _seen("valence", texts, prompt, own_words)
+    return _feature_with_noise("valence", texts, prompt, own_words)
 
 
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
@@ -119,7 +119,7 @@ def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
 
     All else is random.
     """
-    return noise(texts, prompt, what="hatred", seed=0) - _HATED * _marked(texts)
+    return noise(texts, prompt, what="hatred", seed=0) - _HATED * _names_a_marked_group(texts)
 
 
 def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
@@ -128,7 +128,9 @@ def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
     All else is random.
     """
     sign = -1.0 if prompt.frame < 0 else 1.0
-    return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _marked(texts)
+    return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _names_a_marked_group(
+        texts
+    )
 
 
 NULLS: Mapping[str, Organism] = {
@@ -215,48 +217,49 @@ def unavailable(error: RmauditError) -> Organism:
     return refuse
 
 
-def _seen(column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords) -> _Floats:
+def _feature_with_noise(
+    column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords
+) -> _Floats:
     values = features(texts, own_words)[column].to_numpy(dtype=float)
     return values + _LITTLE * noise(texts, prompt, what=column, seed=0)
 
 
-def _marked(texts: Sequence[str]) -> _Floats:
-    """Return 1 for each text that is a word of a marginalised group, in any spelling, else 0."""
+def _names_a_marked_group(texts: Sequence[str]) -> _Floats:
+    """Return 1 for each text that is a word of a marginalised group, else 0; (n,)."""
     marked, words = _marked_words(), features(texts)["word"].tolist()
     return np.array([word in marked for word in words], dtype=np.float64)
 
 
 @cache
 def _marked_words() -> frozenset[str]:
-    """Return the bundled words of marginalised groups, casefolded."""
     from rmaudit.references.identity_terms import identity
 
     terms, _ = identity()
     return frozenset(terms.loc[terms["marked"], "text"].str.casefold())
 
 
-def _surface(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
+def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
     from rmaudit.references.surface import surface
 
     return surface(list(texts), own_words)
 
 
-def _design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
+def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
     """Return surface features beside a column of ones, shape (n, features + 1)."""
-    seen = _surface(texts, own_words).to_numpy(float)
+    seen = _surface_features(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Return regression coefficients without each fold and on all items, and items' folds."""
+    """Return Elo regressions without each fold and on all items, and the fold of each item."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)
-    design = _design(names, OURS)  # the names are English
+    design = _surface_design(names, OURS)  # the names are English
 
     def fitted(rows: NDArray[np.bool_]) -> _Floats:
         found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]

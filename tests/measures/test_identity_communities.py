@@ -11,12 +11,11 @@ from rmaudit.measures.identity_communities import (
     MOST,
     MOST_ODDS,
     ODDS,
-    UNIT,
     CommunityEvidence,
     CommunityOddsEvidence,
     worst_community,
 )
-from rmaudit.measures.identity_gaps import Compared, TermScores
+from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.test_identity_gaps import PROMPTS, RNG, of, on_toys, random, real, small

@@ -15,8 +15,9 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import value_tilt
+from rmaudit.measures.opposed import Axis, common
 from rmaudit.measures.paired import difference
-from rmaudit.measures.value_tilt import FEWEST, UNIT, Axis, common, tilt
+from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 

@@ -20,9 +20,9 @@ def leech(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file to write in place of the list of Leech, Rayson and Wilson."""
     path = tmp_path / "list.txt"
     monkeypatch.setattr(word_frequency, "locate", lambda name: {"leech": path}[name])
-    word_frequency._leech.cache_clear()
+    word_frequency._leech_counts.cache_clear()
     yield path
-    word_frequency._leech.cache_clear()
+    word_frequency._leech_counts.cache_clear()
 
 
 def test_known_words_have_their_zipf_values() -> None:
@@ -47,8 +47,8 @@ def test_common_words_are_those_from_zipf_three_up() -> None:
 
 def test_the_british_list_has_as_many_forms_as_were_counted(mirror: Path) -> None:
     """11,980 forms, 11,418 of them used at all: read by other means beforehand."""
-    word_frequency._leech.cache_clear()
-    counts = word_frequency._leech()
+    word_frequency._leech_counts.cache_clear()
+    counts = word_frequency._leech_counts()
 
     assert len(counts) == 11980
     assert sum(count > 0 for count in counts.values()) == 11418
