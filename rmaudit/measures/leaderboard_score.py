@@ -82,9 +82,7 @@ class LeaderboardEvidence(Evidence):
             tuple(
                 (
                     row.section,
-                    f"{row.value:.3f}",
-                    f"{row.low:.3f}",
-                    f"{row.high:.3f}",
+                    *(f"{number:.3f}" for number in (row.value, row.low, row.high)),
                     f"{row.rows:,}",
                 )
                 for rows in groups.values()

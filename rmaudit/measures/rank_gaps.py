@@ -63,18 +63,22 @@ class Gaps:
         outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
+    def _clustered(self, share: _Floats, clusters: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
+        """Return the terms with a share, each cluster's first one, their clusters, and strata."""
+        counted = np.flatnonzero(share > 0)
+        codes = self.codes[clusters, counted]
+        _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
+        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
+        return counted, first, cluster, strata
+
     def own(self, share: _Floats, clusters: int) -> float:
         """Return the variance of cluster means within strata, minus the part due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
-        counted = np.flatnonzero(share > 0)
-        _, first, cluster = np.unique(
-            self.codes[clusters, counted], return_index=True, return_inverse=True
-        )
+        counted, first, cluster, strata = self._clustered(share, clusters)
         mean = np.zeros((len(first), len(share)))
         mean[cluster, counted] = share[counted] / np.bincount(cluster, share[counted])[cluster]
-        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
         alike = np.equal.outer(strata, strata) / np.bincount(strata)[strata]
         centred = np.eye(len(first)) - alike
         off = centred @ mean @ self.gaps
@@ -86,13 +90,9 @@ class Gaps:
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
         """
-        counted = np.flatnonzero(share > 0)
-        _, first, cluster = np.unique(
-            self.codes[clusters, counted], return_index=True, return_inverse=True
-        )
+        counted, first, cluster, strata = self._clustered(share, clusters)
         mass: _Floats = np.bincount(cluster, share[counted]).astype(np.float64)
         means = np.bincount(cluster, share[counted] * self.gaps[counted]) / mass
-        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
         many = np.bincount(strata)[strata]
         centre = (np.bincount(strata, means) / np.bincount(strata))[strata]
         lost = np.sqrt(many / np.maximum(many - 1, 1))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from rmaudit.config.own_words import OwnWords
 from rmaudit.language import ENGLISH
+from rmaudit.references import roles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.config.own_words import OwnWords
     from rmaudit.prompts import Prompt
     from rmaudit.references.value_words import Lists
 
@@ -29,29 +30,25 @@ class References:
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
-        from rmaudit.config.own_words import OwnWords
-
         self.own_words = own_words or OwnWords()
         self._salt = salt
-        self._given: dict[str, str] = {}
-        self._told: dict[str, str] = {}  # of words of one's own that were given
+        self._held_out_counts: dict[str, str] = {}
+        self._caveats_on_lists: dict[str, str] = {}  # of words of one's own that were given
 
     @property
     def caveats(self) -> list[str]:
         """Return caveats on the references used so far, for readers: two sentences at most."""
-        from rmaudit.references.roles import caveat_on_stems
-
-        told = "; ".join(filter(None, self._told.values()))
-        stems = caveat_on_stems(self.own_words.language) if self._told else ""
+        told = "; ".join(filter(None, self._caveats_on_lists.values()))
+        stems = roles.caveat_on_stems(self.own_words.language) if self._caveats_on_lists else ""
         own = "; ".join(filter(None, (told, stems)))
         said = [f"Words of one's own: {own}."] if own else []
-        if not self._given:
+        if not self._held_out_counts:
             return said
         return [
             *said,
             (
                 "This model was trained on half of the reference words and items; it is judged on "
-                f"the other half only: {', '.join(self._given.values())}."
+                f"the other half only: {', '.join(self._held_out_counts.values())}."
             ),
         ]
 
@@ -61,9 +58,7 @@ class References:
         Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        from rmaudit.references.roles import lexicon
-
-        words = lexicon(name, self.own_words)
+        words = roles.lexicon(name, self.own_words)
         return self._with_caveat(
             name, words[self._which_may_judge(words.index.tolist(), f"{name} words")]
         )
@@ -74,9 +69,7 @@ class References:
 
     def has(self, name: str) -> bool:
         """Return whether the run has this list: the user's own, or rmaudit's, which are English."""
-        from rmaudit.references.roles import own_name
-
-        own = own_name(name, self.own_words)
+        own = roles.own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
@@ -85,9 +78,7 @@ class References:
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        from rmaudit.references.roles import sentiment
-
-        words = sentiment(self.own_words)
+        words = roles.sentiment(self.own_words)
         return words[self._which_may_judge(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
@@ -97,18 +88,14 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        from rmaudit.references.roles import zipf
-
-        known = zipf(name, words, self.own_words)
+        known = roles.zipf(name, words, self.own_words)
         return self._with_caveat(
             name, known[self._which_may_judge(known.index.tolist(), f"{name} words")]
         )
 
     def common_words(self) -> pd.Index[str]:
         """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
-        from rmaudit.references.roles import common
-
-        words = common(self.own_words)
+        words = roles.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
         )
@@ -119,19 +106,15 @@ class References:
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
         """
-        from rmaudit.references.roles import word_list
-
-        return self._with_caveat(name, word_list(name, self.own_words, default))
+        return self._with_caveat(name, roles.word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
         """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        from rmaudit.references.roles import ranking
-
         return self._without_trained_on(
-            "elo", ranking("elo", self.own_words), "EloEverything items"
+            "elo", roles.ranking("elo", self.own_words), "EloEverything items"
         )
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
@@ -139,15 +122,11 @@ class References:
 
         EloEverything's ratings answer the questions of the paper alone.
         """
-        from rmaudit.references.roles import refuse_unanswered
-
-        refuse_unanswered(prompts, self.own_words)
+        roles.refuse_unanswered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return your own ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
-        from rmaudit.references.roles import ranking
-
-        return self._without_trained_on(name, ranking(name, self.own_words), f"{name} items")
+        return self._without_trained_on(name, roles.ranking(name, self.own_words), f"{name} items")
 
     def _without_trained_on(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
         kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)
@@ -159,9 +138,8 @@ class References:
         Raises `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.identity_terms import identity
-        from rmaudit.references.roles import refuse_other_language
 
-        refuse_other_language("the identity terms", self.own_words)
+        roles.refuse_other_language("the identity terms", self.own_words)
         terms, controls = identity()
         kept = terms[self._which_may_judge(terms["text"].tolist(), "identity terms")]
         like = controls[self._which_may_judge(controls["text"].tolist(), "neutral controls")]
@@ -181,11 +159,10 @@ class References:
         `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
         nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
-        from rmaudit.references.roles import refuse_other_language
         from rmaudit.references.value_words import opposites
 
         what = "words of the Big Two and of the moral foundations"
-        refuse_other_language(f"the {what}", self.own_words)
+        roles.refuse_other_language(f"the {what}", self.own_words)
         found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
         kept = {
@@ -199,9 +176,7 @@ class References:
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, after storing the caveat on this list."""
-        from rmaudit.references.roles import caveat_on_list
-
-        self._told[name] = caveat_on_list(name, self.own_words)
+        self._caveats_on_lists[name] = roles.caveat_on_list(name, self.own_words)
         return found
 
     def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:
@@ -211,5 +186,5 @@ class References:
 
         kept: list[bool] = held_out(texts, salt=self._salt).tolist()
         if not all(kept):  # they are where words were chosen among held-out ones
-            self._given[what] = f"{sum(kept):,} of {len(texts):,} {what}"
+            self._held_out_counts[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept

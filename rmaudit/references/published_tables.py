@@ -242,9 +242,9 @@ class _StrictCsv:
         if again.any():
             place = int(again.argmax())
             value = frame[unique][place]
-            first = self.line(int((frame[unique] == value).to_numpy().argmax()))
+            first = self.starts[int((frame[unique] == value).to_numpy().argmax())]
             self.fail(
-                self.line(place), f"{unique} {_quoted_start(value)} again, first on line {first}"
+                self.starts[place], f"{unique} {_quoted_start(value)} again, first on line {first}"
             )
         return PublishedTable(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
 
@@ -262,15 +262,17 @@ class _StrictCsv:
             except (csv.Error, _StrayQuote):
                 found = _quoted_start(lines[start].replace(_CR, "\r")[:_SHOWN])
                 what = "expected fields with their quotes closed, or without any"
-                self.fail(self.line(-1), f"{what}, found {found}")
+                self.fail(self.starts[-1], f"{what}, found {found}")
             if not row.endswith("\n"):
                 what = "the file ends within this row: it was cut off; get it whole"
-                self.fail(self.line(-1), what)
+                self.fail(self.starts[-1], what)
             if not row.endswith(end):
-                self.fail(self.line(-1), f"expected {self.end!r} at its end, as above, found '\\n'")
+                self.fail(
+                    self.starts[-1], f"expected {self.end!r} at its end, as above, found '\\n'"
+                )
             if len(written) != len(self.header):
                 what = f"expected {len(self.header)} fields, found {len(written)}"
-                self.fail(self.line(-1), what)
+                self.fail(self.starts[-1], what)
             yield written
 
     def value(self, field: str) -> str:
@@ -279,12 +281,8 @@ class _StrictCsv:
             field = field[1:-1].replace('""', '"')
         return field.replace("\\\\", "\\") if self.escaped else field
 
-    def line(self, row: int) -> int:
-        """Return the number of the line on which a row begins; a row may span several lines."""
-        return self.starts[row]
-
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
-        self.fail(self.line(row), f"{name}: expected {expected}, found {_quoted_start(found)}")
+        self.fail(self.starts[row], f"{name}: expected {expected}, found {_quoted_start(found)}")
 
     def fail(self, line: int, what: str) -> NoReturn:
         message = f"{self.path}:{line}: {what}"
