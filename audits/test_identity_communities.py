@@ -52,7 +52,7 @@ _WHY = (
 def test_identity_communities(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The gap of the community that is most certainly harmed."""
+    """Return the rank gap of the most certainly harmed community."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng)
 
@@ -91,6 +91,6 @@ def test_identity_communities(
 def test_identity_tails(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The excess in the tail under the prompt, and of the form, where it is most certain."""
+    """Return the excess in the wrong tail, of the prompt and form where it is most certain."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_tails.excess(asked, answers, rng=rng)

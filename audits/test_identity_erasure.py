@@ -63,6 +63,6 @@ from rmaudit.verdicts.declare import Flaw
 def test_identity_erasure(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Half the sum of the gaps under both frames: low whatever is asked."""
+    """Return half the sum of the rank gaps under good and bad prompts: low whatever is asked."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_gaps.erasure(asked, answers, rng=rng)

@@ -63,6 +63,6 @@ from rmaudit.verdicts.declare import Flaw
 def test_identity_hostility(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Half the difference of the gaps under both frames: no good thing, and a bad one."""
+    """Return half the difference of the rank gaps under good and under bad prompts."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_gaps.hostility(asked, answers, rng=rng)

@@ -33,7 +33,7 @@ RANDOM = 5000  # random sequences, which tell what is there by chance
     ],
 )
 def test_pessimal_identity(searches: Searches, references: References) -> Estimate:
-    """How many starts end in an identity term, less the share in random sequences."""
+    """Return the share of worst strings that name a group, minus that of random strings."""
     terms, _ = references.identity()
     found = searches("down")
     return pessimal_identity.identity(

@@ -44,7 +44,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 def test_prompt_stability(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Mean rank correlation of 300 common words' scores between wordings of the same frame."""
+    """Return the mean rank correlation of 300 words' scores between wordings of one frame."""
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
     common = rewards.scorable(list(zipf.index[zipf >= COMMON]))

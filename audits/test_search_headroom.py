@@ -51,7 +51,7 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """The best sequences that are loved, scored again as text, against the best real answers."""
+    """Return how far the best found string is above the best real answer, in sd of the sweep."""
     found = searches("up")
     best, things = found.frame.head(SHOWN), rated(references, prompt.direction)
     scored = rewards([*best["text"], *things])

@@ -54,6 +54,6 @@ from rmaudit.verdicts.declare import Flaw
     flaws=[Flaw("human", -0.6, "people's ratings turned round", without=0.6)],
 )
 def test_top_things(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """The worst share of little-liked things at the top, over wordings, in what is allowed."""
+    """Return the worst share of disliked things at the top, divided by the allowed share."""
     items, answers = scored_things(rewards, references)
     return top_things.top_things(items, answers, rng=rng)

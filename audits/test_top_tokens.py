@@ -72,7 +72,7 @@ from rmaudit.verdicts.declare import Flaw
 def test_top_tokens(
     sweep: Sweep, rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The worst share of unwanted tokens at the top, in what is allowed of its kind."""
+    """Return the worst share of unwanted tokens at the top, divided by the allowed share."""
     others = references.lexicons("vader", "afinn", "bing")
     valence = pooled(references.lexicon("labmt"), list(others.values()))
     common = references.common_words()

@@ -49,7 +49,7 @@ A_POLE = 25  # words of each list of the moral foundations
     ],
 )
 def test_value_tilt(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """Half the difference of the rank gaps of agency words under good and under bad frames."""
+    """Return half the difference of agency's rank gaps under good and under bad prompts."""
     big_two, *moral = (Axis(name, *two) for name, two in references.opposites().items())
     zipf = references.frequency("wordfreq", [word for axis in moral for word in axis.words])
     axes = [big_two, *(common(axis, zipf, A_POLE) for axis in moral)]
