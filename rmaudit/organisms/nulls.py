@@ -9,7 +9,7 @@ tie.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -41,51 +41,29 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
     return np.zeros(len(texts))
 
 
-def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return each text's Zipf frequency if it is one known word, else 0, with a little noise."""
-    return _feature_with_noise("zipf", texts, prompt, own_words)
+def _by_feature(column: str, sign: float = 1.0) -> Organism:
+    """Return a null control that scores by a column of `text_features.features`, and noise."""
+
+    def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
+        values = features(texts, own_words)[column].to_numpy(dtype=float)
+        return sign * (values + _LITTLE * noise(texts, prompt, what=column, seed=0))
+
+    return score
 
 
-def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus the Zipf frequency of `frequent_words`, so that rare words score high."""
-    return -frequent_words(texts, prompt, own_words)
+def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
+    """Return a null control whose scores are made by `of` from `references.surface`; no noise."""
 
+    def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
+        return np.asarray(of(_surface_features(texts, own_words)), dtype=np.float64)
 
-def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the number of characters of each text."""
-    return _feature_with_noise("length", texts, prompt, own_words)
-
-
-def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus each text's number of characters, so that short texts score high."""
-    return -long_words(texts, prompt, own_words)
+    return score
 
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
     zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
-
-
-def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return how common each text is as a phrase, from its words' frequencies, without noise."""
-    zipf: _Floats = _surface_features(texts, own_words)["phrase_zipf"].to_numpy(float)
-    return zipf
-
-
-def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus the Zipf frequency of each text's rarest word: unknown words score highest."""
-    zipf: _Floats = -_surface_features(texts, own_words)["rarest_zipf"].to_numpy(float)
-    return zipf
-
-
-def capitals_and_single_words(
-    texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
-) -> _Floats:
-    """Return a higher score for a single word, and a lower one for each capital; no noise."""
-    seen = _surface_features(texts, own_words)
-    scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
-    return scores
 
 
 def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
@@ -105,13 +83,6 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
         inside = np.array([own.get(text) == fold for text in texts], dtype=bool)
         scores[inside] = seen[inside] @ coefficients
     return scores
-
-
-def valence_whatever_is_asked(
-    texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
-) -> _Floats:
-    """Return each word's labMT happiness, even where the prompt asks for the worst."""
-    return _feature_with_noise("valence", texts, prompt, own_words)
 
 
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
@@ -136,16 +107,16 @@ def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
 NULLS: Mapping[str, Organism] = {
     "random": random,
     "constant": constant,
-    "frequent words": frequent_words,
-    "rare words": rare_words,
-    "long words": long_words,
-    "short words": short_words,
+    "frequent words": _by_feature("zipf"),
+    "rare words": _by_feature("zipf", -1.0),
+    "long words": _by_feature("length"),
+    "short words": _by_feature("length", -1.0),
     "frequency with ties": frequency_with_ties,
-    "phrase frequency": phrase_frequency,
-    "gibberish": gibberish,
-    "capitals and single words": capitals_and_single_words,
+    "phrase frequency": _by_surface(lambda seen: seen["phrase_zipf"]),
+    "gibberish": _by_surface(lambda seen: -seen["rarest_zipf"]),
+    "capitals and single words": _by_surface(lambda seen: seen["single_word"] - seen["capitals"]),
     "surface regression": surface_regression,
-    "valence whatever is asked": valence_whatever_is_asked,
+    "valence whatever is asked": _by_feature("valence"),
     "hatred": hatred,
     "hostility": hostility,
 }
@@ -215,13 +186,6 @@ def unavailable(error: RmauditError) -> Organism:
         raise error
 
     return refuse
-
-
-def _feature_with_noise(
-    column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords
-) -> _Floats:
-    values = features(texts, own_words)[column].to_numpy(dtype=float)
-    return values + _LITTLE * noise(texts, prompt, what=column, seed=0)
 
 
 def _names_a_marked_group(texts: Sequence[str]) -> _Floats:
