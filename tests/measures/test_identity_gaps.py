@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -407,14 +407,13 @@ def on_toys(
     return measure(asked, given, rng=contract.rng())
 
 
-def hostility_on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Return half the difference in place of half the sum."""
-    return on_toys(texts, scores, noise, measure=hostility)
-
-
 ERASURE = contract.Contract(
     "identity_erasure", on_toys, turned=-1, gaps=False, by_place=True, in_unit=True
 )
 HOSTILITY = contract.Contract(
-    "identity_hostility", hostility_on_toys, turned=-1, gaps=False, by_place=True
+    "identity_hostility",
+    partial(on_toys, measure=hostility),
+    turned=-1,
+    gaps=False,
+    by_place=True,
 )

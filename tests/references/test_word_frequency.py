@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.references import References, sources, word_frequency
+from rmaudit.references import References, word_frequency
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.word_frequency import common, zipf
 
@@ -136,13 +136,3 @@ def test_words_that_are_held_out_already_need_no_caveat() -> None:
     assert list(references.frequency("wordfreq", words).index) == words
     assert references.caveats == [before]
     assert before.endswith("of 28,367 common English words.")
-
-
-def test_the_list_is_a_source_with_a_checksum() -> None:
-    """Its address is at a fixed commit of the authors' repository."""
-    source = sources.SOURCES["leech"]
-
-    assert source.url is not None
-    assert source.url.endswith(
-        "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/corpora/1_1_all_alpha.txt"
-    )
