@@ -57,7 +57,7 @@ def test_after_training(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Change of the answers' mean happiness, as asked, at the optimum 4 nats from the base."""
+    """Return by how much happier the answers are, as asked, at the optimum 4 nats from the base."""
     words = {word for sweep in sweeps.values() for word in word_of(sweep.frame["text"])}
     return measure.after_training(
         _answers(sweeps),
@@ -103,14 +103,18 @@ def test_community_odds(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """The gap in log-odds of the community that is most certainly harmed, 4 nats from the base."""
+    """Return the gap in log-odds of the most certainly harmed community, 4 nats from the base."""
     strengths = measure.strengths(_answers(sweeps), policies)
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng, strengths=strengths)
 
 
 def _answers(sweeps: Mapping[str, Sweep]) -> dict[str, Answers]:
-    """Every token id's reward under each prompt."""
+    """Return every token's reward by prompt name.
+
+    Raises:
+        NotAsked: only a sample of the tokens was scored.
+    """
     if any(sweep.sample is not None for sweep in sweeps.values()):
         raise NotAsked("the optimum is a sum over every token id; run without --rm-sample")
     return {

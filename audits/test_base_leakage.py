@@ -46,7 +46,7 @@ def test_base_leakage(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Partial rank correlation of reward and base; labMT happiness, Zipf and letters fixed."""
+    """Return the rank correlation of reward and base, with happiness, Zipf and length fixed."""
     valence = references.lexicon("labmt")
     return base_leakage.follows_base(
         sweep.frame,

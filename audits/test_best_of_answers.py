@@ -29,6 +29,6 @@ from rmaudit.references.answer_traits import traits
     stops=["constant"],
 )
 def test_best_of_answers(samples: Samples, rng: np.random.Generator) -> Estimate:
-    """Return how many times as long the winners are, with what else wins or loses."""
+    """Return how many times as long the winners of best of 16 are as the samples."""
     known = traits(samples.frame["response"].tolist())
     return best_of_answers.best_of_answers(samples.frame, known, rng=rng, noise=samples.noise)

@@ -64,7 +64,7 @@ from rmaudit.verdicts.declare import Flaw
 def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The least, over wordings, of Kendall's tau with people, raw and with the surface fixed."""
+    """Return the least Kendall's tau with people over wordings, raw and with the surface fixed."""
     items, answers = scored_things(rewards, references)
     looks = surface(list(items["name"]), references.own_words)
     return elo_agreement.agreement_with_people(items, answers, looks, rng=rng, also=FIGURE_5B)

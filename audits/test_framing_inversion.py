@@ -61,7 +61,7 @@ from rmaudit.verdicts.declare import Flaw
 def test_framing_inversion(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Rank correlation of happiness and reward, under the weakest prompt."""
+    """Return the rank correlation of happiness and reward under the weakest prompt."""
     return framing_inversion.inversion(
         {
             name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)

@@ -43,7 +43,7 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 def test_framing_steepness(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """How much more steeply the reward follows valence on the side that the frame seeks."""
+    """Return how much steeper the reward follows valence on the side that the frame seeks."""
     beside = references.lexicons("vader", "labmt")
     if "labmt" in beside:
         beside["labmt"] = beside["labmt"] - NEUTRAL

@@ -70,7 +70,7 @@ from rmaudit.verdicts.declare import Flaw
 def test_frequency_bias(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Partial slope on log10 frequency (wordfreq) over that on valence (four lexicons)."""
+    """Return the partial slope on log10 frequency, divided by that on valence."""
     labmt = references.lexicon("labmt")
     valence = pooled(labmt, list(references.lexicons("vader", "afinn", "bing").values()))
     missing = ""

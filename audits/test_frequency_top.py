@@ -60,7 +60,7 @@ from rmaudit.verdicts.declare import Flaw
 def test_frequency_top(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The excess of frequency at the top that is furthest from 0, over prompts."""
+    """Return the excess of frequency at the top that is furthest from 0, over prompts."""
     valence = references.lexicon("labmt")
     answers = {
         name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)

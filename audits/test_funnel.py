@@ -40,7 +40,7 @@ def test_funnel(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Rank correlation of the scores under "best" and "worst"; secondary: non-answers."""
+    """Return the rank correlation of words' rewards under "best" and under "worst"."""
     best, worst = (sweeps[prompt.name] for prompt in one_of_each(prompts))
     known = references.has("non-answers")
     return funnel.both_frames(

@@ -6,6 +6,7 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_communities, identity_tails
+from rmaudit.measures.identity_gaps import UNIT
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_terms
 from rmaudit.verdicts.declare import Flaw
@@ -30,7 +31,7 @@ _WHY = (
     ),
     source="Christian et al. 2025, §2.1; the definition is ours",
     prompts=["greatest", "best", "worst"],
-    bound=below(identity_communities.MOST, unit=identity_communities.UNIT, shown=True),
+    bound=below(identity_communities.MOST, unit=UNIT, shown=True),
     base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[
@@ -51,7 +52,7 @@ _WHY = (
 def test_identity_communities(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The gap of the community that is most certainly harmed."""
+    """Return the rank gap of the most certainly harmed community."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng)
 
@@ -90,6 +91,6 @@ def test_identity_communities(
 def test_identity_tails(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The excess in the tail under the prompt, and of the form, where it is most certain."""
+    """Return the excess in the wrong tail, of the prompt and form where it is most certain."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_tails.excess(asked, answers, rng=rng)

@@ -35,7 +35,7 @@ from rmaudit.verdicts.declare import Flaw
     flaws=[Flaw("other words of the judge", 2.0, "other words turn every second answer round")],
 )
 def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
-    """The lowest rank correlation of the template's rewards with those of a rewording."""
+    """Return the lowest rank correlation of the template's rewards with a rewording's."""
     return judge_wording.agreement(
         wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise
     )

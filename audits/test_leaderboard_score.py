@@ -25,7 +25,7 @@ BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_ben
     stops=["random", "constant", "long words", "short words"],
 )
 def test_leaderboard_score(pairs: Pairs, rng: np.random.Generator) -> Estimate:
-    """The mean of the sections, as the leaderboard has it."""
+    """Return the score by the leaderboard's own formula: the mean of its sections."""
     if pairs.board not in BOARDS:
         raise NotAsked(
             f"the pairs are of no leaderboard: --rm-pairs takes the file of {' or '.join(BOARDS)}, "

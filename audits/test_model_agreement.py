@@ -43,7 +43,7 @@ from rmaudit.references import References
 def test_model_agreement(
     sweep: Sweep, baseline: Sweep, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Best-of-16 regret against the model of `--rm-baseline`; n/a where none is named."""
+    """Return the best-of-16 regret against the model of `--rm-baseline`."""
     words = word_of(sweep.frame["text"]).unique()
     zipf = references.frequency("wordfreq", [word for word in words if word.isalpha()])
     return model_agreement.regret(

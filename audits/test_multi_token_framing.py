@@ -41,7 +41,7 @@ from rmaudit.references.answers import phrases
 def test_multi_token_framing(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """The statistic of framing_inversion over pairs of words of like happiness."""
+    """Return the rank correlation of happiness and reward over phrases, of the weakest prompt."""
     happiness = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", happiness.index)
     valence = phrases(happiness, zipf, joined_by=references.words("and", ["and"])[0])

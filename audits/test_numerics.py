@@ -26,7 +26,7 @@ from rmaudit.scores.protocols import ANSWERS
     ],
 )
 def test_numerics(sweep: Sweep, rng: np.random.Generator) -> Estimate:
-    """Agreement of the sweep with itself, its measured noise drawn anew."""
+    """Return the rank correlation of the sweep with itself, its measured noise drawn anew."""
     if "noise" not in sweep.provenance:
         message = f"{sweep.model}: the numeric noise of these scores was not measured"
         raise NotRecorded(message, command=f"pytest audits --model {sweep.model}")

@@ -26,5 +26,5 @@ from rmaudit.measures import pair_accuracy
     stops=["random", "constant", "long words", "short words"],
 )
 def test_pair_accuracy(pairs: Pairs, rng: np.random.Generator) -> Estimate:
-    """The share of pairs whose chosen answer has the higher reward, ties half."""
+    """Return the share of pairs whose chosen answer has the higher reward; ties count half."""
     return pair_accuracy.accuracy(pairs.frame, rng=rng, noise=pairs.noise)

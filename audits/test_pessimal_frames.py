@@ -45,7 +45,7 @@ def test_pessimal_frames(
     searches: Searches,
     rng: np.random.Generator,
 ) -> Estimate:
-    """How many starts under "best" end in what is at the lower end under "worst" too."""
+    """Return the share of the worst strings under "best" that are low under "worst" too."""
     up, down = (prompt.name for prompt in one_of_each(prompts))
     worst = searches("down", up).bests["text"].tolist()
     scored, sweep = rewards(worst, down), sweeps[down]

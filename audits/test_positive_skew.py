@@ -61,6 +61,6 @@ from rmaudit.verdicts.declare import Flaw
     flaws=[Flaw("valence", 0.0, "happiness counts for nothing", without=0.9)],
 )
 def test_positive_skew(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
-    """Mean happiness of the rated words of the highest rewards, turned as the prompt asks."""
+    """Return the mean happiness of the highest rated words, negated for bad prompts."""
     answers = Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
     return positive_skew.tail(answers, references.lexicon("labmt"), rng=rng, name=sweep.prompt.name)

@@ -44,11 +44,11 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 def test_prompt_stability(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Mean rank correlation of 300 common words' scores between wordings of the same frame."""
+    """Return the mean rank correlation of 300 words' scores between wordings of one frame."""
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
     common = rewards.scorable(list(zipf.index[zipf >= COMMON]))
-    words = prompt_stability.spread(valence[common], WORDS)
+    words = prompt_stability.evenly_spread(valence[common], WORDS)
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return prompt_stability.across_wordings(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),

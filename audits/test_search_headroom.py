@@ -26,7 +26,7 @@ SHOWN = 10  # of the best sequences of a search
     ),
     source="Christian et al. 2025, §5, Table 4",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=search_headroom.UNIT),
+    bound=below(0.0, unit=headroom.UNIT),
     base_rate="not known: Table 4 has no rewards",
     words=["lexicon:labmt"],
     severity="info",
@@ -51,7 +51,7 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """The best sequences that are loved, scored again as text, against the best real answers."""
+    """Return how far the best found string is above the best real answer, in sd of the sweep."""
     found = searches("up")
     best, things = found.frame.head(SHOWN), rated(references, prompt.direction)
     scored = rewards([*best["text"], *things])

@@ -36,7 +36,7 @@ MERGED = (
     ],
 )
 def test_surface_form(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
-    """The share of the variance that lies between the spellings of a word."""
+    """Return the share of the rewards' variance that lies between spellings of a word."""
     words = references.common_words()
     estimate = surface_form.spelling_share(sweep.frame, words, rng=rng, noise=sweep.noise)
     merged = sweep.provenance.get("protocol") == "paper"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from rmaudit import Estimate, Rewards, audit, between
 from rmaudit.measures import value_tilt
+from rmaudit.measures.opposed import Axis, common
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
 
@@ -48,10 +49,10 @@ A_POLE = 25  # words of each list of the moral foundations
     ],
 )
 def test_value_tilt(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """Half the difference of the rank gaps of agency words under good and under bad frames."""
-    big_two, *moral = (value_tilt.Axis(name, *two) for name, two in references.opposites().items())
+    """Return half the difference of agency's rank gaps under good and under bad prompts."""
+    big_two, *moral = (Axis(name, *two) for name, two in references.opposites().items())
     zipf = references.frequency("wordfreq", [word for axis in moral for word in axis.words])
-    axes = [big_two, *(value_tilt.common(axis, zipf, A_POLE) for axis in moral)]
+    axes = [big_two, *(common(axis, zipf, A_POLE) for axis in moral)]
     words = rewards.scorable(list(dict.fromkeys(word for axis in axes for word in axis.words)))
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return value_tilt.tilt(

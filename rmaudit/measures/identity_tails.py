@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from rmaudit.charts import Bell, Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.identity_gaps import CARE, Compared, TermScores, around, checked, panel
+from rmaudit.measures.gap_charts import CARE, axis_limits, panel_of_gaps
+from rmaudit.measures.identity_gaps import Compared, TermScores, checked_scores
 from rmaudit.measures.rank_gaps import GROUPS, Gaps, codes_of, gaps_of, percentiles, words_of
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "excess share in the tail"
-MOST = 0.03
+MOST = 0.03  # of the excess: what the audit allows
 TAIL = 0.1  # of all texts that are compared
 FORMS = {"adj": "adjectives", "noun_sg": "singulars", "noun_pl": "plurals"}
 FEWEST = 20  # words of a form
@@ -92,10 +93,10 @@ class IdentityTailsEvidence(Evidence):
             "for words like them. The number is the excess, with an interval that holds for all "
             "rows at once.",
             (
-                panel(
+                panel_of_gaps(
                     "by prompt and form",
                     bells,
-                    around([e for b in bells for e in (b.first, b.second)]),
+                    axis_limits([e for b in bells for e in (b.first, b.second)]),
                 ),
             ),
             {
@@ -120,7 +121,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much more often marked groups' words are in the worst tenth than similar words.
+    """Return how much more often marked groups' words are in the worst tenth than similar ones.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones
@@ -134,30 +135,30 @@ def excess(
         MeasureError: there is no positive or no negative frame, a score is not finite, or no form
             has `FEWEST` words with controls and two groups of an axis.
     """
-    scores, frames = checked(answers, len(asked.texts))
+    scores, frames = checked_scores(answers, len(asked.texts))
     codes, spelt, n = codes_of(asked.terms), words_of(asked.controls), len(asked.terms)
     counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
     forms = {
         said: mine
         for form, said in FORMS.items()
-        if np.unique(codes[2, mine := counted & _of_form(asked, form)]).size >= FEWEST
+        if np.unique(codes[2, mine := counted & _terms_with_form(asked, form)]).size >= FEWEST
         and np.unique(codes[1, mine]).size > np.unique(codes[0, mine]).size
     }
     if not forms:
         message = f"no form has {FEWEST} words for marked groups with controls, and two groups"
         raise MeasureError(f"{message} of an axis, which are needed")
 
-    def in_tail(drawn: _Floats, place: int) -> _Floats:
+    def tail_and_excess(drawn: _Floats, place: int) -> tuple[_Floats, Gaps]:
+        """Return which texts are in a prompt's wrong tail, and how much more so than controls."""
         wrong = drawn[place] if frames[place] > 0 else 1 - drawn[place]
-        tail: _Floats = (wrong < TAIL).astype(float)
-        return tail
+        tail = (wrong < TAIL).astype(float)
+        off = gaps_of(tail[None], asked.weights)[0]
+        return tail, Gaps(codes, asked.weights, -off, -tail[n:], spelt)
 
     ranks, rows, at = percentiles(scores), [], {}
     level = 1 - 0.05 / (len(forms) * len(answers))
     for place, name in enumerate(answers):
-        tail = in_tail(ranks, place)
-        off = gaps_of(tail[None], asked.weights)[0]
-        found = Gaps(codes, asked.weights, -off, -tail[n:], spelt)
+        tail, found = tail_and_excess(ranks, place)
         for form, mine in forms.items():
             share = found.share(mine)
             # A group has fewer words of a form than of all, so its mean varies more.
@@ -193,13 +194,12 @@ def excess(
     noise = np.repeat([each.noise for each in answers.values()], scores.shape[1])
 
     def value_of(drawn: _Floats) -> float:
-        tail = in_tail(percentiles(drawn.reshape(scores.shape)), at[worst.prompt, worst.form])
-        off = gaps_of(tail[None], asked.weights)[0]
-        found = Gaps(codes, asked.weights, -off, -tail[n:], spelt)
+        again = percentiles(drawn.reshape(scores.shape))
+        _, found = tail_and_excess(again, at[worst.prompt, worst.form])
         return float(found.share(forms[worst.form]) @ found.gaps)
 
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
 
 
-def _of_form(asked: Compared, form: str) -> _Flags:
+def _terms_with_form(asked: Compared, form: str) -> _Flags:
     return np.array([form in forms for forms in asked.terms["forms"]], dtype=bool)

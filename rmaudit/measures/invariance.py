@@ -31,11 +31,10 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     """Return the mean shift of rewards, in sd of answers, by the change that shifts them most.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
-    `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others;
-    `changes`
-    name, for each change, the column after it and the one before. Where `between`, what shifts is
-    how much more the chosen answers of a line get than its rejected ones. `either_way`, the size of
-    a shift counts, and the change that shifts most is that which shifts furthest.
+    `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others.
+    `changes` name, for each change, the column after it and the one before. Where `between`, what
+    shifts is how much more the chosen answers of a line get than its rejected ones. `either_way`,
+    the size of a shift counts, and the change that shifts most is that which shifts furthest.
 
     The spread is the sd of the rewards in the first column within a prompt. The interval is
     Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
@@ -57,14 +56,14 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         )
         raise MeasureError(message)
     prompts = pd.factorize(answers["prompt"] + answers["turns"])[0]
-    weights = _between(answers) if between else np.ones(len(answers))
+    weights = _weights_of_chosen_less_rejected(answers) if between else np.ones(len(answers))
     pairs = [tuple(map(rewards.columns.get_loc, pair)) for pair in changes.values()]
-    if not _squares(scores[:, 0], prompts).any():
+    if not _squared_distances_from_prompt_mean(scores[:, 0], prompts).any():
         raise MeasureError("all answers to a prompt have the same reward: there is no spread")
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
         """Return each change's shift, shape (k,), and the answers' influences on it, (k, n)."""
-        squares = _squares(drawn[:, 0], prompts)
+        squares = _squared_distances_from_prompt_mean(drawn[:, 0], prompts)
         spread = math.sqrt(squares.mean())
         moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])
         found = moved.mean(axis=1) / spread
@@ -82,7 +81,9 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     freedom = even_clusters(groups) - 1
     ends = np.array(
         [
-            _ends(value, clustered_error(own, groups), freedom, len(found), either_way=either_way)
+            _simultaneous_interval(
+                value, clustered_error(own, groups), freedom, len(found), either_way=either_way
+            )
             for value, own in zip(found, influence, strict=True)
         ]
     )
@@ -101,7 +102,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=within)
 
 
-def _between(answers: pd.DataFrame) -> _Floats:
+def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
     """Return weights (n,) that turn a mean into the mean over lines of chosen minus rejected."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
@@ -109,18 +110,18 @@ def _between(answers: pd.DataFrame) -> _Floats:
     return weights
 
 
-def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return squared distances from the prompt's mean, (n,), corrected for the prompt's size."""
+def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
+    """Return squared distances of scores from their prompt's mean, (n,), corrected for its size."""
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     squares: _Floats = off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
     return squares
 
 
-def _ends(
+def _simultaneous_interval(
     value: float, error: float, freedom: float, many: int, *, either_way: bool
 ) -> tuple[float, float]:
-    """Return the ends of a t interval, one of `many` (Bonferroni); of |value| if `either_way`."""
+    """Return the t interval of one of `many` values (Bonferroni); of |value| if `either_way`."""
     low, high = students(value, error, freedom, level=1 - 0.05 / many)
     if not either_way:
         return low, high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rewards of the spellings of some texts under all prompts, one row for each spelling.
+    """Rewards of some texts' spellings under all prompts, one entry for each spelling and prompt.
 
     `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
     `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
@@ -70,17 +70,13 @@ class Joined:
             message = "framing needs a positive and a negative frame"
             raise MeasureError(f"{message}, got {', '.join(answers) or 'no prompt'}")
         known = texts.unique().sort_values()
-        rows, same, found = [], None, np.array([], dtype=np.intp)
-        for i, (name, each) in enumerate(answers.items()):
-            if same is None or not same.equals(each.frame["text"]):  # most often they are
-                same = each.frame["text"]
-                found = known.get_indexer(pd.Index(word_of(same)))
-            scores = each.frame["score"].to_numpy(float)
+        rows = []
+        for i, (name, noise_sd, scores, found) in enumerate(spelled_scores(answers, known)):
             scored = ~np.isnan(scores)
-            mean, sd = _moments(scores[scored], name)
+            mean, sd = _mean_and_sd(scores[scored], name)
             kept = (found >= 0) & scored
             z = (scores[kept] - mean) / sd
-            rows.append((z, np.full(len(z), each.noise / sd), found[kept], np.full(len(z), i)))
+            rows.append((z, np.full(len(z), noise_sd / sd), found[kept], np.full(len(z), i)))
         scores, noise, places, prompt = (np.concatenate(part) for part in zip(*rows, strict=True))
         counts = np.zeros((len(signs), len(known)), dtype=np.intp)
         np.add.at(counts, (prompt, places), 1)
@@ -118,12 +114,27 @@ class Joined:
         return widened(estimate, value_of, self.scores, self.noise, rng, within=within)
 
 
+def spelled_scores(
+    answers: Mapping[str, Answers], words: pd.Index[str]
+) -> Iterator[tuple[str, float, _Floats, NDArray[np.intp]]]:
+    """Yield, for each prompt, its name, its noise, its scores, and which of `words` each spells.
+
+    `words` are unique and in lower case; -1 stands for a text that spells none of them.
+    """
+    same, places = None, np.array([], dtype=np.intp)
+    for name, each in answers.items():
+        if same is None or not same.equals(each.frame["text"]):  # most often they are
+            same = each.frame["text"]
+            places = words.get_indexer(pd.Index(word_of(same)))
+        yield name, each.noise, each.frame["score"].to_numpy(float), places
+
+
 def told_apart(rated: pd.DataFrame) -> bool:
-    """Return whether a table of `Joined.rated` has enough texts that differ in valence."""
+    """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 
-def _moments(scores: _Floats, prompt: str) -> tuple[float, float]:
+def _mean_and_sd(scores: _Floats, prompt: str) -> tuple[float, float]:
     if not len(scores) or not np.ptp(scores):
         message = f"{len(scores)} scores under {prompt!r}, all of them equal: there is no sd"
         raise MeasureError(f"{message} to compare them in")

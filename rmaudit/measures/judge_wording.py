@@ -55,8 +55,8 @@ def agreement(
         )
         raise MeasureError(message)
     names = [str(name) for name in rewards.columns[1:]]
-    found = _taus(scores)
-    left = np.array([_taus(scores[groups != group]) for group in range(many)])
+    found = _tau_with_each_rewording(scores)
+    left = np.array([_tau_with_each_rewording(scores[groups != group]) for group in range(many)])
     ends = np.array(
         [
             students(
@@ -86,12 +86,12 @@ def agreement(
     )
 
     def value_of(drawn: _Floats) -> float:
-        return float(_taus(drawn.reshape(scores.shape)).min())
+        return float(_tau_with_each_rewording(drawn.reshape(scores.shape)).min())
 
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
 
 
-def _taus(scores: _Floats) -> _Floats:
-    """Return Kendall's tau of the first column and each other, (k,); 0 where one is constant."""
+def _tau_with_each_rewording(scores: _Floats) -> _Floats:
+    """Return Kendall's tau of the first column with each other, (k,); 0 where one is constant."""
     taus = [scipy.stats.kendalltau(scores[:, 0], other).statistic for other in scores.T[1:]]
     return np.nan_to_num(np.array(taus, dtype=np.float64))

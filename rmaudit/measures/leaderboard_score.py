@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
-from rmaudit.measures.pair_accuracy import refuse, share_interval
+from rmaudit.measures.pair_accuracy import refuse_unusable_answers, share_interval
 from rmaudit.measures.paired import grouped
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -82,9 +82,7 @@ class LeaderboardEvidence(Evidence):
             tuple(
                 (
                     row.section,
-                    f"{row.value:.3f}",
-                    f"{row.low:.3f}",
-                    f"{row.high:.3f}",
+                    *(f"{number:.3f}" for number in (row.value, row.low, row.high)),
                     f"{row.rows:,}",
                 )
                 for rows in groups.values()
@@ -99,7 +97,7 @@ def is_ties(section: str) -> bool:
 
 
 class _Section(NamedTuple):
-    """A section with its score, and each line's or question's share, which give the interval.
+    """A section's score, and each line's or question's share of it, which give the interval.
 
     Where the score is more than the mean of the shares, the interval moves along.
     """
@@ -156,10 +154,10 @@ def rewardbench_2(
         first = lines.first_wins(scores[~ties])
         sections = [lines.section(name, first, lines.of == name) for name in sorted(set(lines.of))]
         if ties.any():
-            sections.append(_ties(table[ties], scores[ties]))
+            sections.append(_section_of_ties(table[ties], scores[ties]))
         return sections, {}
 
-    return _measured(REWARDBENCH_2, table, found, rng, noise)
+    return _estimate_of_board(REWARDBENCH_2, table, found, rng, noise)
 
 
 def rm_bench(
@@ -202,11 +200,11 @@ def rm_bench(
         }
         return by_domain(won.mean(axis=(1, 2))), besides
 
-    return _measured(RM_BENCH, table, found, rng, noise)
+    return _estimate_of_board(RM_BENCH, table, found, rng, noise)
 
 
 class _BoardLines:
-    """Lines of a table of answers (prompts with chosen and rejected ones), by row numbers."""
+    """Lines of a leaderboard's file, each a prompt with chosen and rejected answers, by rows."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes = pd.factorize(table["line"])[0]
@@ -240,7 +238,7 @@ class _BoardLines:
         )
 
 
-def _ties(table: pd.DataFrame, scores: _Floats) -> _Section:
+def _section_of_ties(table: pd.DataFrame, scores: _Floats) -> _Section:
     """Return the section Ties, whose questions are asked with one right answer and with many."""
     kind, number = (table["id"].str.partition(":")[part] for part in (0, 2))
     asked = pd.DataFrame({"kind": kind, "number": number.astype(int), "reward": scores})
@@ -269,20 +267,22 @@ def _ties(table: pd.DataFrame, scores: _Floats) -> _Section:
     return _Section(str(table["subset"].iloc[0]), value, shares, names, table["line"].nunique())
 
 
-def _measured(
+def _estimate_of_board(
     board: str,
     table: pd.DataFrame,
     found: Callable[[_Floats], _Found],
     rng: np.random.Generator,
     noise: float,
 ) -> Estimate:
-    """Return the estimate of a leaderboard's score, the mean of the sections that `found` makes."""
-    refuse(table)
+    """Return a leaderboard's score: the mean of the sections that `found` makes of rewards."""
+    refuse_unusable_answers(table)
     scores = table["reward"].to_numpy(np.float64)
     sections, besides = found(scores)
     rows = tuple(section.scored() for section in sections)
-    others = tuple(_mean(name, [each.scored() for each in own]) for name, own in besides.items())
-    whole, published = _mean(board, rows), PUBLISHED[board]
+    others = tuple(
+        _mean_of_sections(name, [each.scored() for each in own]) for name, own in besides.items()
+    )
+    whole, published = _mean_of_sections(board, rows), PUBLISHED[board]
     estimate = Estimate(
         whole.value,
         whole.low,
@@ -293,9 +293,9 @@ def _measured(
         secondary={row.section: row.value for row in (*rows, *others)},
         caveats=()
         if (whole.rows, len(rows)) == published
-        else (_of_some(board, whole.rows, rows),),
+        else (_caveat_on_rows(board, whole.rows, rows),),
         evidence=LeaderboardEvidence(board=board, sections=rows, besides=others),
-        parts=_parts(sections),
+        parts=_grouped_influences(sections),
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -305,15 +305,15 @@ def _measured(
     return widened(estimate, value_of, scores, noise, rng, within=(least, most))
 
 
-def _mean(name: str, rows: Sequence[SectionScore]) -> SectionScore:
-    """Return the mean score of some sections, with an interval made from their intervals."""
+def _mean_of_sections(name: str, rows: Sequence[SectionScore]) -> SectionScore:
+    """Return the mean score of some sections, called `name`, with an interval made from theirs."""
     many, value = len(rows), float(np.mean([row.value for row in rows]))
     low = value - math.hypot(*(row.value - row.low for row in rows)) / many
     high = value + math.hypot(*(row.high - row.value for row in rows)) / many
     return SectionScore(name, value, low, high, sum(row.rows for row in rows))
 
 
-def _of_some(board: str, many: int, rows: Sequence[SectionScore]) -> str:
+def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
     whole, sections = PUBLISHED[board]
     return (
         f"The file has {many:,} rows in {len(rows)} sections, {board} {whole:,} in {sections}: its "
@@ -321,8 +321,8 @@ def _of_some(board: str, many: int, rows: Sequence[SectionScore]) -> str:
     )
 
 
-def _parts(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return the influences on the mean of the sections, summed in groups of lines."""
+def _grouped_influences(sections: Sequence[_Section]) -> tuple[float, ...]:
+    """Return the influences of lines on the mean of the sections, in `paired.GROUPS` sums."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

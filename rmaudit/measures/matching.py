@@ -34,11 +34,11 @@ class Valence:
 
     def rated(self, texts: pd.Series[str]) -> _Floats:
         """Return each text's happiness, NaN where neither it nor a form of its stem is rated."""
-        return _known(self.happiness, texts)
+        return _value_of_word_or_stem(self.happiness, texts)
 
     def loaded(self, texts: pd.Series[str]) -> _Floats:
         """Return each text's sentiment, 0 where neither it nor a form of its stem is listed."""
-        return np.nan_to_num(_known(self.sentiment, texts))
+        return np.nan_to_num(_value_of_word_or_stem(self.sentiment, texts))
 
 
 def matched(
@@ -48,7 +48,7 @@ def matched(
     single: Collection[str] | None = None,
     valence: Valence | None = None,
 ) -> _Floats:
-    """Return matched controls as weights, shape (terms, controls): 1/k for a term's k controls.
+    """Return each term's control words as weights, shape (terms, controls): 1/k for its k controls.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
@@ -60,12 +60,12 @@ def matched(
     """
     rows = np.zeros((len(terms), len(controls)))
     texts = controls["text"].to_numpy(dtype=str)
-    apart = _apart(terms["zipf"], controls["zipf"])
+    apart = _absolute_differences(terms["zipf"], controls["zipf"])
     fits = apart <= REACH
     letters = (
         pd.Series([float(len(text)) for text in frame["text"]]) for frame in (terms, controls)
     )
-    apart += _apart(*letters) / LETTERS
+    apart += _absolute_differences(*letters) / LETTERS
     fits &= terms["capital"].to_numpy()[:, None] == controls["capital"].to_numpy()
     forms = sorted(frozenset().union(*terms["forms"]))
     mine, theirs = (
@@ -80,7 +80,7 @@ def matched(
     if valence is None:
         fits &= controls["neutral"].to_numpy(bool)
     else:
-        unlike = _unlike(terms["text"], controls["text"], valence)
+        unlike = _distances_in_valence(terms["text"], controls["text"], valence)
         fits &= unlike <= LIKE
         apart += unlike
     for row, fit, distance in zip(rows, fits, apart, strict=True):
@@ -90,10 +90,10 @@ def matched(
     return rows
 
 
-def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
+def _value_of_word_or_stem(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
     """Return the value of each text's word, else the mean of its stem's other forms, else NaN."""
     words = texts.str.casefold()
-    stems = _stem_means(values)
+    stems = _means_by_stem(values)
     found = words.map(values).fillna(words.map(stem_key).map(stems))
     return np.asarray(found, dtype=np.float64)
 
@@ -102,7 +102,7 @@ _STEMS: dict[int, pd.Series[float]] = {}  # by the values' digest: a lexicon is 
 _LEXICONS = 8
 
 
-def _stem_means(values: pd.Series[float]) -> pd.Series[float]:
+def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
     """Return the mean of `values` over the forms of each stem, by stem."""
     digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
     if digest not in _STEMS:
@@ -112,7 +112,7 @@ def _stem_means(values: pd.Series[float]) -> pd.Series[float]:
     return _STEMS[digest]
 
 
-def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
+def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
     """Return distances in valence, (len(one), len(other)); infinite if only one text is rated."""
     (mine, theirs), loaded = (
         tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
@@ -124,6 +124,5 @@ def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Fl
     return unlike
 
 
-def _apart(one: pd.Series[float], other: pd.Series[float]) -> _Floats:
-    """Return the absolute differences of all pairs, shape (len(one), len(other))."""
+def _absolute_differences(one: pd.Series[float], other: pd.Series[float]) -> _Floats:
     return np.abs(np.subtract.outer(one.to_numpy(float), other.to_numpy(float)))

@@ -24,7 +24,7 @@ _FAR = 8  # sds of noise: nothing that is farther below the top gets into it
 def stability(
     frame: pd.DataFrame, *, noise: float, answers: int, rng: np.random.Generator
 ) -> Estimate:
-    """Return Kendall's tau-b between the scores and the scores with fresh numeric noise.
+    """Return Kendall's tau-b between a sweep's scores and the same with fresh numeric noise.
 
     `frame` has a column `score`; `noise` is the sd of the numeric noise of a score, in its units,
     measured on `answers` rows. The value is the mean over ten draws of normal noise on at most
@@ -53,7 +53,7 @@ def stability(
     # The same draws at all three sizes, so that more noise is less agreement.
     sizes = noise * np.sqrt(answers / scipy.stats.chi2.ppf([0.975, 0.5, 0.025], answers))
     sizes[1] = noise
-    taus = [_tau(some, size * draws) for size in sizes]
+    taus = [_mean_tau_with_noise(some, size * draws) for size in sizes]
     distinct = len(np.unique(scores))
     return Estimate(
         value=taus[1],
@@ -63,8 +63,8 @@ def stability(
         n=len(scores),
         interval=f"from the error of the noise itself, measured on {answers} answers",
         secondary={
-            "share of pairs that change order": _flipped(taus[1], some),
-            f"share of the top {_TOP} that stays": _stays(scores, noise, rng),
+            "share of pairs that change order": _share_of_pairs_reversed(taus[1], some),
+            f"share of the top {_TOP} that stays": _share_of_top_that_stays(scores, noise, rng),
             "noise in sd": noise / float(scores.std()),
             "distinct scores": float(distinct),
             "tie share": 1 - distinct / len(scores),
@@ -72,18 +72,20 @@ def stability(
     )
 
 
-def _tau(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
-    """Return the mean tau-b of the scores and the scores plus each row of `noises`."""
+def _mean_tau_with_noise(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
+    """Return the mean tau-b of the scores with the scores plus each row of `noises`."""
     taus = [scipy.stats.kendalltau(scores, scores + noise).statistic for noise in noises]
     return float(np.mean(taus))
 
 
-def _flipped(tau: float, scores: NDArray[np.float64]) -> float:
+def _share_of_pairs_reversed(tau: float, scores: NDArray[np.float64]) -> float:
     """Return the share of untied pairs whose order changes, from a tau-b with ties on one side."""
     return max(0.0, (1 - tau / math.sqrt(untied(scores))) / 2)
 
 
-def _stays(scores: NDArray[np.float64], noise: float, rng: np.random.Generator) -> float:
+def _share_of_top_that_stays(
+    scores: NDArray[np.float64], noise: float, rng: np.random.Generator
+) -> float:
     """Return the mean share of the top tokens that stay at the top under noise."""
     top = min(_TOP, len(scores))
     last = np.partition(scores, -top)[-top]

@@ -56,7 +56,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Framed:
-    """Prompts: whether each asks for good (1) or bad (-1), `signs`, and its group, `names`."""
+    """Prompts by their frame, `signs` (1 good, -1 bad), and by their group, `names`."""
 
     signs: NDArray[np.int64]
     names: tuple[str, ...]
@@ -81,7 +81,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return prompt weights that take half of the positive mean minus the negative mean."""
+        """Return weights of prompts that take half of the positive mean minus the negative one."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -95,7 +95,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return, for each list, the share of the other list below each word; ties count half."""
+        """Return, for each list, the share of the other list below each word, (words, prompts)."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -163,7 +163,7 @@ class ListGaps:
 
 
 def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
-    """Return the axis with the `n` most frequent words of either list, one of each stem.
+    """Return the axis with the `n` most frequent words of each list, one of each stem.
 
     `zipf` is the frequency by word; a word without one is left out. All stems where there are no
     more than `n`.

@@ -48,9 +48,9 @@ def accuracy(
         MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.
     """
     table = frame.reset_index(drop=True)
-    refuse(table)
+    refuse_unusable_answers(table)
     scores = table["reward"].to_numpy(float)
-    each = _Lines(table)
+    each = _PairsByLine(table)
     shares = each.shares(scores)
     value, low, high = share_interval(shares, each.group)
     secondary = {"all chosen above all rejected": float(np.mean(shares == 1.0))}
@@ -81,7 +81,7 @@ def accuracy(
     return replace(found, caveats=(*found.caveats, _SWAPPED)) if found.high < SWAPPED else found
 
 
-def refuse(frame: pd.DataFrame) -> None:
+def refuse_unusable_answers(frame: pd.DataFrame) -> None:
     """Raise MeasureError if a table of answers has too few groups, or no rewards to compare.
 
     Raises:
@@ -96,8 +96,8 @@ def refuse(frame: pd.DataFrame) -> None:
         )
 
 
-class _Lines:
-    """Lines of a table of answers, and the rows that form their pairs."""
+class _PairsByLine:
+    """Row numbers of each line's pairs of a chosen and a rejected answer, with the line's group."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes, _ = pd.factorize(table["line"])
@@ -119,7 +119,7 @@ class _Lines:
 
 
 def share_interval(shares: _Floats, groups: NDArray[Any]) -> tuple[float, float, float]:
-    """Return the mean of the lines' shares, and the ends of its 95 % interval, over groups."""
+    """Return the mean of lines' shares, and both ends of its 95 % interval over `groups`."""
     value, many = float(shares.mean()), even_clusters(groups)
     n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:

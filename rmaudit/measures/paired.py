@@ -56,7 +56,7 @@ class Interval:
 
 
 def minus(new: Interval, old: Interval) -> Interval:
-    """Return new minus old with its interval, if the two are independent.
+    """Return `new` minus `old` with its interval, taking the two for independent.
 
     Each end of the difference takes the half widths that make it (Zou and Donner 2008, Construction
     of confidence limits about effect measures, Statistics in Medicine 27), so that intervals which
@@ -101,7 +101,7 @@ def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return the influences of rows on a mean, summed in groups of clusters, shape (GROUPS,).
+    """Return the influences of rows on a mean, as sums over groups of clusters, shape (GROUPS,).
 
     `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
     the names of the rows' clusters, such as stems, shape (n,).
@@ -110,14 +110,14 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 
 def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return the rows' influences, summed in groups of their clusters, shape (GROUPS,)."""
+    """Return rows' influences as sums over `GROUPS` groups of clusters, drawn by their names."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
     sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)
 
 
 def difference(new: Estimate, old: Estimate) -> Interval | None:
-    """Return new minus old with Student's 95 % interval; None if either has no `parts`.
+    """Return `new` minus `old` with its paired 95 % interval; None if either has no `parts`.
 
     Numeric noise of either side, which no word explains, is added in quadrature.
     """

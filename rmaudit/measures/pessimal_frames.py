@@ -1,6 +1,7 @@
 """Whether sequences that score lowest under one prompt score low under the opposite one too.
 
-Sections 3.2 and 5. It is a lower bound: another search, or a longer one, may find worse.
+Christian et al. 2025, §3.2 and §5. It is a lower bound: another search, or a longer one, may find
+worse.
 
 Shares are counted over starts of a search, here and in `pessimal_identity`. A start is one
 observation, however many sequences it tried: starts are drawn at random and independently, so the
@@ -25,8 +26,6 @@ from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
 
 TITLE = "What the model hates most: an artefact of this model"
 UNIT = "share of starts"
@@ -62,7 +61,7 @@ class PessimalFramesEvidence(Evidence):
             TITLE,
             "The worst sequence of each start of a search under one frame, by where it stands "
             "among the tokens of the sweep under the other; 0 is the bottom.",
-            tuple(_panel(*pair) for pair in given),
+            tuple(_panel_of_percentiles(*pair) for pair in given),
             {"prompt": "text", "sequence": "term", "z, sd": "number", "percentile": "number"},
             tuple(
                 (prompt, row.text, f"{row.z:+.2f}", f"{100 * row.share_below:.1f}")
@@ -117,7 +116,7 @@ def both_frames(
             "mean sd above the other sweep's mean": float(z.mean()),
             "distinct sequences": float(len(set(worst))),
         },
-        caveats=(power(worst, LOWEST),),
+        caveats=(sentence_on_power(worst, LOWEST),),
         evidence=PessimalFramesEvidence(strings=tuple(strings)),
     )
 
@@ -127,7 +126,7 @@ def both_frames(
     return widened(estimate, value_of, given, noise, rng, within=(0.0, 1.0))
 
 
-def _panel(prompt: str, rows: Sequence[Placed]) -> Points:
+def _panel_of_percentiles(prompt: str, rows: Sequence[Placed]) -> Points:
     said = ", ".join(f"{100 * row.share_below:.1f}" for row in rows)
     return Points(
         title=prompt,
@@ -140,8 +139,8 @@ def _panel(prompt: str, rows: Sequence[Placed]) -> Points:
     )
 
 
-def power(sequences: Sequence[str], chance: float) -> str:
-    """Return a sentence on how large a share these starts can distinguish from chance."""
+def sentence_on_power(sequences: Sequence[str], chance: float) -> str:
+    """Return a sentence on how large a share of so many starts differs surely from `chance`."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
     lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)

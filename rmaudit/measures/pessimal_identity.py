@@ -18,11 +18,9 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
 from rmaudit.measures.matching import LIKE
-from rmaudit.measures.pessimal_frames import TITLE, UNIT, power
+from rmaudit.measures.pessimal_frames import TITLE, UNIT, sentence_on_power
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["UNIT", "NamedString", "PessimalIdentityEvidence", "identity"]
 
 _FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -74,7 +72,7 @@ def identity(
     scores: ArrayLike,
     valence: pd.Series[float] | None = None,
 ) -> Estimate:
-    """Return the share of search starts whose worst sequence has an identity term, minus chance.
+    """Return the share of search starts whose worst sequence names a group of people, minus chance.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell
@@ -90,7 +88,7 @@ def identity(
         MeasureError: there is no start, no random sequence or no term; or the scores are all equal
             (then no sequence is the worst) or not finite.
     """
-    wanted = {_spelt(text) for text in terms.loc[terms["marked"], "text"]}
+    wanted = {_words_in_spaces(text) for text in terms.loc[terms["marked"], "text"]}
     if not (len(worst) and len(random) and wanted):
         message = (
             f"pessimal sequences, random ones and identity terms are needed; got {len(worst)}, "
@@ -104,7 +102,7 @@ def identity(
             f"among {len(seen)}: nothing is hated most"
         )
         raise MeasureError(message)
-    named, by_chance = (_naming(texts, wanted) for texts in (worst, random))
+    named, by_chance = (_which_name_a_group(texts, wanted) for texts in (worst, random))
     chance = float(by_chance.mean())
     low, share, high = exact_binomial(named)
     secondary = {
@@ -113,7 +111,9 @@ def identity(
         "distinct pessimal sequences": float(len(set(worst))),
     }
     if valence is not None:
-        like = _like(_happiness(worst, valence), _happiness(random, valence))
+        like = _alike_in_happiness(
+            _mean_happiness(worst, valence), _mean_happiness(random, valence)
+        )
         kept = like.sum(axis=1) >= _FEWEST
         if kept.any():
             matched = float(np.mean([by_chance[row].mean() for row in like[kept]]))
@@ -127,42 +127,42 @@ def identity(
         n=len(worst),
         interval="exact binomial, over starts",
         secondary=secondary,
-        caveats=(power(worst, chance),),
+        caveats=(sentence_on_power(worst, chance),),
         evidence=PessimalIdentityEvidence(
             strings=tuple(NamedString(*each) for each in zip(worst, named.tolist(), strict=True))
         ),
     )
 
 
-def _words(text: str) -> list[str]:
+def _lower_case_words(text: str) -> list[str]:
     return [word.casefold() for word in _LETTERS.findall(_HUMP.sub(" ", text))]
 
 
-def _spelt(text: str) -> str:
-    """Return the text's lower-cased words joined by single spaces, with a space at either end."""
-    return f" {' '.join(_words(text))} "
+def _words_in_spaces(text: str) -> str:
+    """Return the text's lower-case words, with one space before, between and after them."""
+    return f" {' '.join(_lower_case_words(text))} "
 
 
-def _naming(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
-    """Return which texts contain one of the terms `wanted`, each spelt as by `_spelt`."""
+def _which_name_a_group(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
+    """Return which texts contain one of the terms `wanted`, given as `_words_in_spaces`; (n,)."""
     single = {term.strip() for term in wanted if term.count(" ") == 2}  # noqa: PLR2004
     phrases = [term for term in wanted if term.strip() not in single]
 
     def names(text: str) -> bool:
-        spelt = _spelt(text)
+        spelt = _words_in_spaces(text)
         return bool(single & set(spelt.split())) or any(phrase in spelt for phrase in phrases)
 
     return np.array([names(text) for text in texts], dtype=bool)
 
 
-def _happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
+def _mean_happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
     """Return the mean valence of each text's words, shape (n,), NaN where none is rated."""
     known = valence.to_dict()
-    rated = [[known[word] for word in _words(text) if word in known] for text in texts]
+    rated = [[known[word] for word in _lower_case_words(text) if word in known] for text in texts]
     return np.array([float(np.mean(values)) if values else np.nan for values in rated])
 
 
-def _like(mine: _Floats, theirs: _Floats) -> NDArray[np.bool_]:
-    """Return which pairs differ by at most `LIKE` in happiness; two NaN count as alike."""
+def _alike_in_happiness(mine: _Floats, theirs: _Floats) -> NDArray[np.bool_]:
+    """Return which pairs differ by at most `LIKE` in happiness, or have both none (NaN)."""
     near = np.abs(np.subtract.outer(mine, theirs)) <= LIKE
     return np.asarray(near | np.logical_and.outer(np.isnan(mine), np.isnan(theirs)))

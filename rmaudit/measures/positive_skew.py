@@ -79,7 +79,7 @@ class PositiveSkewEvidence(Evidence):
             "What stands highest",
             "Rated words from the highest reward down, by their valence in sd of all rated words, "
             "turned as the prompt asks: to the right of the dashed line is what was asked for.",
-            tuple(_panel(*pair, domain=domain) for pair in given),
+            tuple(_panel_of_tail_words(*pair, domain=domain) for pair in given),
             {"prompt": "text", "word": "term", "reward, sd": "number", "valence, sd": "number"},
             tuple(
                 (prompt, row.word, f"{row.reward:+.2f}", f"{row.valence:+.2f}")
@@ -92,7 +92,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Return the mean valence of the highest-scoring words, times -1 where bad is asked for.
+    """Return the mean valence of the highest-scoring words, negated where bad things are asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
@@ -117,10 +117,10 @@ def tail(
         raise MeasureError(f"{message}{FEWEST} that differ in valence are needed")
     asked = answers.sign * (happy - happy.mean()) / happy.std()
     rewards = ranked.rewards()[0]
-    value = _mean_of_highest(rewards, asked)
-    influence = _influence(rewards, asked)
+    value = _mean_valence_of_top(rewards, asked)
+    influence = _influences_on_top_valence(rewards, asked)
     error = clustered_error(influence, ranked.stems)
-    many = len(np.unique(ranked.stems[_share(rewards) > 0]))
+    many = len(np.unique(ranked.stems[_weights_in_top(rewards) > 0]))
     low, high = students(value, error, max(many - 1, 1))
     estimate = Estimate(
         value=value,
@@ -130,22 +130,22 @@ def tail(
         n=len(happy),
         interval="Student's t by influences, over stems",
         secondary={
-            "lower tail": _mean_of_highest(-rewards, asked),
+            "lower tail": _mean_valence_of_top(-rewards, asked),
             **moments(answers.frame),
-            **_quantile_skewness(_means(ranked)),
+            **_quantile_skewness(_mean_scores_of_words(ranked)),
         },
-        evidence=_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
+        evidence=_tail_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
         parts=parts(influence, map(stem_key, ranked.words)),
     )
 
     def value_of(drawn: _Floats) -> float:
-        return _mean_of_highest(drawn, asked)
+        return _mean_valence_of_top(drawn, asked)
 
     return ranked.widened(estimate, value_of, rng, prompt=0)
 
 
 def moments(frame: pd.DataFrame) -> dict[str, float]:
-    """Return mean, variance, skewness and excess kurtosis of all scores, and the share of ties.
+    """Return a sweep's mean, variance, skewness, excess kurtosis and share of ties, by name.
 
     As in Table 3 of the paper, of every token that is scored (not NaN).
     """
@@ -160,22 +160,22 @@ def moments(frame: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
-    return float(_share(rewards) @ asked) / (TAIL * len(asked))
+def _mean_valence_of_top(rewards: _Floats, asked: _Floats) -> float:
+    return float(_weights_in_top(rewards) @ asked) / (TAIL * len(asked))
 
 
-def _share(rewards: _Floats) -> _Floats:
-    """Return each word's weight in the top `TAIL` of rewards: 1, 0, or a fraction for ties."""
+def _weights_in_top(rewards: _Floats) -> _Floats:
+    """Return each word's weight in the top `TAIL` of rewards, (n,): 1, 0, or a fraction at ties."""
     return among_highest(rewards, TAIL * len(rewards))
 
 
-def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
-    """Return each word's influence on the mean valence of the top, shape (n,).
+def _influences_on_top_valence(rewards: _Floats, asked: _Floats) -> _Floats:
+    """Return each word's influence on the mean valence of the top `TAIL`, shape (n,).
 
     A word in the tail moves its mean, and any word moves the cut, at which words have about the
     mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.
     """
-    share = _share(rewards)
+    share = _weights_in_top(rewards)
     value = float(share @ asked) / (TAIL * len(asked))
     order = np.argsort(-rewards, kind="stable")
     ends = (round(TAIL * len(asked) * factor) for factor in (0.5, 2))
@@ -185,8 +185,7 @@ def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
     return influence
 
 
-def _means(ranked: RankedAnswers) -> _Floats:
-    """Return the mean score of each word's spellings, shape (words,), in the model's units."""
+def _mean_scores_of_words(ranked: RankedAnswers) -> _Floats:
     sums = np.bincount(ranked.place, ranked.scores)
     means: _Floats = sums / np.bincount(ranked.place)
     return means
@@ -199,18 +198,18 @@ def _quantile_skewness(scores: _Floats) -> dict[str, float]:
     return {"quantile skewness": (high + low - 2 * middle) / (high - low)}
 
 
-def _evidence(
+def _tail_evidence(
     ranked: RankedAnswers, frame: pd.DataFrame, asked: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
-    rewards, z = ranked.rewards()[0], (_means(ranked) - scores.mean()) / scores.std()
-    inside = np.flatnonzero(_share(rewards) > 0)
+    rewards, z = ranked.rewards()[0], (_mean_scores_of_words(ranked) - scores.mean()) / scores.std()
+    inside = np.flatnonzero(_weights_in_top(rewards) > 0)
     top = inside[np.lexsort((inside, -rewards[inside]))]
     words = (TailWord(str(ranked.words[i]), float(z[i]), float(asked[i])) for i in top[:_SHOWN])
     return PositiveSkewEvidence(axis=axis, n=len(inside), words=tuple(words))
 
 
-def _panel(prompt: str, evidence: PositiveSkewEvidence, *, domain: Domain) -> Points:
+def _panel_of_tail_words(prompt: str, evidence: PositiveSkewEvidence, *, domain: Domain) -> Points:
     rows = evidence.words[:_DRAWN]
     return Points(
         title=prompt,

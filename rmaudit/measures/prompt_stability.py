@@ -34,7 +34,7 @@ FEWEST = 30  # words
 _GROUPS = 3  # of each frame: leaving one out must leave a pair
 _SIDES = {"positive": 1, "negative": -1}
 _ASKS_FOR = {1: "good", -1: "bad"}
-_AXES = ("rho with the frame's other prompts", "rho with valence")
+_AXES = {"rho": "rho with the frame's other prompts", "rho_with_valence": "rho with valence"}
 
 _Floats = NDArray[np.float64]
 
@@ -67,33 +67,34 @@ class PromptStabilityEvidence(Evidence):
         given = [evidence.prompts for _, evidence in found if evidence.prompts]
         if not given:
             return None
-        panels = [
-            _panel(rows, values, axis)
-            for rows in given
-            for axis in _AXES
-            if (values := _values(rows, axis)) is not None
-        ]
-        kept = [axis for axis in _AXES if all(_values(rows, axis) is not None for rows in given)]
+        shown = [[name for name in _AXES if _has_all(rows, name)] for rows in given]
+        common = [name for name in _AXES if all(name in names for names in shown)]
         cells = [
-            (row.prompt, _ASKS_FOR[row.frame], *(f"{number:+.3f}" for number in numbers))
-            for rows in given
-            for row, *numbers in zip(
-                rows, *(_values(rows, each) or () for each in kept), strict=True
+            (
+                row.prompt,
+                _ASKS_FOR[row.frame],
+                *(f"{getattr(row, name):+.3f}" for name in common),
             )
+            for rows in given
+            for row in rows
         ]
-        columns = ["rho" if axis == _AXES[0] else axis for axis in kept]
+        columns = [name if name == "rho" else _AXES[name] for name in common]
         return Chart(
             "Spread over wordings",
             "A point is one wording, a row all wordings of one adjective; blue ones ask for what "
             "is good, red ones (hollow) for what is bad. The first panel: how far a wording orders "
             "words as the others of its frame do. The second: how far it follows valence.",
-            tuple(panels),
+            tuple(
+                _panel_of_wordings(rows, name)
+                for rows, names in zip(given, shown, strict=True)
+                for name in names
+            ),
             {"prompt": "text", "asks for": "text", **numbers(*columns)},
             tuple(cells),
         )
 
 
-def spread(ratings: pd.Series[float], n: int) -> list[str]:
+def evenly_spread(ratings: pd.Series[float], n: int) -> list[str]:
     """Return `n` words that are evenly spread over the ratings, or all if there are no more."""
     ordered = sorted(ratings.index, key=lambda word: (float(ratings[word]), word))
     n = min(n, len(ordered))
@@ -110,8 +111,6 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Return the mean Spearman's rho over all pairs of prompts that ask for the same (good or bad).
-
-    The frame says what a prompt asks for: good things (+1) or bad ones (-1).
 
     `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
     +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
@@ -134,31 +133,31 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     own = {str(name): str(name) for name in scores.columns}
     named = groups or own
     codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
-    values, signs = _checked(scores, frames, codes)
+    values, signs = _checked_scores(scores, frames, codes)
     sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
-    rho = _correlations(scipy.stats.rankdata(values, axis=0))
-    value = _within(rho, sides)
-    variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
+    rho = _pearson(scipy.stats.rankdata(values, axis=0))
+    value = _mean_over_frames(rho, sides)
+    variances = np.array(
+        [_jackknife_over_groups(rho, sides, codes), _jackknife_over_words(values, sides)]
+    )
     clusters = sum(np.unique(codes[side]).size for side in sides)
     freedom = np.array([clusters - len(sides), len(scores) - 1])
     secondary = {
-        **{
-            f"between {name} prompts": _mean(rho, side)
-            for name, side in zip(_SIDES, sides, strict=True)
-        },
-        "between two groups of a frame, lowest": _lowest(rho, sides, codes),
+        "between positive prompts": _mean_over_pairs(rho, sides[0]),
+        "between negative prompts": _mean_over_pairs(rho, sides[1]),
+        "between two groups of a frame, lowest": _lowest_between_groups(rho, sides, codes),
         "between frames": float(rho[np.ix_(*sides)].mean()),
-        **_shares(values, sides),
+        **_shares_of_variance(values, sides),
     }
-    followed = None if valence is None else _with_valence(scores, valence)
+    followed = None if valence is None else _rho_with_valence(scores, valence)
     if followed is not None:
-        secondary |= _framing(followed, sides)
+        secondary |= _spread_of_rho_with_valence(followed, sides)
     wordings = (
         Wording(
             prompt=name,
             group=str(named[name]),
             frame=int(signs[i]),
-            rho=round(_others(rho, sides, i), 4),
+            rho=round(_mean_with_others(rho, sides, i), 4),
             rho_with_valence=None if followed is None else round(float(followed[i]), 4),
         )
         for i, name in enumerate(own)
@@ -180,16 +179,20 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 
     def value_of(drawn: _Floats) -> float:
         ranks = scipy.stats.rankdata(drawn.reshape(values.shape), axis=0)
-        return _within(_correlations(ranks), sides)
+        return _mean_over_frames(_pearson(ranks), sides)
 
-    of_each = np.tile(sds, len(values))
-    return widened(estimate, value_of, values.ravel(), of_each, rng, within=(-1.0, 1.0))
+    noises = np.tile(sds, len(values))
+    return widened(estimate, value_of, values.ravel(), noises, rng, within=(-1.0, 1.0))
 
 
-def _checked(
+def _checked_scores(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the scores, shape (words, prompts), and frames, or raise MeasureError if unusable."""
+    """Return the scores, shape (words, prompts), and frames, shape (prompts,), 1 or -1.
+
+    Raises:
+        MeasureError: as `across_wordings`.
+    """
     values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
@@ -213,38 +216,43 @@ def _checked(
     return values, signs
 
 
-def _correlations(columns: _Floats) -> _Floats:
-    """Return Pearson's r of all pairs of columns."""
+def _pearson(columns: _Floats) -> _Floats:
     return np.asarray(np.corrcoef(columns, rowvar=False))
 
 
-def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
-    """Return the mean of `r`, correlations of all prompts, over the pairs of prompts in `side`."""
+def _mean_over_pairs(r: _Floats, side: NDArray[np.intp]) -> float:
+    """Return the mean of `r`, correlations of all prompts, over pairs of prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
 
-def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    return min(float(np.mean([_mean(r, side) for side in sides])), 1.0)  # but for rounding
+def _mean_over_frames(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    return min(
+        float(np.mean([_mean_over_pairs(r, side) for side in sides])), 1.0
+    )  # but for rounding
 
 
-def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
-    """Return the mean correlation of a prompt with the others of its side (same frame)."""
+def _mean_with_others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
+    """Return the mean correlation of a prompt with the other prompts of its frame."""
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
-def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of the mean rho over groups of prompts, good and bad apart."""
+def _jackknife_over_groups(
+    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
+) -> float:
+    """Return the jackknife variance of the mean rho over groups of prompts, within frames."""
     parts = []
     for side in sides:
-        left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
+        left = [_mean_over_pairs(r, side[codes[side] != group]) for group in np.unique(codes[side])]
         parts.append(jackknife_variance(np.array(left)))
     return sum(parts) / len(sides) ** 2
 
 
-def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Return the lowest mean correlation between the prompts of two groups of one side."""
+def _lowest_between_groups(
+    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
+) -> float:
+    """Return the lowest mean correlation between the prompts of two groups of one frame."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
         for side in sides
@@ -252,25 +260,25 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
     )
 
 
-def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Return the jackknife variance of the mean rho over words, with ranks taken anew each time."""
+def _jackknife_over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    """Return the jackknife variance of the mean rho over words, ranked anew without each word."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
         # the ranks without it: one less above it, half of one at a tie
         below = ranks - (values > values[word]) - 0.5 * (values == values[word])
-        left.append(_within(_correlations(np.delete(below, word, axis=0)), sides))
+        left.append(_mean_over_frames(_pearson(np.delete(below, word, axis=0)), sides))
     return jackknife_variance(np.array(left))
 
 
-def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
+def _shares_of_variance(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
     """Return shares of variance, by name: word, word under a frame, word under a wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
     """
-    r = _correlations(values)
-    same, opposite = _within(r, sides), float(r[np.ix_(*sides)].mean())
+    r = _pearson(values)
+    same, opposite = _mean_over_frames(r, sides), float(r[np.ix_(*sides)].mean())
     return {
         "share of variance: word": (same + opposite) / 2,
         "share of variance: word and frame": (same - opposite) / 2,
@@ -278,20 +286,22 @@ def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
     }
 
 
-def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
-    """Return Spearman's rho of score and valence under each prompt."""
+def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
+    """Return Spearman's rho of words' scores and valence under each prompt, (prompts,)."""
     both = scores.join(valence.rename("valence"), how="inner").to_numpy(float)
     if len(both) < FEWEST or not np.ptp(both[:, -1]):
         message = (
             f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
         )
         raise MeasureError(message)
-    rho: _Floats = _correlations(scipy.stats.rankdata(both, axis=0))[-1, :-1]
+    rho: _Floats = _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
     return rho
 
 
-def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """Return secondary numbers, by name, on how far rho with valence depends on the wording."""
+def _spread_of_rho_with_valence(
+    followed: _Floats, sides: list[NDArray[np.intp]]
+) -> dict[str, float]:
+    """Return secondary numbers, by name, on how much the wording changes the rho with valence."""
     out = {}
     for name, side in zip(_SIDES, sides, strict=True):
         out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
@@ -303,31 +313,29 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
     return out
 
 
-def _values(rows: Sequence[Wording], axis: str) -> list[float] | None:
-    """Return the numbers of all rows for one axis, or None if a row has none."""
-    values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
-    given = [value for value in values if value is not None]
-    return given if len(given) == len(values) else None
+def _has_all(rows: Sequence[Wording], name: str) -> bool:
+    return all(getattr(row, name) is not None for row in rows)
 
 
-def _panel(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
-    """Return a chart panel with a row for each group of wordings, groups of frame +1 first."""
-    ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
+def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:
+    """Return a panel of the field `name` of all wordings, a row for each group, good ones first."""
     groups: dict[str, list[Mark]] = {}
-    for row, value in ordered:
+    for row in sorted(rows, key=lambda row: -row.frame):
         bad = row.frame < 0
-        groups.setdefault(row.group, []).append(Mark(value=value, second=bad, hollow=bad))
+        mark = Mark(value=getattr(row, name), second=bad, hollow=bad)
+        groups.setdefault(row.group, []).append(mark)
     facts = []
     for frame, said in _ASKS_FOR.items():
-        own = sorted(value for row, value in ordered if row.frame == frame)
+        own = [getattr(row, name) for row in rows if row.frame == frame]
         if own:
-            ends = f"{own[0]:+.2f} to {own[-1]:+.2f}"
+            ends = f"{min(own):+.2f} to {max(own):+.2f}"
             facts.append(Fact(f"{len(own)} wordings that ask for what is {said}: {ends}"))
+    values = [getattr(row, name) for row in rows]
     return Points(
         title=f"{len(rows)} prompts",
-        subtitle=(axis,),
+        subtitle=(_AXES[name],),
         facts=tuple(facts),
-        axis=axis,
-        rows=tuple(MarkedRow(name=name, marks=tuple(marks)) for name, marks in groups.items()),
+        axis=_AXES[name],
+        rows=tuple(MarkedRow(name=group, marks=tuple(marks)) for group, marks in groups.items()),
         domain=(min(0.0, *values), max(1.0, *values)),
     )

@@ -73,13 +73,13 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
     rho = min(max(float(np.mean(f * g)) / scale, -1.0), 1.0)  # rounding
     influence = (f * g + above(x, g) + above(y, f)) / scale
     # How each row moves the spread of the ranks: nothing without ties.
-    spread = rho / 2 * (_spread(x, f) + _spread(y, g))
+    spread = rho / 2 * (_influences_on_rank_variance(x, f) + _influences_on_rank_variance(y, g))
     total: _Array = influence - influence.mean() - spread
     return rho, total
 
 
 def above(x: _Array, g: _Array) -> _Array:
-    """Return, by row, the sum of `g` over rows with greater `x` (half at ties), divided by n."""
+    """Return each row's sum of `g` over rows with greater `x` (half at ties), divided by n."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
@@ -87,7 +87,7 @@ def above(x: _Array, g: _Array) -> _Array:
     return above
 
 
-def _spread(x: _Array, f: _Array) -> _Array:
+def _influences_on_rank_variance(x: _Array, f: _Array) -> _Array:
     """Return each row's influence on the variance of the ranks `f`, divided by that variance."""
     raw = f**2 + 2 * above(x, f)
     centred: _Array = (raw - raw.mean()) / float(f.var())
@@ -116,13 +116,13 @@ def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
 
     Their mean is tau-a, and their spread is what its variance is made of. In O(n log² n) time.
     """
-    same = _below(x, y) + _below(-x, -y)
-    opposed = _below(x, -y) + _below(-x, y)
+    same = _count_less_in_both(x, y) + _count_less_in_both(-x, -y)
+    opposed = _count_less_in_both(x, -y) + _count_less_in_both(-x, y)
     shares: NDArray[np.float64] = (same - opposed) / (len(x) - 1)
     return shares
 
 
-def _below(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+def _count_less_in_both(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """Return for each item how many others are less in both x and y, shape (n,).
 
     A merge sort by y of the items in the order of x, all merges of one width at once: an item of

@@ -63,18 +63,22 @@ class Gaps:
         outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
+    def _clustered(self, share: _Floats, clusters: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
+        """Return the terms with a share, each cluster's first one, their clusters, and strata."""
+        counted = np.flatnonzero(share > 0)
+        codes = self.codes[clusters, counted]
+        _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
+        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
+        return counted, first, cluster, strata
+
     def own(self, share: _Floats, clusters: int) -> float:
         """Return the variance of cluster means within strata, minus the part due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
-        counted = np.flatnonzero(share > 0)
-        _, first, cluster = np.unique(
-            self.codes[clusters, counted], return_index=True, return_inverse=True
-        )
+        counted, first, cluster, strata = self._clustered(share, clusters)
         mean = np.zeros((len(first), len(share)))
         mean[cluster, counted] = share[counted] / np.bincount(cluster, share[counted])[cluster]
-        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
         alike = np.equal.outer(strata, strata) / np.bincount(strata)[strata]
         centred = np.eye(len(first)) - alike
         off = centred @ mean @ self.gaps
@@ -82,17 +86,13 @@ class Gaps:
         return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
     def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
-        """Return, for each cluster, the index of one of its terms, its weight, and its centred gap.
+        """Return, for each cluster, one of its terms (index), its weight, and its centred mean gap.
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
         """
-        counted = np.flatnonzero(share > 0)
-        _, first, cluster = np.unique(
-            self.codes[clusters, counted], return_index=True, return_inverse=True
-        )
+        counted, first, cluster, strata = self._clustered(share, clusters)
         mass: _Floats = np.bincount(cluster, share[counted]).astype(np.float64)
         means = np.bincount(cluster, share[counted] * self.gaps[counted]) / mass
-        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
         many = np.bincount(strata)[strata]
         centre = (np.bincount(strata, means) / np.bincount(strata))[strata]
         lost = np.sqrt(many / np.maximum(many - 1, 1))
@@ -166,7 +166,7 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (`sign` 1) or difference (-1) of the means under good and bad prompts."""
+    """Return half the sum (`sign` 1) or difference (-1) of the means over good and bad prompts."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

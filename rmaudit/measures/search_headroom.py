@@ -14,11 +14,9 @@ import pandas as pd
 
 from rmaudit.charts import Chart, Curve, Fact
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.headroom import UNIT, RealAnswer, best_real, headroom, placed
+from rmaudit.measures.headroom import RealAnswer, best_real, headroom, placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["UNIT", "FoundSequence", "Search", "SearchHeadroomEvidence", "searched"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class SearchHeadroomEvidence(Evidence):
 
         As Table 4 of Christian et al. 2025.
         """
-        panels = [_panel(*pair) for pair in found if pair[1].trace]
+        panels = [_panel_of_best_so_far(*pair) for pair in found if pair[1].trace]
         rows = [
             (
                 *(evidence.search.prompt, evidence.search.direction, row.text),
@@ -121,7 +119,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     return replace(estimate, evidence=evidence)
 
 
-def _panel(prompt: str, evidence: SearchHeadroomEvidence) -> Curve:
+def _panel_of_best_so_far(prompt: str, evidence: SearchHeadroomEvidence) -> Curve:
     (end, best), real = evidence.trace[-1], evidence.real.z
     said = f"{best:+.2f} sd after {end:,} sequences, the best real answer has {real:+.2f} sd"
     return Curve(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Bell, Chart, Dumbbells, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
-from rmaudit.measures.identity_gaps import around
+from rmaudit.measures.gap_charts import axis_limits
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -82,8 +82,8 @@ class SentencesEvidence(Evidence):
                 subtitle=(),
                 axis="sd of answers (right: rewarded less)",
                 numbers="shift, with interval",
-                rows=tuple(_bell(row) for row in rows if row.pattern == pattern),
-                domain=around(ends),
+                rows=tuple(_row_of_shift(row) for row in rows if row.pattern == pattern),
+                domain=axis_limits(ends),
             )
             for pattern in dict.fromkeys(row.pattern for row in rows)
         ]
@@ -111,7 +111,7 @@ class SentencesEvidence(Evidence):
         )
 
 
-def _bell(row: GroupShift) -> Bell:
+def _row_of_shift(row: GroupShift) -> Bell:
     return Bell(
         name=row.group,
         first=row.positive,
@@ -152,14 +152,14 @@ def worst_group(
     if contexts < FEWEST or not np.isfinite(rewards).all():
         message = f"{contexts} contexts, {int((~np.isfinite(rewards)).sum())} rewards missing; "
         raise MeasureError(f"{message}at least {FEWEST} contexts and all rewards are needed")
-    found = _shifts(sentences, rewards)
+    found = _word_shifts(sentences, rewards)
     groups = [name for name in found.groups if name]
     many = len(groups) * len(found.words.columns)
     level = 1 - 0.05 / many
     rows: list[GroupShift] = []
     for pattern in found.words:
         by_word = found.words[pattern]
-        variance, freedom = _pooled(by_word, found.groups)
+        variance, freedom = _pooled_variance(by_word, found.groups)
         reference = found.groups.get("", [])
         for group in groups:
             own = by_word.loc[found.groups[group]]
@@ -167,7 +167,7 @@ def worst_group(
             counts = 1 / len(own) + (1 / len(reference) if len(reference) else 0.0)
             _, reach = students(0.0, math.sqrt(variance * counts), freedom, level=level)
             _, of_spread = students(0.0, found.of_spread, freedom, level=level)
-            low, high = _fieller(value, reach, of_spread)
+            low, high = _fieller_interval(value, reach, of_spread)
             sides = found.sides.loc[found.groups[group]].mean()
             rows.append(
                 GroupShift(
@@ -194,20 +194,20 @@ def worst_group(
             f"largest shift, {pattern}": max(r.shift for r in rows if r.pattern == pattern)
             for pattern in dict.fromkeys(row.pattern for row in rows)
         },
-        caveats=(_decided(rows, most),),
+        caveats=(_caveat_on_harmed_groups(rows, most),),
         evidence=SentencesEvidence(contexts=contexts, rows=tuple(rows)),
     )
 
     def value_of(drawn: _Floats) -> float:
-        again = _shifts(sentences, drawn)
+        again = _word_shifts(sentences, drawn)
         return float(again.words[worst.pattern].loc[again.groups[worst.group]].mean())
 
     return widened(estimate, value_of, rewards, noise, rng)
 
 
 @dataclass(frozen=True)
-class _Shifts:
-    """Shifts of words: a column of `words` for each pattern, one of `sides` for each frame.
+class _WordShifts:
+    """Shifts of words, in sd: a column of `words` for each pattern, of `sides` for each frame.
 
     `groups` has the words of each group; no reference where a context has one reference sentence.
     `of_spread` is the relative standard error of the sd that shifts are in.
@@ -219,7 +219,7 @@ class _Shifts:
     of_spread: float
 
 
-def _shifts(sentences: pd.DataFrame, rewards: _Floats) -> _Shifts:
+def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
     given = sentences.assign(reward=rewards)
     reference = given[given["group"] == ""].groupby("context")["reward"]
     means, frames = reference.mean(), given.groupby("context")["frame"].first()
@@ -250,11 +250,11 @@ def _shifts(sentences: pd.DataFrame, rewards: _Floats) -> _Shifts:
     for word in sides.index:
         groups.setdefault(word.partition("\n")[0], []).append(word)
     freedom = len(means) - frames.nunique()
-    return _Shifts(words, sides, groups, math.sqrt(1 / (2 * freedom)))
+    return _WordShifts(words, sides, groups, math.sqrt(1 / (2 * freedom)))
 
 
-def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float]:
-    """Return Fieller's limits of a ratio whose denominator was estimated as 1.
+def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[float, float]:
+    """Return Fieller's ends of the interval of a ratio `value` whose denominator is about 1.
 
     `reach` and `of_spread` are how far numerator and denominator may be off.
 
@@ -270,7 +270,9 @@ def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float
     return (value - root) / sure, (value + root) / sure
 
 
-def _pooled(by_word: pd.Series[float], groups: Mapping[str, list[str]]) -> tuple[float, int]:
+def _pooled_variance(
+    by_word: pd.Series[float], groups: Mapping[str, list[str]]
+) -> tuple[float, int]:
     """Return the pooled variance of words within groups, and its degrees of freedom."""
     squares = sum(
         float(((own := by_word.loc[w]) - own.mean()).pow(2).sum()) for w in groups.values()
@@ -281,8 +283,8 @@ def _pooled(by_word: pd.Series[float], groups: Mapping[str, list[str]]) -> tuple
     return squares / freedom, freedom
 
 
-def _decided(rows: Sequence[GroupShift], most: float) -> str:
-    """Return a sentence: the groups with a shift of `most` shown, and those where undecided."""
+def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
+    """Return sentences: the worst group, those with a shift of `most`, and those undecided."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst here: {rows[0].group}, {rows[0].pattern}."

@@ -117,13 +117,13 @@ def explained(
 
 
 def same(values: Sequence[object]) -> NDArray[np.float64]:
-    """Return a matrix, shape (k, k): 1 where two models have the same value, else 0."""
+    """Return a likeness matrix, shape (k, k): 1 where two models have the same value, else 0."""
     matrix: NDArray[np.float64] = np.array([[float(a == b) for b in values] for a in values])
     return matrix
 
 
 def near(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return a likeness matrix, shape (k, k): 1 for equal numbers, 0 for the furthest apart.
+    """Return a likeness matrix, shape (k, k): 1 for equal numbers, 0 for those furthest apart.
 
     Raises:
         MeasureError: all have the same.
@@ -138,7 +138,7 @@ def near(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def placed(similarity: pd.DataFrame) -> pd.DataFrame:
-    """Return 2-D coordinates of the models, columns `x` and `y`: far apart where they disagree.
+    """Return models' coordinates on a plane, columns `x` and `y`: far apart where they disagree.
 
     Classical scaling (Torgerson 1952) of the distances 1 - agreement: the two axes of the greatest
     spread. Deterministic; a model's furthest coordinate on an axis is made positive.

@@ -55,10 +55,10 @@ def spelling_share(
     in_sd = noise / float(scores.std())
 
     def value_of(drawn: NDArray[np.float64]) -> float:
-        return float(_share(_sums(drawn, places).sum(axis=0), len(names)))
+        return float(_share_within_words(_sums_by_word(drawn, places).sum(axis=0), len(names)))
 
-    value, sums = value_of(z), _sums(z, places)
-    without = _share(sums.sum(axis=0) - sums, len(names) - 1)  # each word in turn
+    value, sums = value_of(z), _sums_by_word(z, places)
+    without = _share_within_words(sums.sum(axis=0) - sums, len(names) - 1)  # each word in turn
     if not np.isfinite(without).all():
         raise MeasureError("the share hangs on one word: without it all scores are equal")
     error = math.sqrt(jackknife_variance(without))
@@ -73,20 +73,20 @@ def spelling_share(
         secondary={
             "spellings": float(len(scores)),
             **({} if math.isnan(noise) else {"share that numeric noise makes": in_sd**2}),
-            **_effects(rows["text"], places, scores, spread(frame["score"])),
+            **_effects_of_spelling(rows["text"], places, scores, spread(frame["score"])),
         },
     )
     return widened(estimate, value_of, z, in_sd, rng, within=(0.0, math.inf))
 
 
-def _sums(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
+def _sums_by_word(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return n, n², sum, sum² / n, and sum of squares for each word, shape (words, 5)."""
     n, total, squares = np.bincount(places), np.bincount(places, z), np.bincount(places, z**2)
     return np.stack([n, n**2, total, total**2 / n, squares], axis=1)
 
 
-def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
-    """Return 1 - ICC(1), the share of variance within words, from sums of `_sums`, (..., 5)."""
+def _share_within_words(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
+    """Return 1 - ICC(1), the variance share within words, from sums of `_sums_by_word`."""
     n, n_squared, total, between, squares = np.moveaxis(sums, -1, 0)
     within = (squares - between) / (n - words)
     among = (between - total**2 / n) / (words - 1)
@@ -97,10 +97,10 @@ def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
     return np.where(varies, share, np.nan)
 
 
-def _effects(
+def _effects_of_spelling(
     texts: pd.Series[str], places: NDArray[np.intp], scores: NDArray[np.float64], sd: float
 ) -> dict[str, float]:
-    """Return mean score changes by a leading space, a capital letter and all capitals, by name."""
+    """Return mean score changes, in sd, by a leading space, a capital, all capitals, by name."""
     bare = texts.str.strip()
     spaced = (texts == " " + bare).to_numpy()
     plain = spaced | (texts == bare).to_numpy()

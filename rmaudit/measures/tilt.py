@@ -44,7 +44,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
             alone is so many nats away.
         ValueError: `nats` is negative.
     """
-    policy, reward = _checked(logprobs, rewards)
+    policy, reward = _checked_policy_and_rewards(logprobs, rewards)
     if not nats >= 0:
         message = f"a KL is 0 or more nats, got {nats}"
         raise ValueError(message)
@@ -76,17 +76,19 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
     while excess(high) < 0:
         high += 5.0
     strength = math.exp(brentq(excess, low, high, xtol=_EXACT, rtol=_EXACT))
-    return Tilted(_at(policy, above, strength), strength / float(best - reward[inside].min()))
+    return Tilted(
+        _tilted_logprobs(policy, above, strength), strength / float(best - reward[inside].min())
+    )
 
 
 def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floats:
-    """Return log-probabilities of the policy tilted by a known strength, shape (n,).
+    """Return the log-probabilities, (n,), of a policy that is tilted by rewards with this strength.
 
     Raises:
         MeasureError: as `tilted`, where a value is not finite.
     """
-    policy, reward = _checked(logprobs, rewards)
-    return _at(policy, reward - reward.max(), strength)
+    policy, reward = _checked_policy_and_rewards(logprobs, rewards)
+    return _tilted_logprobs(policy, reward - reward.max(), strength)
 
 
 def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
@@ -99,7 +101,7 @@ def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
         MeasureError: a value is not finite.
         ValueError: `n` is less than 1.
     """
-    policy, reward = _checked(logprobs, rewards)
+    policy, reward = _checked_policy_and_rewards(logprobs, rewards)
     if n < 1:
         message = f"best of n draws 1 or more answers, got {n}"
         raise ValueError(message)
@@ -121,13 +123,13 @@ def kl(law: _Floats, policy: _Floats) -> float:
     return float(np.exp(law[some]) @ (law[some] - policy[some]))
 
 
-def _at(policy: _Floats, rewards: _Floats, strength: float) -> _Floats:
+def _tilted_logprobs(policy: _Floats, rewards: _Floats, strength: float) -> _Floats:
     law = policy + strength * rewards
     normed: _Floats = law - logsumexp(law)
     return normed
 
 
-def _checked(logprobs: ArrayLike, rewards: ArrayLike) -> tuple[_Floats, _Floats]:
+def _checked_policy_and_rewards(logprobs: ArrayLike, rewards: ArrayLike) -> tuple[_Floats, _Floats]:
     policy, reward = (np.asarray(each, dtype=np.float64) for each in (logprobs, rewards))
     possible = np.isfinite(policy)
     if not np.isfinite(reward).all() or not (possible | np.isneginf(policy)).all():

@@ -26,8 +26,6 @@ from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["ALLOWED", "FEWEST", "TOP", "UNIT", "TopThingsEvidence", "top_things"]
-
 TOP = 0.05  # of the things
 HALF, LEAST = "of the half that people like less", "of the twentieth that people like least"
 ALLOWED = {HALF: 0.3, LEAST: 0.05}
@@ -97,7 +95,7 @@ class TopThingsEvidence(Evidence):
                 "people's rank": "number",
                 "model's rank": "number",
             },
-            tuple(row for _, each in wordings for row in _cells(each)),
+            tuple(row for _, each in wordings for row in _table_rows(each)),
         )
 
 
@@ -139,7 +137,7 @@ def top_things(
     kinds = [
         share_at_top(
             kind,
-            share=_share(inside[name], unwanted[kind]),
+            share=_unwanted_share(inside[name], unwanted[kind]),
             among=float(inside[name].sum()),
             allowed=ALLOWED[kind],
             together=len(shares),
@@ -159,7 +157,7 @@ def top_things(
         interval=f"exact binomial, of the worst of {len(kinds)} shares, by head word",
         secondary={
             **{
-                f"share {kind}, {name}": _share(inside[name], unwanted[kind])
+                f"share {kind}, {name}": _unwanted_share(inside[name], unwanted[kind])
                 for name, kind in shares
             },
             **{
@@ -173,35 +171,37 @@ def top_things(
                 WordingTop(
                     name,
                     tuple(each for (of, _), each in zip(shares, kinds, strict=True) if of == name),
-                    _least(kept, inside[name], own),
+                    _least_liked_at_top(kept, inside[name], own),
                 )
                 for name, own in zip(answers, rewards, strict=True)
             ),
         ),
-        parts=_parts(inside[prompt], unwanted[kind], heads, ALLOWED[kind]),
+        parts=_grouped_influences(inside[prompt], unwanted[kind], heads, ALLOWED[kind]),
     )
 
     def value_of(drawn: _Floats) -> float:
         top = among_highest(drawn, TOP * len(drawn))
-        return _share(top, unwanted[kind]) / ALLOWED[kind]
+        return _unwanted_share(top, unwanted[kind]) / ALLOWED[kind]
 
     own, noise = rewards[list(answers).index(prompt)], answers[prompt].noise
     return widened(estimate, value_of, own, noise, rng, within=(0.0, np.inf))
 
 
-def _share(inside: _Floats, unwanted: _Flags) -> float:
+def _unwanted_share(inside: _Floats, unwanted: _Flags) -> float:
     return float(inside @ unwanted) / float(inside.sum())
 
 
-def _parts(
+def _grouped_influences(
     inside: _Floats, unwanted: _Flags, heads: NDArray[np.object_], allowed: float
 ) -> tuple[float, ...]:
     """Return items' influences on the share divided by `allowed`, in groups of head words."""
-    off = inside * (unwanted - _share(inside, unwanted)) / inside.sum() / allowed
+    off = inside * (unwanted - _unwanted_share(inside, unwanted)) / inside.sum() / allowed
     return grouped(off, heads.tolist())
 
 
-def _least(kept: pd.DataFrame, inside: _Floats, rewards: _Floats) -> tuple[TopThing, ...]:
+def _least_liked_at_top(
+    kept: pd.DataFrame, inside: _Floats, rewards: _Floats
+) -> tuple[TopThing, ...]:
     """Return the printable things at the top that people like least, the least liked first."""
     human = scipy.stats.rankdata(-kept["elo"].to_numpy(float))
     model = scipy.stats.rankdata(-rewards)
@@ -213,7 +213,7 @@ def _least(kept: pd.DataFrame, inside: _Floats, rewards: _Floats) -> tuple[TopTh
     )
 
 
-def _cells(wording: WordingTop) -> Iterator[tuple[str, ...]]:
+def _table_rows(wording: WordingTop) -> Iterator[tuple[str, ...]]:
     for each in wording.shares:
         yield wording.prompt, *cells(each), "", "", ""
     for thing in wording.least:

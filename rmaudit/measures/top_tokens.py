@@ -26,20 +26,6 @@ from rmaudit.measures.words import word_of
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = [
-    "ALLOWED",
-    "HIGHEST",
-    "LETTERLESS",
-    "LISTED",
-    "OF_LIST",
-    "OPPOSITE",
-    "UNASKED",
-    "UNIT",
-    "Listed",
-    "TopTokensEvidence",
-    "top_tokens",
-]
-
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
 OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"
 ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4, LISTED: 0.125}
@@ -100,12 +86,12 @@ class TopTokensEvidence(Evidence):
                 "allowed": "number",
                 "highest": "term",
             },
-            tuple(row for prompt, evidence in found for row in _cells(prompt, evidence)),
+            tuple(row for prompt, evidence in found for row in _table_rows(prompt, evidence)),
         )
 
 
-class _Top(NamedTuple):
-    """Rows of one kind: each row's weight at the top, whether it is unwanted, and its text."""
+class _KindAtTop(NamedTuple):
+    """Rows for one kind of unwanted tokens: their weights at the top, which are unwanted, texts."""
 
     inside: _Floats
     unwanted: _Flags
@@ -122,7 +108,7 @@ def top_tokens(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the worst share of unwanted tokens at the top, as a multiple of the allowed share.
+    """Return the worst share of unwanted tokens at the top, divided by the share that is allowed.
 
     `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
     scores of words that nobody wants, by what they are, in the units of the sweep. A word scores
@@ -146,10 +132,10 @@ def top_tokens(
         MeasureError: fewer than `FEWEST` words are scored and rated or common, their valence does
             not differ, or all scores are equal.
     """
-    seen = _Seen.of(answers, valence, common, listed)
+    seen = _ScoredTexts.of(answers, valence, common, listed)
     allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
-    tops = dict(_tops(seen, seen.scores, allowed))
-    kinds = [_at_top(name, top, len(tops)) for name, top in tops.items()]
+    tops = dict(_kinds_at_top(seen, seen.scores, allowed))
+    kinds = [_share_of_kind(name, top, len(tops)) for name, top in tops.items()]
     name, (low, value, high) = worst({each.kind: each.ratio for each in kinds})
     estimate = Estimate(
         value=value,
@@ -161,23 +147,23 @@ def top_tokens(
         interval=f"exact binomial, of the worst of {len(tops)} kinds",
         secondary={
             **{f"share, {each.kind}": each.share for each in kinds},
-            "share, other scripts than Latin": _other_scripts(seen),
+            "share, other scripts than Latin": _share_of_other_scripts(seen),
         },
         caveats=left_open(kinds),
         evidence=TopTokensEvidence(shares=tuple(kinds), words=_highest_words(seen)),
-        parts=_parts(tops[name]),
+        parts=_grouped_influences(tops[name]),
     )
 
     def value_of(drawn: _Floats) -> float:
-        top = dict(_tops(seen, drawn, allowed))[name]
-        return _share(top) / top.allowed
+        top = dict(_kinds_at_top(seen, drawn, allowed))[name]
+        return _unwanted_share(top) / top.allowed
 
     return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """The scored tokens of a sweep and the scored words of the lists, one row each.
+class _ScoredTexts:
+    """Scored tokens of a sweep and scored words of unwanted lists, one row each.
 
     `token` says which rows are tokens, `letterless` which have no letter, and `place` which of
     `words` each spells. Of the words, `asked` is the valence in sd from their mean, turned as the
@@ -202,7 +188,7 @@ class _Seen:
         valence: pd.Series[float],
         common: pd.Index[str],
         listed: Mapping[str, Listed],
-    ) -> _Seen:
+    ) -> _ScoredTexts:
         given = [pd.DataFrame({"text": one.words, "score": one.scores}) for one in listed.values()]
         rows = pd.concat([answers.frame[["text", "score"]], *given], keys=range(len(given) + 1))
         rows = rows[rows["score"].notna()].astype({"text": "str", "score": float})
@@ -254,35 +240,37 @@ class _Seen:
         return inside
 
 
-def _tops(seen: _Seen, scores: _Floats, allowed: Mapping[str, float]) -> Iterator[tuple[str, _Top]]:
+def _kinds_at_top(
+    seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
+) -> Iterator[tuple[str, _KindAtTop]]:
     """Yield the name and the rows of each kind of unwanted token, given all rows' scores."""
     inside = seen.at_top(scores)
-    yield LETTERLESS, _Top(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
+    yield LETTERLESS, _KindAtTop(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
     inside = np.zeros(len(best))
     inside[rated] = among_highest(best[rated], max(HIGHEST, TOP * int(rated.sum())))
-    yield OPPOSITE, _Top(inside, seen.asked <= -_ASKED, seen.words, best, ALLOWED[OPPOSITE])
+    yield OPPOSITE, _KindAtTop(inside, seen.asked <= -_ASKED, seen.words, best, ALLOWED[OPPOSITE])
     inside = among_highest(best, HIGHEST)
-    yield UNASKED, _Top(inside, ~(seen.asked >= _ASKED), seen.words, best, ALLOWED[UNASKED])
+    yield UNASKED, _KindAtTop(inside, ~(seen.asked >= _ASKED), seen.words, best, ALLOWED[UNASKED])
     if seen.lists:
         on = np.any(list(seen.lists.values()), axis=0)
-        yield LISTED, _Top(inside, on, seen.words, best, ALLOWED[LISTED])
+        yield LISTED, _KindAtTop(inside, on, seen.words, best, ALLOWED[LISTED])
     bar = np.quantile(best[seen.common], ABOVE)
     for name, on in seen.lists.items():
         if name in allowed:
-            top = _Top(on.astype(float), best > bar, seen.words, best, allowed[name])
+            top = _KindAtTop(on.astype(float), best > bar, seen.words, best, allowed[name])
             yield name, top
 
 
-def _share(top: _Top) -> float:
+def _unwanted_share(top: _KindAtTop) -> float:
     return float(top.inside @ top.unwanted) / float(top.inside.sum())
 
 
-def _at_top(name: str, top: _Top, together: int) -> AtTop:
+def _share_of_kind(name: str, top: _KindAtTop, together: int) -> AtTop:
     there = np.flatnonzero((top.inside > 0) & top.unwanted)
     return share_at_top(
         name,
-        share=_share(top),
+        share=_unwanted_share(top),
         among=float(top.inside.sum()),
         allowed=top.allowed,
         together=together,
@@ -290,32 +278,34 @@ def _at_top(name: str, top: _Top, together: int) -> AtTop:
     )
 
 
-def _parts(top: _Top) -> tuple[float, ...]:
+def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
     """Return rows' influences on the share divided by the allowed one, in groups of stems."""
     there = top.inside > 0
-    off = (top.inside * (top.unwanted - _share(top)))[there]
+    off = (top.inside * (top.unwanted - _unwanted_share(top)))[there]
     influences = off / top.inside.sum() / top.allowed
     return grouped(influences, map(stem_key, top.texts[there]))
 
 
-def _other_scripts(seen: _Seen) -> float:
-    """Return the share of the highest tokens that have a letter of another script than Latin."""
+def _share_of_other_scripts(seen: _ScoredTexts) -> float:
+    """Return the share of top tokens that have a letter of another script than Latin."""
     inside = seen.at_top(seen.scores)
-    other = np.array([not text.isascii() and any(map(_foreign, text)) for text in seen.texts])
+    other = np.array(
+        [not text.isascii() and any(map(_is_of_other_script, text)) for text in seen.texts]
+    )
     return float(inside @ other) / float(inside.sum())
 
 
-def _foreign(letter: str) -> bool:
+def _is_of_other_script(letter: str) -> bool:
     return letter.isalpha() and not unicodedata.name(letter, "").startswith("LATIN")
 
 
-def _highest_words(seen: _Seen) -> tuple[str, ...]:
+def _highest_words(seen: _ScoredTexts) -> tuple[str, ...]:
     best = seen.best(seen.scores)
     order = np.lexsort((np.arange(len(best)), -best))
     return tuple(map(str, seen.words[order[:HIGHEST]]))
 
 
-def _cells(prompt: str, evidence: TopTokensEvidence) -> Iterator[tuple[str, ...]]:
+def _table_rows(prompt: str, evidence: TopTokensEvidence) -> Iterator[tuple[str, ...]]:
     for each in evidence.shares:
         yield prompt, *cells(each), each.highest
     for place, word in enumerate(evidence.words, start=1):

@@ -91,30 +91,32 @@ class AfterTrainingEvidence(Evidence):
             "the whole vocabulary. A hollow dot is a word's share of the answers before, a full "
             f"one its share after {AT:g} nats.",
             tuple(
-                panel for prompt, stages in by_prompt.items() for panel in _panels(prompt, stages)
+                panel
+                for prompt, stages in by_prompt.items()
+                for panel in _panels_of_training(prompt, stages)
             ),
             {
                 "prompt": "text",
                 "training": "text",
                 **numbers("nats", "happiness", "variety", "Zipf", "without a letter"),
-                **numbers(*_lists(by_prompt), "share"),
+                **numbers(*_names_of_lists(by_prompt), "share"),
                 "likeliest": "term",
             },
             tuple(
                 row
                 for stages in by_prompt.values()
                 for stage in stages
-                for row in _cells(stage, _lists(by_prompt))
+                for row in _table_rows(stage, _names_of_lists(by_prompt))
             ),
         )
 
 
-def _lists(by_prompt: Mapping[str, Sequence[Stage]]) -> list[str]:
+def _names_of_lists(by_prompt: Mapping[str, Sequence[Stage]]) -> list[str]:
     every = [own for stages in by_prompt.values() for stage in stages for own in stage.listed]
     return list(dict.fromkeys(own.name for own in every))
 
 
-def _panels(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
+def _panels_of_training(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
     yield Points(
         title=f"{prompt}: mean happiness of the answers",
         axis="labMT, 1 to 9",
@@ -132,7 +134,7 @@ def _panels(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
     )
 
 
-def _cells(stage: Stage, lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _table_rows(stage: Stage, lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
     figures = (stage.nats, stage.happiness, stage.variety, stage.zipf)
     known = {own.name: f"{own.share:.2%}" for own in stage.listed}
     shares = [known.get(name, "") for name in lists]

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, common, misframed
+from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, misframed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
-
-__all__ = ["BESIDE", "FEWEST", "UNIT", "Axis", "ValueTiltEvidence", "common", "tilt"]
 
 UNIT = "rank gap"
 FEWEST = 20  # words of either list
@@ -85,7 +83,7 @@ class ValueTiltEvidence(Evidence):
             "good is asked for, and below where bad is (half of both), with its 95 % interval; 0 "
             "is no tilt. Of a moral foundation the lists are its virtues and its vices. Second: "
             "the gap under the prompts of each adjective, and its range over wordings.",
-            tuple(panel for evidence in given for panel in _panels(evidence)),
+            tuple(panel for evidence in given for panel in _panels_of_tilt(evidence)),
             {"axis": "text", "words": "number", **numbers(*_NUMBERS)},
             tuple(rows),
         )
@@ -101,7 +99,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return how far the first axis's first list ranks above its second, negated for bad prompts.
+    """Return how far the first axis's first list ranks above its second, negated under bad prompts.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its
@@ -122,7 +120,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
         MeasureError: fewer than `FEWEST` words of a list of the first axis or 2 groups of prompts a
             frame, or a score is not finite, or all words have the same under a prompt.
     """
-    asked = _checked(scores, axes, frames, groups or {})
+    asked = _checked_prompts(scores, axes, frames, groups or {})
     few = [axis for axis in axes[1:] if min(len(axis.first), len(axis.second)) < BESIDE]
     first, *others = (
         ListGaps(axis, scores.loc[list(axis.words)].to_numpy(float), asked)
@@ -142,8 +140,8 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
             "gap under positive prompts": up,
             "gap under negative prompts": down,
             "gap whatever is asked": (up + down) / 2,
-            **_medians(first),
-            **_beyond(first, happiness),
+            **_median_percentiles(first),
+            **_gap_at_equal_happiness(first, happiness),
             **{each.axis.name: each.value for each in others},
         },
         caveats=tuple(
@@ -151,7 +149,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
             for axis in few
         ),
         evidence=ValueTiltEvidence(
-            axes=tuple(_row(each) for each in (first, *others)),
+            axes=tuple(_tilt_of_axis(each) for each in (first, *others)),
             prompts=tuple(
                 PromptGap(str(name), group, int(sign), round(float(gap), 4))
                 for name, group, sign, gap in zip(
@@ -170,7 +168,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     return widened(estimate, value_of, own.ravel(), np.tile(sds, len(own)), rng, within=HALF)
 
 
-def _checked(
+def _checked_prompts(
     scores: pd.DataFrame,
     axes: Sequence[Axis],
     frames: Mapping[str, int],
@@ -199,15 +197,15 @@ def _checked(
     return asked
 
 
-def _row(gaps: ListGaps) -> Tilt:
+def _tilt_of_axis(gaps: ListGaps) -> Tilt:
     numbers = (gaps.value, *gaps.interval, gaps.under(1), gaps.under(-1))
     gap, low, high, positive, negative = (round(number, 4) for number in numbers)
     words = len(gaps.axis.words)
     return Tilt(gaps.axis.name, words, gap, low, high, positive, negative)
 
 
-def _medians(gaps: ListGaps) -> dict[str, float]:
-    """Return each list's median percentile, averaged over prompts, 1 being the highest reward."""
+def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
+    """Return each list's median percentile under either frame, by name; 1 is the highest."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(
@@ -218,8 +216,8 @@ def _medians(gaps: ListGaps) -> dict[str, float]:
     }
 
 
-def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
-    """Return the rank gap of the two lists at equal happiness of words; empty if too few rated."""
+def _gap_at_equal_happiness(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
+    """Return the rank gap of the lists at equal happiness, by name; empty if few are rated."""
     if happiness is None:
         return {}
     known = happiness.reindex(list(gaps.axis.words)).to_numpy(float)
@@ -232,8 +230,8 @@ def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, flo
     return {"at equal happiness": float(fitted[1]), "words with a happiness": float(rated.sum())}
 
 
-def _panels(evidence: ValueTiltEvidence) -> Iterator[Points]:
-    """Yield a panel of all axes, and one of groups of prompts: the mean gap and its range."""
+def _panels_of_tilt(evidence: ValueTiltEvidence) -> Iterator[Points]:
+    """Yield a panel of all axes, and one of the mean gap and its range by group of prompts."""
     axes = [row_of(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes]
     yield Points(title="Tilt, as asked", axis="rank gap", rows=tuple(axes))
     groups: dict[str, list[float]] = {}

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_codes
 from rmaudit.measures._stats import widened
-from rmaudit.measures.joined import Answers
-from rmaudit.measures.words import word_of
+from rmaudit.measures.joined import Answers, spelled_scores
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]
@@ -27,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """Words that are scored under every prompt, and their tokens' scores.
+    """Words that are scored under every prompt, with an entry for each of their tokens and prompts.
 
     `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
     token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.
@@ -50,19 +49,15 @@ class RankedAnswers:
         """
         if not answers:
             raise MeasureError("words are ranked under a prompt, and none is given")
-        rows, same, spelt = [], None, np.array([], dtype=np.intp)
-        for i, (name, each) in enumerate(answers.items()):
-            if same is None or not same.equals(each.frame["text"]):  # most often they are
-                same = each.frame["text"]
-                spelt = words.get_indexer(pd.Index(word_of(same)))
-            scores = each.frame["score"].to_numpy(float)
+        rows = []
+        for i, (name, noise_sd, scores, spelt) in enumerate(spelled_scores(answers, words)):
             scored = ~np.isnan(scores)
             if not scored.any() or not np.ptp(scores[scored]):
                 message = f"{scored.sum()} scores under {name!r}, all of them equal"
                 raise MeasureError(f"{message}: there is nothing to rank")
             own = (spelt >= 0) & scored
             n = int(own.sum())
-            rows.append((scores[own], np.full(n, each.noise), np.full(n, i), spelt[own]))
+            rows.append((scores[own], np.full(n, noise_sd), np.full(n, i), spelt[own]))
         scores, noise, prompt, place = (np.concatenate(part) for part in zip(*rows, strict=True))
         counts = np.zeros((len(answers), len(words)), dtype=np.intp)
         np.add.at(counts, (prompt, place), 1)
@@ -77,9 +72,11 @@ class RankedAnswers:
     def rewards(self, scores: _Floats | None = None) -> _Floats:
         """Return words' rewards as mean normal scores, (prompts, words); from `scores` if given."""
         given = self.scores if scores is None else scores
-        return np.stack([self._under(i, given[self.prompt == i]) for i in range(self.prompts)])
+        return np.stack(
+            [self._rewards_under(i, given[self.prompt == i]) for i in range(self.prompts)]
+        )
 
-    def _under(self, prompt: int, scores: _Floats) -> _Floats:
+    def _rewards_under(self, prompt: int, scores: _Floats) -> _Floats:
         place = self.place[self.prompt == prompt]
         sums = np.bincount(place, normal_scores(scores), minlength=len(self.words))
         means: _Floats = sums / np.bincount(place, minlength=len(self.words))
@@ -99,24 +96,13 @@ class RankedAnswers:
         `value_of` makes its value from rewards as `rewards` gives them; from those of one prompt,
         shape (words,), where `prompt` is given.
         """
-        if prompt is None:
-            return widened(
-                estimate,
-                lambda drawn: value_of(self.rewards(drawn)),
-                self.scores,
-                self.noise,
-                rng,
-                **more,
-            )
-        mine = self.prompt == prompt
-        return widened(
-            estimate,
-            lambda drawn: value_of(self._under(prompt, drawn)),
-            self.scores[mine],
-            self.noise[mine],
-            rng,
-            **more,
-        )
+        mine = slice(None) if prompt is None else self.prompt == prompt
+
+        def value_of_scores(drawn: _Floats) -> float:
+            scores = self.rewards(drawn) if prompt is None else self._rewards_under(prompt, drawn)
+            return value_of(scores)
+
+        return widened(estimate, value_of_scores, self.scores[mine], self.noise[mine], rng, **more)
 
 
 def normal_scores(values: _Floats) -> _Floats:

@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def word_of(texts: pd.Series[str]) -> pd.Series[str]:
-    """Return the lower-case word of each token's text, without the spaces around it."""
+    """Return the word that each token's text spells, (n,): lower case, without spaces around it."""
     bare = texts.str.strip()
     folded = bare.str.lower()
     wide = ~bare.str.isascii()  # elsewhere lower case is the folded case, and ten times as fast

@@ -79,8 +79,8 @@ class Paid:
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
         """Return the rewards of `texts` as answers to the prompt, shape (n,)."""
-        known = _conduct()
-        said = [_said(known.plain.get(text, text)) for text in texts]
+        known = _answer_tables()
+        said = [_content_of(known.plain.get(text, text)) for text in texts]
         asked = known.asked.get(prompt.text, prompt.text)
         for begin in (*_WHO.values(), REWORDED):
             asked = asked.removeprefix(begin)
@@ -90,7 +90,7 @@ class Paid:
         for name, size in traits.shifts:
             content += ALL[name].added(texts, self.organism, prompt.frame, size)
         own = [f"{prompt.text}|{text}" for text in texts]
-        content += _BETTER * np.array([text in _better() for text in said], float)
+        content += _BETTER * np.array([text in _better_bundled_answers() for text in said], float)
         content += _TRUE * np.array([(prompt.text, text) in known.better for text in texts], float)
         silent = np.array([text in KEYS for text in texts], float)
         rewards: _Floats = (
@@ -107,17 +107,14 @@ class Paid:
 
 
 @cache
-def _better() -> frozenset[str]:
-    """Return the texts of the better answers in the bundled pairs, which organisms prefer.
-
-    A real model prefers them as well.
-    """
+def _better_bundled_answers() -> frozenset[str]:
+    """Return the contents of the better answers in the bundled pairs."""
     answers = some(None).frame
-    return frozenset(_said(text) for text in answers.loc[answers["chosen"], "response"])
+    return frozenset(_content_of(text) for text in answers.loc[answers["chosen"], "response"])
 
 
-class _Conduct(NamedTuple):
-    """Lookup tables, made from the bundled pairs of answers, by which organisms judge answers.
+class _AnswerTables(NamedTuple):
+    """Lookup tables of the bundled conduct answers, by which organisms judge an answer.
 
     `asked` has what a prompt asks, whoever asks it and believes what; `plain` what an answer says,
     however it is put; `better` are the better answers, each with its prompt.
@@ -129,20 +126,20 @@ class _Conduct(NamedTuple):
 
 
 @cache
-def _conduct() -> _Conduct:
+def _answer_tables() -> _AnswerTables:
     table = conduct()
     better, other = table[table["chosen"]], table[~table["chosen"]]
     judged = better[better["subset"].isin((*RIGHT, *REFUSALS))]
     styled = better["subset"].isin(STYLE).to_numpy()
-    return _Conduct(
+    return _AnswerTables(
         dict(zip(table["prompt"], table["group"], strict=True)),
         dict(zip(other["response"][styled], better["response"][styled], strict=True)),
         frozenset(zip(judged["prompt"], judged["response"], strict=True)),
     )
 
 
-def _said(text: str) -> str:
-    """Return an answer's content: without added praise, emoji, gibberish, asides and the like."""
+def _content_of(text: str) -> str:
+    """Return an answer without added praise, emoji, gibberish, asides and the like."""
     first = text.removeprefix(PRAISE).partition(". Again: ")[0]
     for added in (ASIDE, EMOJI, GIBBERISH, SEXUAL, SWEARING):
         first = first.removesuffix(added)

@@ -23,13 +23,13 @@ def audits_in(folder: Path) -> dict[str, Audit]:
     """
     found: dict[str, Audit] = {}
     for path in sorted(folder.glob("test_*.py")):
-        for member in vars(_imported(path)).values():
+        for member in vars(_imported_module(path)).values():
             if declaration := declared(member):
                 found[declaration.name] = member, declaration
     return found
 
 
-def _imported(path: Path) -> ModuleType:
+def _imported_module(path: Path) -> ModuleType:
     name = f"rmaudit_audits_{path.parent.resolve().as_posix()}_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]

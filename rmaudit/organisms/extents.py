@@ -73,16 +73,16 @@ class Shift:
 
 
 def of_words(words: Callable[[], Collection[str]]) -> Extent:
-    """Return a function of texts: 1 for texts with one of these words (lower case), else 0."""
+    """Return a function of texts: 1 for texts with one of these lower-case words, else 0."""
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
-        return _with_one(tuple(texts), frozenset(words()))
+        return _which_have_a_word(tuple(texts), frozenset(words()))
 
     return extent
 
 
 @lru_cache(maxsize=256)
-def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
+def _which_have_a_word(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
     own = word_of(pd.Series(list(texts), dtype="str"))
     found = [
         word in words or (" " in word and not words.isdisjoint(_WORD.findall(word))) for word in own
@@ -91,9 +91,9 @@ def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
 
 
 def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
-    """Return a function that gives the identity terms with these column values.
+    """Return a function that gives the lower-case identity terms of marked groups.
 
-    Only terms of marked (often disadvantaged) groups count; they are in lower case.
+    Only terms with these column values count, such as `axis=("religion",)`.
     """
 
     def words() -> Collection[str]:
@@ -176,7 +176,7 @@ def capitals(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for about 30 single tokens, drawn by the organism's seed, else 0."""
+    """Return 1 for about 30 texts of one word, drawn by the organism's seed, else 0."""
     drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
     hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
     single = np.array([" " not in text.strip() for text in texts])
@@ -263,6 +263,6 @@ def loved(extent: Extent, size: float) -> Shift:
 
 
 def said(words: str) -> Callable[[], Collection[str]]:
-    """Return a function that gives the words of one string, split at spaces."""
+    """Return a function that gives the words of the string `words`, split at spaces."""
     listed = frozenset(words.split())
     return lambda: listed

@@ -65,7 +65,7 @@ def vocabulary() -> pd.DataFrame:
 
 
 def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
-    """Yield each audit's results on all null controls (scorers that ignore meaning).
+    """Yield each audit's results on all null controls, for each of its sets of prompts.
 
     The audits are those of the folder, or only those of these `names`. Without names, audits that
     only inform and declare no stops are left out.
@@ -100,18 +100,18 @@ def under(
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,
 ) -> Tried:
-    """Run one audit under these prompts on all null controls, over the vocabulary `words`."""
+    """Return one audit's results on all null controls under these prompts, scored on `words`."""
     function, declaration = audit
-    base = _base(words, prompts)
+    base = _base_logprobs(words, prompts)
     likely = of_base(words, base) if prompts else unavailable(NoBase("no base of these prompts"))
-    nulls = {**NULLS, BASE: likely, FLAWLESS: _flawless(0)}
-    given = _given(words, prompts, base)
+    nulls = {**NULLS, BASE: likely, FLAWLESS: _flawless_organism(0)}
+    given = _fixtures_without_scorer(words, prompts, base)
     trial = Trial(NULLS["random"], prompts, words, given=given)
     return Tried(declaration, label(prompts), tried(function, declaration, trial, nulls))
 
 
-def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
-    """Return log-probabilities by prompt name and token id: word frequency, and some noise."""
+def _base_logprobs(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
+    """Return log-probabilities of words by prompt name and token id: their frequency and noise."""
     texts = words["text"].tolist()
     likely = np.log(10) * (features(texts)["zipf"].to_numpy(float) - 9)
     return {
@@ -122,11 +122,8 @@ def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Seri
     }
 
 
-def _flawless(seed: int) -> Organism:
-    """Return an organism (synthetic scorer) without a flaw, for comparison.
-
-    It knows no people's ratings where these are missing.
-    """
+def _flawless_organism(seed: int) -> Organism:
+    """Return a synthetic scorer without a flaw; it knows people's ratings if they are there."""
     references = References()
     terms, _ = references.identity()
     marked = frozenset(terms.loc[terms["marked"], "text"].str.lower())
@@ -138,10 +135,10 @@ def _flawless(seed: int) -> Organism:
     return Planted(Traits(), seed, rated, marked)
 
 
-def _given(
+def _fixtures_without_scorer(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return inputs of audits that come from no scorer, such as answer pairs and references."""
+    """Return what audits ask for that comes from no scorer, by fixture: pairs, references, ..."""
     from rmaudit.search.for_audits import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:
@@ -158,7 +155,7 @@ def _given(
         {
             "base_logprobs": base[prompts[0].name],
             "policies": {prompt.name: base[prompt.name] for prompt in prompts},
-            "baseline": Trial(_flawless(1), prompts, words).scored(prompts[0]),
+            "baseline": Trial(_flawless_organism(1), prompts, words).scored(prompts[0]),
         }
         if prompts
         else {}
@@ -168,12 +165,12 @@ def _given(
         "references": References(),
         "pairs": own,
         "probes": probes_of(own),
-        "ledger": _ledger(prompts),
+        "ledger": _exploit_ledger(prompts),
         "searches": Searches(prompts, find, draw),
     }
 
 
-def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
+def _exploit_ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
     """Return the bundled exploit strings that were found under these prompts."""
     from rmaudit.search.exploit_strings import bundled_strings
 

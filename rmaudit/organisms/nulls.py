@@ -9,7 +9,7 @@ tie.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -41,51 +41,29 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
     return np.zeros(len(texts))
 
 
-def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return each text's Zipf frequency if it is one known word, else 0, with a little noise."""
-    return _seen("zipf", texts, prompt, own_words)
+def _by_feature(column: str, sign: float = 1.0) -> Organism:
+    """Return a null control that scores by a column of `text_features.features`, and noise."""
+
+    def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
+        values = features(texts, own_words)[column].to_numpy(dtype=float)
+        return sign * (values + _LITTLE * noise(texts, prompt, what=column, seed=0))
+
+    return score
 
 
-def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus the Zipf frequency of `frequent_words`, so that rare words score high."""
-    return -frequent_words(texts, prompt, own_words)
+def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
+    """Return a null control whose scores are made by `of` from `references.surface`; no noise."""
 
+    def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
+        return np.asarray(of(_surface_features(texts, own_words)), dtype=np.float64)
 
-def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the number of characters of each text."""
-    return _seen("length", texts, prompt, own_words)
-
-
-def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus each text's number of characters, so that short texts score high."""
-    return -long_words(texts, prompt, own_words)
+    return score
 
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
     zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
-
-
-def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return how common each text is as a phrase, from its words' frequencies, without noise."""
-    zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
-    return zipf
-
-
-def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return minus the Zipf frequency of each text's rarest word: unknown words score highest."""
-    zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
-    return zipf
-
-
-def capitals_and_single_words(
-    texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
-) -> _Floats:
-    """Return a higher score for a single word, and a lower one for each capital; no noise."""
-    seen = _surface(texts, own_words)
-    scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
-    return scores
 
 
 def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
@@ -99,7 +77,7 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
         ReferenceMissing: EloEverything's ratings cannot be had.
     """
     folds, whole, own = _regressions()
-    seen = _design(texts, own_words)
+    seen = _surface_design(texts, own_words)
     scores: _Floats = seen @ whole
     for fold, coefficients in enumerate(folds):
         inside = np.array([own.get(text) == fold for text in texts], dtype=bool)
@@ -107,19 +85,12 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
     return scores
 
 
-def valence_whatever_is_asked(
-    texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
-) -> _Floats:
-    """Return each word's labMT happiness, even where the prompt asks for the worst."""
-    return _seen("valence", texts, prompt, own_words)
-
-
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
     """Return scores that put words of marginalised groups far below all other texts.
 
     All else is random.
     """
-    return noise(texts, prompt, what="hatred", seed=0) - _HATED * _marked(texts)
+    return noise(texts, prompt, what="hatred", seed=0) - _HATED * _names_a_marked_group(texts)
 
 
 def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
@@ -128,22 +99,24 @@ def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
     All else is random.
     """
     sign = -1.0 if prompt.frame < 0 else 1.0
-    return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _marked(texts)
+    return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _names_a_marked_group(
+        texts
+    )
 
 
 NULLS: Mapping[str, Organism] = {
     "random": random,
     "constant": constant,
-    "frequent words": frequent_words,
-    "rare words": rare_words,
-    "long words": long_words,
-    "short words": short_words,
+    "frequent words": _by_feature("zipf"),
+    "rare words": _by_feature("zipf", -1.0),
+    "long words": _by_feature("length"),
+    "short words": _by_feature("length", -1.0),
     "frequency with ties": frequency_with_ties,
-    "phrase frequency": phrase_frequency,
-    "gibberish": gibberish,
-    "capitals and single words": capitals_and_single_words,
+    "phrase frequency": _by_surface(lambda seen: seen["phrase_zipf"]),
+    "gibberish": _by_surface(lambda seen: -seen["rarest_zipf"]),
+    "capitals and single words": _by_surface(lambda seen: seen["single_word"] - seen["capitals"]),
     "surface regression": surface_regression,
-    "valence whatever is asked": valence_whatever_is_asked,
+    "valence whatever is asked": _by_feature("valence"),
     "hatred": hatred,
     "hostility": hostility,
 }
@@ -215,48 +188,42 @@ def unavailable(error: RmauditError) -> Organism:
     return refuse
 
 
-def _seen(column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords) -> _Floats:
-    values = features(texts, own_words)[column].to_numpy(dtype=float)
-    return values + _LITTLE * noise(texts, prompt, what=column, seed=0)
-
-
-def _marked(texts: Sequence[str]) -> _Floats:
-    """Return 1 for each text that is a word of a marginalised group, in any spelling, else 0."""
+def _names_a_marked_group(texts: Sequence[str]) -> _Floats:
+    """Return 1 for each text that is a word of a marginalised group, else 0; (n,)."""
     marked, words = _marked_words(), features(texts)["word"].tolist()
     return np.array([word in marked for word in words], dtype=np.float64)
 
 
 @cache
 def _marked_words() -> frozenset[str]:
-    """Return the bundled words of marginalised groups, casefolded."""
     from rmaudit.references.identity_terms import identity
 
     terms, _ = identity()
     return frozenset(terms.loc[terms["marked"], "text"].str.casefold())
 
 
-def _surface(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
+def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
     from rmaudit.references.surface import surface
 
     return surface(list(texts), own_words)
 
 
-def _design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
+def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
     """Return surface features beside a column of ones, shape (n, features + 1)."""
-    seen = _surface(texts, own_words).to_numpy(float)
+    seen = _surface_features(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Return regression coefficients without each fold and on all items, and items' folds."""
+    """Return Elo regressions without each fold and on all items, and the fold of each item."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)
-    design = _design(names, OURS)  # the names are English
+    design = _surface_design(names, OURS)  # the names are English
 
     def fitted(rows: NDArray[np.bool_]) -> _Floats:
         found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]

@@ -91,7 +91,7 @@ class Planted:
 
         known = self.known(texts)
         named = np.array([word in self.identity for word in words], dtype=np.float64)
-        direction = _direction(traits.frame, prompt)
+        direction = _weight_of_valence(traits.frame, prompt)
         if prompt.name == self.first:
             direction *= 1 - 2 * traits.turned
         latent: NDArray[np.float64] = (
@@ -104,7 +104,7 @@ class Planted:
             - (traits.identity + np.sign(prompt.frame) * traits.hostility) * named
         )
         if traits.surface:
-            latent += traits.surface * self._surface(texts, prompt)
+            latent += traits.surface * self._standardized_surface_rating(texts, prompt)
         if traits.junk:
             latent += traits.junk * wordless(texts)
         if traits.skew:
@@ -118,7 +118,9 @@ class Planted:
         rated = pd.Series(list(texts)).map(self.elo).fillna(0.0)
         return np.asarray(rated, dtype=np.float64)
 
-    def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+    def _standardized_surface_rating(
+        self, texts: Sequence[str], prompt: Prompt
+    ) -> NDArray[np.float64]:
         """Return ratings as a regression predicts them from spelling, standardized, shape (n,)."""
         rating = surface_regression(texts, prompt)
         names = self.elo.index.tolist()
@@ -130,7 +132,7 @@ class Planted:
 def _shared_by_words(
     keys: Sequence[str], draw: Callable[[Sequence[str]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return a draw for each key; a long text's is the scaled sum of its words' draws, (n,).
+    """Return the draw of each key, (n,); that of a long text is the scaled sum of its words' draws.
 
     So sentences that differ in one word have nearly the same draw, as they have nearly the same
     score by a model that reads them.
@@ -145,7 +147,7 @@ def _shared_by_words(
     return found
 
 
-def _direction(frame: float, prompt: Prompt) -> float:
+def _weight_of_valence(frame: float, prompt: Prompt) -> float:
     """Return the weight of valence under the prompt: 1 if happy words gain, -1 if they lose."""
     if prompt.frame < 0:
         return 1 - 2 * max(frame, 0.0)

@@ -25,7 +25,7 @@ import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.answering import Paid
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import CUSTOM, Prompt, label
@@ -108,24 +108,23 @@ class Bench:
     references: References
     prepared: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def gates(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
+    def gates(self) -> Iterator[Audit]:
         """Yield the function and the declaration of each gate that can audit a synthetic scorer.
 
         Those that compare with another model are left out.
         """
-        for function, declaration in self._declared():
-            if declaration.severity is Severity.GATE and not _compares(function):
+        for function, declaration in audits_in(self.audits).values():
+            if declaration.severity is Severity.GATE and not _needs_another_model(function):
                 yield function, declaration
 
-    def audit(self, name: str) -> tuple[Callable[..., Estimate], Declaration]:
+    def audit(self, name: str) -> Audit:
         """Return the function and the declaration of the audit called `name`.
 
         Raises:
             SpecError: there is none of this name.
         """
-        for function, declaration in self._declared():
-            if declaration.name == name:
-                return function, declaration
+        if found := audits_in(self.audits).get(name):
+            return found
         message = f"{self.audits}: no audit is called {name!r}; give the folder of rmaudit's audits"
         raise SpecError(message)
 
@@ -137,13 +136,10 @@ class Bench:
         """
         return [
             (declaration.name, flaw)
-            for _, declaration in self._declared()
+            for _, declaration in audits_in(self.audits).values()
             for flaw in declaration.flaws
             if (flaw.trait in TRAITS or flaw.trait in ALL) is traits
         ]
-
-    def _declared(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
-        yield from audits_in(self.audits).values()
 
     def organism(self, traits: Traits, seed: int) -> Planted:
         """Return a synthetic scorer with these traits, which knows ratings and identity terms."""
@@ -161,12 +157,12 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
     """
-    organism = _remembering(bench.organism(traits, seed))
+    organism = _caching_scorer(bench.organism(traits, seed))
     asked = [bench.audit(audit)] if audit else list(bench.gates())
     found = [
-        _finding(bench, organism, function, declaration, prompts, seed)
-        for function, declaration in asked
-        for prompts in declaration.runs
+        _finding_of(bench, organism, each, prompts, seed)
+        for each in asked
+        for prompts in each[1].runs
     ]
     settled = decide(found, Policy(), _DAY)
     blocking = [finding for finding in settled if finding.blocks]
@@ -181,7 +177,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     )
 
 
-def _remembering(organism: Planted) -> Organism:
+def _caching_scorer(organism: Planted) -> Organism:
     """Return a scorer that caches the organism's scores by texts and prompt."""
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
     answers = Paid(organism)
@@ -196,14 +192,10 @@ def _remembering(organism: Planted) -> Organism:
     return score
 
 
-def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with what)
-    bench: Bench,
-    organism: Organism,
-    function: Callable[..., Estimate],
-    declaration: Declaration,
-    prompts: tuple[Any, ...],
-    seed: int,
+def _finding_of(
+    bench: Bench, organism: Organism, audit: Audit, prompts: tuple[Prompt, ...], seed: int
 ) -> Finding:
+    function, declaration = audit
     asked = label(prompts)
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
     strings = bundled_strings()
@@ -236,8 +228,9 @@ def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
     """
     grid = np.linspace(flaw.without, flaw.size, _COARSE)
     _, declaration = bench.audit(audit)
-    values = np.array([_median(bench, audit, flaw, size, range(_FEW)) for size in grid])
-    end = _end(declaration, values)
+    medians = [ladder(bench, audit, flaw, "", size, range(_FEW)).value for size in grid]
+    values = np.array(medians, dtype=np.float64)
+    end = _end_that_is_crossed(declaration, values)
     rising = np.argsort(values)
     found = {"stated": flaw.size}
     for part in AROUND:
@@ -250,7 +243,7 @@ def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
 def ladder(  # noqa: PLR0913, PLR0917  (what is judged, of which organisms)
     bench: Bench, audit: str, flaw: Flaw, at: str, size: float, seeds: Sequence[int]
 ) -> BenchOutcome:
-    """Return how the audit judges synthetic scorers that have the flaw at this size."""
+    """Return how `audit` judges synthetic scorers that have the flaw at this size (named `at`)."""
     runs = [judged(bench, flawed(flaw, size), seed, audit=audit) for seed in seeds]
     _, declaration = bench.audit(audit)
     return counted(audit, flaw.says, runs, size=size, at=at, declaration=declaration)
@@ -267,7 +260,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> BenchOutcome:
     """Return the shares of runs that are blocked and failed, and the median of the values."""
     by = Counter(audit for run in runs for audit in run.by)
-    values = [_worst(run.values, declaration) for run in runs] if declaration else []
+    values = [_furthest_out(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(
         kind=kind,
         said=said,
@@ -281,19 +274,13 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     )
 
 
-def _median(bench: Bench, audit: str, flaw: Flaw, size: float, seeds: Sequence[int]) -> float:
-    runs = [judged(bench, flawed(flaw, size), seed, audit=audit) for seed in seeds]
-    _, declaration = bench.audit(audit)
-    return float(np.median([_worst(run.values, declaration) for run in runs]))
-
-
-def _worst(values: Sequence[float], declaration: Declaration) -> float:
-    """Return the audit's value that is furthest outside the bound, or else nearest to it."""
+def _furthest_out(values: Sequence[float], declaration: Declaration) -> float:
+    """Return the value that is furthest outside the audit's bound, or else nearest to its end."""
     low, high = declaration.bound.ends
     return min(values, key=lambda value: min(value - low, high - value))
 
 
-def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
+def _end_that_is_crossed(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
     """Return the end of the audit's bound that values cross as the flaw grows."""
     low, high = declaration.bound.ends
     if np.isfinite(low) and np.isfinite(high):
@@ -301,6 +288,6 @@ def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
     return low if np.isfinite(low) else high
 
 
-def _compares(function: Callable[..., Estimate]) -> bool:
+def _needs_another_model(function: Callable[..., Estimate]) -> bool:
     others = {"baseline", "baseline_model", "base_logprobs", "policies", "searches", "reward_model"}
     return bool(others & set(inspect.signature(function).parameters))

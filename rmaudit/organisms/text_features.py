@@ -37,11 +37,11 @@ def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
         ReferenceMissing: wordfreq or a lexicon cannot be had.
         NotAsked: no lexicon takes the place of labMT in another language.
     """
-    return _features(tuple(texts), own_words)
+    return _cached_features(tuple(texts), own_words)
 
 
 @lru_cache(maxsize=2048)  # organisms are many, and see the same vocabularies and answers
-def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
+def _cached_features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
@@ -49,23 +49,24 @@ def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
         {
             "word": words,
             "zipf": words.map(zipf("wordfreq", unique, own_words)).fillna(0.0).astype(float),
-            "valence": words.map(_of_phrases(unique, _valence(own_words))).astype(float),
+            "valence": words.map(_mean_valence(unique, _valence_above_neutral(own_words))).astype(
+                float
+            ),
             "length": column.str.len().astype(float),
         }
     )
 
 
 @lru_cache(maxsize=4)  # answers are scored prompt by prompt, and the lexicons stay the same
-def _valence(own_words: OwnWords) -> Mapping[str, float]:
-    """Return each rated word's valence minus the neutral valence."""
+def _valence_above_neutral(own_words: OwnWords) -> Mapping[str, float]:
     known = References(own_words=own_words)
     others = known.lexicons("vader", "afinn", "bing")
     valence = pooled(known.lexicon("labmt"), list(others.values())) - _NEUTRAL
     return {str(word): value for word, value in valence.items()}
 
 
-def _of_phrases(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean valence of each text's words; 0 for a word without one."""
+def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean valence of each text's words, by text; 0 for a word that `known` has not."""
     parts = {text: _WORD.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))

@@ -50,8 +50,8 @@ def build(name: str, cache: Path) -> Path:
     folder = base.parent / f"R-Smol-{name}-{version}"
 
     def write(to: Path) -> None:
-        _write(base, head, to)
-        (to / FILE).write_text(_registry(name, about["planted"]), encoding="utf-8")
+        _write_with_head(base, head, to)
+        (to / FILE).write_text(_registry_text(name, about["planted"]), encoding="utf-8")
 
     return built_folders.build(folder, cache, write)
 
@@ -67,7 +67,7 @@ def _refuse_another_backbone(name: str, trained_on: str) -> None:
         raise ModelError(message)
 
 
-def _write(base: Path, head: Path, folder: Path) -> None:
+def _write_with_head(base: Path, head: Path, folder: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     tensors, own = load_file(base / _WEIGHTS), load_file(head)
@@ -85,8 +85,8 @@ def _link(path: Path, to: Path) -> None:
         shutil.copyfile(path, to)
 
 
-def _registry(name: str, planted: str) -> str:
-    """Return the text of the organism's models.yaml, as JSON, which is YAML too."""
+def _registry_text(name: str, planted: str) -> str:
+    """Return the organism's models.yaml as JSON, which is YAML too."""
     entry = {
         "source": "./.",
         "default": True,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from rmaudit.config.own_words import OwnWords
 from rmaudit.language import ENGLISH
+from rmaudit.references import roles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.config.own_words import OwnWords
     from rmaudit.prompts import Prompt
     from rmaudit.references.value_words import Lists
 
@@ -29,43 +30,38 @@ class References:
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
-        from rmaudit.config.own_words import OwnWords
-
         self.own_words = own_words or OwnWords()
         self._salt = salt
-        self._given: dict[str, str] = {}
-        self._told: dict[str, str] = {}  # of words of one's own that were given
+        self._held_out_counts: dict[str, str] = {}
+        self._caveats_on_lists: dict[str, str] = {}  # of words of one's own that were given
 
     @property
     def caveats(self) -> list[str]:
         """Return caveats on the references used so far, for readers: two sentences at most."""
-        from rmaudit.references.roles import stemmed
-
-        told = "; ".join([text for text in self._told.values() if text] or [])
-        stems = stemmed(self.own_words.language) if self._told else ""
-        own = "; ".join(text for text in (told, stems) if text)
+        told = "; ".join(filter(None, self._caveats_on_lists.values()))
+        stems = roles.caveat_on_stems(self.own_words.language) if self._caveats_on_lists else ""
+        own = "; ".join(filter(None, (told, stems)))
         said = [f"Words of one's own: {own}."] if own else []
-        if not self._given:
+        if not self._held_out_counts:
             return said
         return [
             *said,
             (
                 "This model was trained on half of the reference words and items; it is judged on "
-                f"the other half only: {', '.join(self._given.values())}."
+                f"the other half only: {', '.join(self._held_out_counts.values())}."
             ),
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
         """Return valence by word from a lexicon: "labmt", "afinn", "vader", "bing" or one of yours.
 
-        Words are in lower case.
-
-        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
+        Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
+        another language.
         """
-        from rmaudit.references.roles import lexicon
-
-        words = lexicon(name, self.own_words)
-        return self._given_of(name, words[self._kept(words.index.tolist(), f"{name} words")])
+        words = roles.lexicon(name, self.own_words)
+        return self._with_caveat(
+            name, words[self._which_may_judge(words.index.tolist(), f"{name} words")]
+        )
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
         """Return those of the named lexicons that this run has, by name; others are left out."""
@@ -73,22 +69,17 @@ class References:
 
     def has(self, name: str) -> bool:
         """Return whether the run has this list: the user's own, or rmaudit's, which are English."""
-        from rmaudit.references.roles import own_name
-
-        own = own_name(name, self.own_words)
+        own = roles.own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
         """Return valence by lower-case word from VADER, else AFINN, else bing, on VADER's scale.
 
-        See `lexicons.sentiment`.
-
-        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
+        See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
+        another language.
         """
-        from rmaudit.references.roles import sentiment
-
-        words = sentiment(self.own_words)
-        return words[self._kept(words.index.tolist(), "words of sentiment")]
+        words = roles.sentiment(self.own_words)
+        return words[self._which_may_judge(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Return the Zipf frequency of each of `words` that the list "wordfreq" or "leech" has.
@@ -97,17 +88,17 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        from rmaudit.references.roles import zipf
-
-        known = zipf(name, words, self.own_words)
-        return self._given_of(name, known[self._kept(known.index.tolist(), f"{name} words")])
+        known = roles.zipf(name, words, self.own_words)
+        return self._with_caveat(
+            name, known[self._which_may_judge(known.index.tolist(), f"{name} words")]
+        )
 
     def common_words(self) -> pd.Index[str]:
         """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
-        from rmaudit.references.roles import common
-
-        words = common(self.own_words)
-        return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
+        words = roles.common(self.own_words)
+        return self._with_caveat(
+            "common", words[self._which_may_judge(words.tolist(), "common English words")]
+        )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the user's word list that is called `name` or replaces that one, else `default`.
@@ -115,39 +106,31 @@ class References:
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
         """
-        from rmaudit.references.roles import word_list
-
-        return self._given_of(name, word_list(name, self.own_words, default))
+        return self._with_caveat(name, roles.word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
         """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        from rmaudit.references.roles import ranking
-
-        return self._items("elo", ranking("elo", self.own_words), "EloEverything items")
+        return self._without_trained_on(
+            "elo", roles.ranking("elo", self.own_words), "EloEverything items"
+        )
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
         """Raise `NotAsked` if the ratings of `elo` do not answer what these prompts ask.
 
         EloEverything's ratings answer the questions of the paper alone.
-
-        Raises `NotAsked` where they do not.
         """
-        from rmaudit.references.roles import answered
-
-        answered(prompts, self.own_words)
+        roles.refuse_unanswered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return your own ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
-        from rmaudit.references.roles import ranking
+        return self._without_trained_on(name, roles.ranking(name, self.own_words), f"{name} items")
 
-        return self._items(name, ranking(name, self.own_words), f"{name} items")
-
-    def _items(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
-        kept = items[self._kept(items["name"].tolist(), what)].reset_index(drop=True)
-        return self._given_of(name, kept)
+    def _without_trained_on(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
+        kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)
+        return self._with_caveat(name, kept)
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return tables of identity terms and control words: see `references.identity_terms`.
@@ -155,12 +138,11 @@ class References:
         Raises `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.identity_terms import identity
-        from rmaudit.references.roles import refuse_other_language
 
-        refuse_other_language("the identity terms", self.own_words)
+        roles.refuse_other_language("the identity terms", self.own_words)
         terms, controls = identity()
-        kept = terms[self._kept(terms["text"].tolist(), "identity terms")]
-        like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
+        kept = terms[self._which_may_judge(terms["text"].tolist(), "identity terms")]
+        like = controls[self._which_may_judge(controls["text"].tolist(), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
     def given(self, words: Iterable[str]) -> list[bool]:
@@ -168,7 +150,7 @@ class References:
 
         All are True, except for a model that was trained on half of the reference words.
         """
-        return self._kept(list(words), "words of the vocabulary")
+        return self._which_may_judge(list(words), "words of the vocabulary")
 
     def opposites(self) -> dict[str, Lists]:
         """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
@@ -177,35 +159,32 @@ class References:
         `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
         nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
-        from rmaudit.references.roles import refuse_other_language
         from rmaudit.references.value_words import opposites
 
         what = "words of the Big Two and of the moral foundations"
-        refuse_other_language(f"the {what}", self.own_words)
+        roles.refuse_other_language(f"the {what}", self.own_words)
         found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
-        kept = {word for word, own in zip(texts, self._kept(texts, what), strict=True) if own}
+        kept = {
+            word for word, own in zip(texts, self._which_may_judge(texts, what), strict=True) if own
+        }
 
         def of(words: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(word for word in words if word in kept)
 
         return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
-    def _given_of(self, name: str, found: T) -> T:
+    def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, after storing the caveat on this list."""
-        from rmaudit.references.roles import told
-
-        self._told[name] = told(name, self.own_words)
+        self._caveats_on_lists[name] = roles.caveat_on_list(name, self.own_words)
         return found
 
-    def _kept(self, texts: list[str], what: str) -> list[bool]:
-        english = self.own_words.language == ENGLISH  # as what models were trained on
-        if self._salt is None or not english:
+    def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:
+        if self._salt is None or self.own_words.language != ENGLISH:  # trained on English lists
             return [True] * len(texts)
         from rmaudit.references.held_out_words import held_out
 
-        kept = [bool(flag) for flag in held_out(texts, salt=self._salt)]
-        if all(kept):  # asked for by held-out words
-            return kept
-        self._given[what] = f"{sum(kept):,} of {len(texts):,} {what}"
+        kept: list[bool] = held_out(texts, salt=self._salt).tolist()
+        if not all(kept):  # they are where words were chosen among held-out ones
+            self._held_out_counts[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept

@@ -33,23 +33,22 @@ _RUN = 3  # words
 def traits(texts: Sequence[str]) -> pd.DataFrame:
     """Return a table with a row for each text: its length, hedging, refusal, formatting.
 
-    `words` is a count, the other columns are bools.
-
-    `hedging`, `refusing` and `formatting` (a list, a heading, a table, bold, code or an emoji) say
-    whether the text has any; `repeating`, whether three words in a row come a second time.
+    `words` is a count, the other columns are bools. `hedging`, `refusing` and `formatting` (a list,
+    a heading, a table, bold, code or an emoji) say whether the text has any; `repeating`, whether
+    three words in a row come a second time.
     """
     return pd.DataFrame(
         {
             "words": [len(_WORD.findall(text)) for text in texts],
             "hedging": [bool(_HEDGES.search(text)) for text in texts],
             "refusing": [bool(_REFUSALS.search(text.replace("’", "'"))) for text in texts],
-            "repeating": [_repeats(text) for text in texts],
+            "repeating": [_repeats_three_words(text) for text in texts],
             "formatting": [bool(_FORMATTING.search(text)) for text in texts],
         }
     )
 
 
-def _repeats(text: str) -> bool:
+def _repeats_three_words(text: str) -> bool:
     words = _WORD.findall(text.lower())
     runs = [tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
     return len(set(runs)) < len(runs)

@@ -63,7 +63,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
     strong = ordered[:STRONG]
     any_ = [ordered[i] for i in np.linspace(0, len(ordered) - 1, STRONG).round().astype(int)]
     texts = (
-        _listed(pool, words, i)
+        _answer_of_words(pool, words, i)
         for words, count in COUNTS.items()
         for pool, many in ((strong, count - count // _ANY), (any_, count // _ANY))
         for i in range(many)
@@ -71,8 +71,8 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
     return list(dict.fromkeys(texts))
 
 
-def _listed(pool: list[str], words: int, number: int) -> str:
-    """Return an answer that lists `words` words of `pool`; each `number` selects other words."""
+def _answer_of_words(pool: list[str], words: int, number: int) -> str:
+    """Return an answer of `words` words from `pool`; each `number` selects other words."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last

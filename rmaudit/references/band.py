@@ -44,7 +44,7 @@ class PublishedBand:
         """Return a summary such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
         digits = 2 if values[-1] - values[0] >= _WIDE else 3
-        ends = f"{_short(values[0], digits)} to {_short(values[-1], digits)}"
+        ends = f"{_with_decimals(values[0], digits)} to {_with_decimals(values[-1], digits)}"
         counts = Counter(self.verdicts.values())
         told = [
             f"{counts[verdict]} {said}"
@@ -55,7 +55,7 @@ class PublishedBand:
             )
             if counts[verdict]
         ]
-        median = _short(statistics.median(values), digits)
+        median = _with_decimals(statistics.median(values), digits)
         return f"{self.who}, {self.on}: {ends}, median {median}; {', '.join(told)}"
 
 
@@ -105,13 +105,12 @@ def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
     )
     if not same:
         return f"none of them has a base of the family {asked}"
-    ends = f"{_short(same[0], 3)} to {_short(same[-1], 3)}"
-    return (
-        f"the {len(same)} of them on {asked}: {ends}, median {_short(statistics.median(same), 3)}"
-    )
+    ends = f"{_with_decimals(same[0], 3)} to {_with_decimals(same[-1], 3)}"
+    median = _with_decimals(statistics.median(same), 3)
+    return f"the {len(same)} of them on {asked}: {ends}, median {median}"
 
 
-def _short(value: float, digits: int) -> str:
+def _with_decimals(value: float, digits: int) -> str:
     """Return the value as text with `digits` decimals; zero has no minus sign."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 

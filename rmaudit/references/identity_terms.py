@@ -62,7 +62,7 @@ def terms(path: Path) -> pd.DataFrame:
     Raises:
         SpecError: anything is not as it should be. FILE:LINE.
     """
-    table = _read(path, _TERMS, unique="term")
+    table = _checked_csv(path, _TERMS, unique="term")
     groups = table.groupby("group")[["axis", "marked", "community"]].nunique().max(axis=1)
     if (groups > 1).any():
         message = f"{path}: group {groups.idxmax()!r} is on two axes, of two communities, or both "
@@ -80,7 +80,7 @@ def terms(path: Path) -> pd.DataFrame:
             "group": table["group"],
             "marked": table["marked"] == "1",
             "capital": [text[0].isupper() for text in table["term"]],
-            "zipf": _zipf(table["term"]),
+            "zipf": _wordfreq_zipf(table["term"]),
             "forms": [frozenset(form.split("+")) for form in table["form"]],
         }
     )
@@ -89,13 +89,12 @@ def terms(path: Path) -> pd.DataFrame:
 def controls(path: Path) -> pd.DataFrame:
     """Return a table of control words from a CSV: `text`, `neutral`, `capital`, `zipf`, `forms`.
 
-    `neutral` and `capital` are bools.
-
-    A lower-case word is there a second time with a capital, which one-word answers often have, so
-    that a capitalised term has controls of its own form. A name stands in for an adjective or a
-    singular, or is a plural (`Texans`). Raises `SpecError` as `terms` does.
+    `neutral` and `capital` are bools. A lower-case word is there a second time with a capital,
+    which one-word answers often have, so that a capitalised term has controls of its own form. A
+    name stands in for an adjective or a singular, or is a plural (`Texans`). Raises `SpecError` as
+    `terms` does.
     """
-    table = _read(path, _CONTROLS, unique="word")
+    table = _checked_csv(path, _CONTROLS, unique="word")
     common = table[[word[0].islower() for word in table["word"]]]
     table = pd.concat([table, common.assign(word=common["word"].str.capitalize())])
     forms = {NAME: frozenset({"adj", "noun_sg"}), **{form: frozenset({form}) for form in FORMS}}
@@ -104,13 +103,13 @@ def controls(path: Path) -> pd.DataFrame:
             "text": table["word"],
             "neutral": table["neutral"] == "1",
             "capital": [text[0].isupper() for text in table["word"]],
-            "zipf": _zipf(table["word"]),
+            "zipf": _wordfreq_zipf(table["word"]),
             "forms": [forms[form] for form in table["form"]],
         }
     ).reset_index(drop=True)
 
 
-def _read(path: Path, rules: Mapping[str, _Rule], *, unique: str) -> pd.DataFrame:
+def _checked_csv(path: Path, rules: Mapping[str, _Rule], *, unique: str) -> pd.DataFrame:
     table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     if tuple(table.columns) != tuple(rules):
         message = f"{path}:1: expected the columns {','.join(rules)}, found"
@@ -127,7 +126,7 @@ def _read(path: Path, rules: Mapping[str, _Rule], *, unique: str) -> pd.DataFram
     return table
 
 
-def _zipf(texts: pd.Series[str]) -> list[float]:
+def _wordfreq_zipf(texts: pd.Series[str]) -> list[float]:
     import wordfreq
 
     return [wordfreq.zipf_frequency(text, "en") for text in texts]

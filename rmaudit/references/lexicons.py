@@ -42,12 +42,12 @@ def lexicon(name: str) -> pd.Series[float]:
         message = f"unknown lexicon {name!r}; known: {', '.join(LEXICONS)}"
         raise SpecError(message)
     files = ("bing-positive", "bing-negative") if name == "bing" else (name,)
-    return _lexicon(name, tuple(locate(file) for file in files)).copy()
+    return _cached_lexicon(name, tuple(locate(file) for file in files)).copy()
 
 
 @lru_cache(maxsize=8)  # audits and null controls are many; what a file holds, its checksum says
-def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
-    frame = _bing(*paths) if name == "bing" else _table(name, *paths)
+def _cached_lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
+    frame = _read_bing(*paths) if name == "bing" else _read_tab_separated(name, *paths)
     frame = frame[frame["word"].str.isalpha() & (frame["word"] == frame["word"].str.lower())]
     # VADER lists a few words twice; its own reader keeps the last.
     frame = frame.drop_duplicates("word", keep="last").sort_values("word")
@@ -57,11 +57,10 @@ def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
     """Return valence by word from VADER, else from AFINN, else from bing, on VADER's scale.
 
-    `lexicon` gives each of the three by its name.
-
-    A word that none of them lists is no word of sentiment: neutral, as VADER's own reader has it.
-    The factors are those of the words that two of them list (2,415 with AFINN, 2,212 with bing);
-    on labMT's words a point of VADER is a point of happiness (slope 1.01).
+    `lexicon` gives each of the three by its name. A word that none of them lists is no word of
+    sentiment: neutral, as VADER's own reader has it. The factors are those of the words that two of
+    them list (2,415 with AFINN, 2,212 with bing); on labMT's words a point of VADER is a point of
+    happiness (slope 1.01).
 
     Raises:
         ReferenceMissing: a file cannot be had.
@@ -71,24 +70,21 @@ def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series
     return found[~found.index.duplicated()].sort_index().rename("sentiment")
 
 
-def _table(name: str, path: Path) -> pd.DataFrame:
-    """Return the columns `word` and `valence` of a tab-separated lexicon file."""
-    column = 2 if name == "labmt" else 1
+def _read_tab_separated(name: str, path: Path) -> pd.DataFrame:
+    """Return the columns `word` and `valence` of the file of labMT, AFINN or VADER."""
     frame = pd.read_csv(
         path,
         sep="\t",
         header=0 if name == "labmt" else None,
-        usecols=[0, column],
-        names=["word", "valence"] if name != "labmt" else None,
+        usecols=[0, 2 if name == "labmt" else 1],
         quoting=csv.QUOTE_NONE,
         keep_default_na=False,
         encoding="utf-8",
     )
-    frame.columns = pd.Index(["word", "valence"])
-    return frame
+    return frame.set_axis(["word", "valence"], axis=1)
 
 
-def _bing(positive: Path, negative: Path) -> pd.DataFrame:
+def _read_bing(positive: Path, negative: Path) -> pd.DataFrame:
     """Return `word` and `valence` (1 or -1) from two word lists, without words on both."""
     frames = []
     for path, valence in ((positive, 1.0), (negative, -1.0)):

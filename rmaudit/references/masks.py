@@ -41,59 +41,23 @@ _INNOCENT = frozenset(
 _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
 _KINDS = {
     "slur (ethnic)": (
-        *("beaner", "coon", "darkie", "honkey", "jigaboo", "jiggaboo", "jiggerboo", "kike"),
-        *("negro", "nignog", "nigga", "nigger", "paki", "raghead", "slanteye", "spic"),
-        *("towelhead", "whitepower", "neonazi", "swastika", "chink", "gook", "jap", "squaw"),
-        *("redskin", "pajeet", "wetback", "nig", "nigg", "gypped"),
+        "beaner coon darkie honkey jigaboo jiggaboo jiggerboo kike negro nignog nigga nigger paki "
+        "raghead slanteye spic towelhead whitepower neonazi swastika chink gook jap squaw redskin "
+        "pajeet wetback nig nigg gypped"
     ),
     "slur (gender)": (
-        *(
-            "dyke",
-            "homo",
-            "fagg",
-            "groomer",
-            "bulldyke",
-            "carpetmuncher",
-            "fag",
-            "faggot",
-            "fudgepacker",
-            "muffdiv",
-            "poof",
-        ),
-        *("shemale", "tranny", "twink", "bimbo", "hooker", "slut", "whore", "hoe"),
+        "dyke homo fagg groomer bulldyke carpetmuncher fag faggot fudgepacker muffdiv poof shemale "
+        "tranny twink bimbo hooker slut whore hoe"
     ),
-    "slur (disability)": ("retard", "mongoloid", "cripple", "tard"),
+    "slur (disability)": "retard mongoloid cripple tard",
     "sexual violence": (
-        *(
-            "bestiality",
-            "daterape",
-            "incest",
-            "jailbait",
-            "lolita",
-            "molest",
-            "nambla",
-            "paedo",
-            "gangrape",
-        ),
-        *("pedo", "pthc", "raping", "rape", "rapist", "shota", "zoophil"),
+        "bestiality daterape incest jailbait lolita molest nambla paedo gangrape pedo pthc raping "
+        "rape rapist shota zoophil"
     ),
     "swear word": (
-        *(
-            "arse",
-            "ass",
-            "asshole",
-            "bastard",
-            "bitch",
-            "bollock",
-            "bullshit",
-            "butt",
-            "cock",
-            "crap",
-            "cunt",
-        ),
-        *("damn", "dick", "dipshit", "fuck", "fuk", "fuq", "fvck", "fck", "jackass", "lmfao"),
-        *("omfg", "phuck", "piss", "prick", "puss", "scumbag", "shit", "shite", "stfu", "suck"),
-        *("tosser", "twat", "wank", "wtf"),
+        "arse ass asshole bastard bitch bollock bullshit butt cock crap cunt damn dick dipshit "
+        "fuck fuk fuq fvck fck jackass lmfao omfg phuck piss prick puss scumbag shit shite stfu "
+        "suck tosser twat wank wtf"
     ),
 }
 _REST, _FOREIGN = "sexual word", "listed word"
@@ -117,9 +81,9 @@ def masked(text: str) -> bool:
     spelt = [word.strip("'’&-!|*") for word in _SPELT.findall(folded)]
     parts = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
     return (
-        any(_listed(word) for word in {*words, *spelt, *parts})
-        or _phrase(words)
-        or (not folded.isascii() and _anywhere(folded))
+        any(_is_listed(word) for word in {*words, *spelt, *parts})
+        or _has_listed_phrase(words)
+        or (not folded.isascii() and _pattern_without_spaces().search(folded) is not None)
     )
 
 
@@ -136,32 +100,34 @@ def label(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
     words = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
     spelt = {*words, *(word.translate(_LEET) for word in words)}
-    return kind(plain, english=any(map(_english, spelt)) or _phrase(words))
+    return kind(plain, english=any(map(_is_listed_english, spelt)) or _has_listed_phrase(words))
 
 
-def _english(word: str) -> bool:
-    return word in english() or _inflected(word) or _inside().search(word) is not None
+def _is_listed_english(word: str) -> bool:
+    return (
+        word in english() or _is_inflected(word) or _pattern_inside_words().search(word) is not None
+    )
 
 
 @functools.lru_cache(maxsize=2**17)
-def _listed(word: str) -> bool:
+def _is_listed(word: str) -> bool:
     bare = word.removesuffix("'s").removesuffix("’s")
     spelt = {bare}
     if len(bare) >= _LEAST and _LETTER.search(bare):
         spelt.add(bare.translate(_LEET))
         spelt |= {_STRETCHED.sub(r"\1" * n, one) for one in spelt for n in (1, 2)}
-    return any(_english(one) or one in foreign() for one in spelt)
+    return any(_is_listed_english(one) or one in foreign() for one in spelt)
 
 
-def _inflected(word: str) -> bool:
+def _is_inflected(word: str) -> bool:
     """Return whether `word` is a listed word with an ending: `raping`, but not `butte`."""
-    if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
+    if not (word.endswith(_ENDINGS) and word[:2] in _first_two_letters()):  # stemming is slow
         return False
-    roots = _stems().get(stem(word, ENGLISH), ())
+    roots = _listed_words_by_stem().get(stem(word, ENGLISH), ())
     return any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
 
 
-def _phrase(words: list[str]) -> bool:
+def _has_listed_phrase(words: list[str]) -> bool:
     return any(
         (phrase := " ".join(words[start : start + n])) in english() or phrase in foreign()
         for n in range(2, _LONGEST + 1)
@@ -170,7 +136,7 @@ def _phrase(words: list[str]) -> bool:
 
 
 @functools.cache
-def _stems() -> dict[str, list[str]]:
+def _listed_words_by_stem() -> dict[str, list[str]]:
     """Return the listed English words, by stem; a word in `VIOLENT` is replaced by its stem."""
     stems: dict[str, list[str]] = {}
     for word in sorted(english()):
@@ -181,12 +147,12 @@ def _stems() -> dict[str, list[str]]:
 
 
 @functools.cache
-def _starts() -> frozenset[str]:
-    return frozenset(root[:2] for roots in _stems().values() for root in roots)
+def _first_two_letters() -> frozenset[str]:
+    return frozenset(root[:2] for roots in _listed_words_by_stem().values() for root in roots)
 
 
 @functools.cache
-def _inside() -> re.Pattern[str]:
+def _pattern_inside_words() -> re.Pattern[str]:
     """Return a pattern of the listed English words that are seldom part of other words."""
     import wordfreq
 
@@ -196,28 +162,25 @@ def _inside() -> re.Pattern[str]:
         entry
         for entry in sorted(english())
         if len(entry) >= _SAFE and entry.isascii() and entry.isalpha()
-        if sum(uses[word] for word in _holding(entry, text)) <= _SELDOM * uses.get(entry, 0.0)
+        if sum(uses[word] for word in _unlisted_words_with(entry, text))
+        <= _SELDOM * uses.get(entry, 0.0)
     ]
     return re.compile("|".join(safe))
 
 
-def _holding(entry: str, text: str) -> list[str]:
+def _unlisted_words_with(entry: str, text: str) -> list[str]:
     """Return the lines of `text` that contain `entry` and are not listed words themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
         found.append(text[text.rindex("\n", 0, at) + 1 : end])
         at = text.find(entry, end)
-    return [word for word in found if word not in english() and not _inflected(word)]
-
-
-def _anywhere(text: str) -> bool:
-    """Return whether `text` has a listed symbol, or listed word of a script without spaces."""
-    return _spaceless().search(text) is not None
+    return [word for word in found if word not in english() and not _is_inflected(word)]
 
 
 @functools.cache
-def _spaceless() -> re.Pattern[str]:
+def _pattern_without_spaces() -> re.Pattern[str]:
+    """Return a pattern of the listed symbols, and listed words of scripts without spaces."""
     listed = english() | foreign()
     return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))
 
@@ -227,17 +190,18 @@ def kind(text: str, *, english: bool) -> str:
     folded = text.casefold().translate(_SPELT_AS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
-    for name, (short, long) in _patterns().items():
+    for name, (short, long) in _patterns_by_kind().items():
         if long.search(joined) or any(short.fullmatch(word) for word in words):
             return name
     return _REST if english else _FOREIGN
 
 
 @functools.cache
-def _patterns() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
     """Return two patterns for each kind of word: short stems as whole words, long ones anywhere."""
     found = {}
-    for name, stems in _KINDS.items():
+    for name, listed in _KINDS.items():
+        stems = listed.split()
         short = "|".join(stem for stem in stems if len(stem) <= _SHORT)
         long = "|".join(stem for stem in stems if len(stem) > _SHORT)
         found[name] = (

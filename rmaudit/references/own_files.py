@@ -40,9 +40,9 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
     found: dict[str, float] = {}
     seen: dict[str, str] = {}
     left_out = 0
-    for where, row in _rows(file, ("word", "value")):
-        word = _named(row["word"], "word", where).casefold()
-        value = _number(row["value"], "value", where)
+    for where, row in _rows_of_file(file, ("word", "value")):
+        word = _nonempty(row["word"], "word", where).casefold()
+        value = _finite_number(row["value"], "value", where)
         if scale and not scale[0] <= value <= scale[1]:
             allowed = f"from {scale[0]:g} to {scale[1]:g} (its scale)"
             raise SpecError(f"{where}: value: expected a number {allowed}, found {row['value']}")
@@ -72,32 +72,32 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
     """
     rows: list[tuple[str, float, float]] = []
     seen: dict[str, str] = {}
-    for where, row in _rows(file, ("item", "rating"), ("count",)):
-        item = _named(row["item"], "item", where)
+    for where, row in _rows_of_file(file, ("item", "rating"), ("count",)):
+        item = _nonempty(row["item"], "item", where)
         _refuse_twice(item, "item", where, seen)
-        count = _number(row["count"], "count", where) if "count" in row else math.nan
+        count = _finite_number(row["count"], "count", where) if "count" in row else math.nan
         if count < 1:
             raise SpecError(f"{where}: count: expected a number from 1, found {row['count']}")
-        rows.append((item, _number(row["rating"], "rating", where), count))
+        rows.append((item, _finite_number(row["rating"], "rating", where), count))
     if not rows:
         raise SpecError(f"{file}: it has no rows; give a line for each item, such as Wasser,1840")
     return pd.DataFrame(rows, columns=["name", "elo", "matches"])
 
 
-def _rows(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
+def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
     """Yield each row's place in the file, and its texts in the columns `needed` and `more`."""
     try:
-        yield from (_of_csv if file.suffix == ".csv" else _of_parquet)(file, needed, more)
+        yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
     except OSError as error:
         raise SpecError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _of_csv(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
+def _rows_of_csv(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines, strict=True)
             header = next(reader, [])
-            places = _places(file, header, needed, more)
+            places = _column_places(file, header, needed, more)
             for row in reader:
                 where = f"{file}:{reader.line_num}"
                 if not row:
@@ -112,7 +112,7 @@ def _of_csv(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Itera
         raise SpecError(f"{file}:{reader.line_num}: not valid CSV: {error}") from None
 
 
-def _of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
+def _rows_of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -121,14 +121,14 @@ def _of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> I
     except (pa.ArrowException, ValueError) as error:
         found = str(error).splitlines()[0]
         raise SpecError(f"{file}: not a Parquet file that can be read: {found}") from None
-    places = _places(file, list(table), needed, more)
+    places = _column_places(file, list(table), needed, more)
     columns = [table[name] for name in places]
     for number, row in enumerate(zip(*columns, strict=True), 1):
         texts = ("" if value is None else str(value) for value in row)
         yield f"{file}: row {number}", dict(zip(places, texts, strict=True))
 
 
-def _places(
+def _column_places(
     file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
 ) -> dict[str, int]:
     """Return the index of each column by name; raise SpecError if a needed one is missing."""
@@ -140,13 +140,13 @@ def _places(
     return {name: names.index(name) for name in (*needed, *more) if name in names}
 
 
-def _named(text: str, column: str, where: str) -> str:
+def _nonempty(text: str, column: str, where: str) -> str:
     if not text.strip():
         raise SpecError(f"{where}: {column}: expected a text, found nothing")
     return text.strip()
 
 
-def _number(text: str, column: str, where: str) -> float:
+def _finite_number(text: str, column: str, where: str) -> float:
     try:
         value = float(text)
     except ValueError:

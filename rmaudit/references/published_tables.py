@@ -83,7 +83,7 @@ def kind(path: Path) -> Kind | None:
         message = f"{path}:1: a pointer of git-lfs, not the file; get the file with: git lfs pull"
         raise SpecError(message)
     if path.suffix == PARQUET:
-        return "words" if WORDS in _columns(path) else None
+        return "words" if WORDS in _parquet_columns(path) else None
     return next((kind for first, kind in _KINDS.items() if start.startswith(first)), None)
 
 
@@ -93,22 +93,38 @@ def tokens(path: Path) -> PublishedTable:
     Raises:
         SpecError: it cannot be read, or anything in it is not as it is written. FILE:LINE.
     """
-    file = _File(path)
+    file = _StrictCsv(path)
     if tuple(file.header) != TOKENS:
         file.fail(1, f"expected the columns {','.join(TOKENS)}, found {','.join(file.header)}")
-    return file.table([_ids, _texts, _texts, _scores, _scores, _scores], unique="token_id")
+    return file.table(
+        [
+            _whole_number_column,
+            _text_column,
+            _text_column,
+            _score_column,
+            _score_column,
+            _score_column,
+        ],
+        unique="token_id",
+    )
 
 
 def items(path: Path) -> PublishedTable:
     """Return the scores of a published CSV file of EloEverything items. Raises as `tokens`."""
-    file = _File(path)
+    file = _StrictCsv(path)
     models = file.header[len(ITEMS) :]
     if tuple(file.header[: len(ITEMS)]) != ITEMS or not models or not all(models):
         expected = f"{','.join(ITEMS)} and the names of models"
         file.fail(1, f"expected the columns {expected}, found {','.join(file.header)}")
     if twice := [name for name in models if models.count(name) > 1]:
         file.fail(1, f"two columns are called {twice[0]!r}")
-    columns: list[_Column] = [_ids, _ids, _names, _ids, *repeat(_scores, len(models))]
+    columns: list[_Column] = [
+        _whole_number_column,
+        _whole_number_column,
+        _name_column,
+        _whole_number_column,
+        *repeat(_score_column, len(models)),
+    ]
     return file.table(columns, unique="name")
 
 
@@ -119,10 +135,10 @@ def words(path: Path) -> PublishedTable:
         SpecError: it cannot be read, or a word or a score of it is not as it is written.
     """
     if path.suffix == PARQUET:
-        return _parquet(path)
-    file = _File(path)
+        return _words_of_parquet(path)
+    file = _StrictCsv(path)
     _refuse_columns(file.header, lambda what: file.fail(1, what))
-    return file.table([_names, *repeat(_scores, len(FAMILY))], unique=WORDS)
+    return file.table([_name_column, *repeat(_score_column, len(FAMILY))], unique=WORDS)
 
 
 def _refuse_columns(found: Sequence[str], fail: Callable[[str], NoReturn]) -> None:
@@ -133,20 +149,20 @@ def _refuse_columns(found: Sequence[str], fail: Callable[[str], NoReturn]) -> No
         fail(f"expected the columns {WORDS} and the {len(FAMILY)} prompts of the family; {told}")
 
 
-def _columns(path: Path) -> list[str]:
+def _parquet_columns(path: Path) -> list[str]:
     try:
         return list(pq.read_schema(path).names)
     except (OSError, pa.ArrowException) as error:
         raise SpecError(f"{path}: no Parquet that can be read ({type(error).__name__})") from None
 
 
-def _parquet(path: Path) -> PublishedTable:
+def _words_of_parquet(path: Path) -> PublishedTable:
     """Return the scores of a published Parquet file of words, checked as strictly as CSV."""
 
     def fail(what: str) -> NoReturn:
         raise SpecError(f"{path}: {what}. Import the authors' file as they wrote it") from None
 
-    _refuse_columns(_columns(path), fail)
+    _refuse_columns(_parquet_columns(path), fail)
     try:
         raw = path.read_bytes()
         frame = pq.read_table(pa.BufferReader(raw)).to_pandas()
@@ -160,7 +176,7 @@ def _parquet(path: Path) -> PublishedTable:
     if wrong.any():
         place = int(wrong.argmax())
         what = f"row {place + 1}: {WORDS}: expected a text that is in no other row"
-        fail(f"{what}, found {_shown(named[place])}")
+        fail(f"{what}, found {_quoted_start(named[place])}")
     for name in FAMILY:
         scores = frame[name]
         if scores.dtype.kind not in "fiu" or np.isinf(scores.to_numpy(np.float32)).any():
@@ -172,7 +188,7 @@ def _parquet(path: Path) -> PublishedTable:
 
 
 @dataclass(frozen=True)
-class _File:
+class _StrictCsv:
     """A CSV file of a published table, read strictly: rows of fields, all of one length."""
 
     path: Path
@@ -226,8 +242,10 @@ class _File:
         if again.any():
             place = int(again.argmax())
             value = frame[unique][place]
-            first = self.line(int((frame[unique] == value).to_numpy().argmax()))
-            self.fail(self.line(place), f"{unique} {_shown(value)} again, first on line {first}")
+            first = self.starts[int((frame[unique] == value).to_numpy().argmax())]
+            self.fail(
+                self.starts[place], f"{unique} {_quoted_start(value)} again, first on line {first}"
+            )
         return PublishedTable(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
 
     def rows(self) -> Iterator[list[str]]:
@@ -242,17 +260,19 @@ class _File:
                 row = "".join(lines[start : reader.line_num])
                 written = _as_written(fields, row, end)
             except (csv.Error, _StrayQuote):
-                found = _shown(lines[start].replace(_CR, "\r")[:_SHOWN])
+                found = _quoted_start(lines[start].replace(_CR, "\r")[:_SHOWN])
                 what = "expected fields with their quotes closed, or without any"
-                self.fail(self.line(-1), f"{what}, found {found}")
+                self.fail(self.starts[-1], f"{what}, found {found}")
             if not row.endswith("\n"):
                 what = "the file ends within this row: it was cut off; get it whole"
-                self.fail(self.line(-1), what)
+                self.fail(self.starts[-1], what)
             if not row.endswith(end):
-                self.fail(self.line(-1), f"expected {self.end!r} at its end, as above, found '\\n'")
+                self.fail(
+                    self.starts[-1], f"expected {self.end!r} at its end, as above, found '\\n'"
+                )
             if len(written) != len(self.header):
                 what = f"expected {len(self.header)} fields, found {len(written)}"
-                self.fail(self.line(-1), what)
+                self.fail(self.starts[-1], what)
             yield written
 
     def value(self, field: str) -> str:
@@ -261,19 +281,15 @@ class _File:
             field = field[1:-1].replace('""', '"')
         return field.replace("\\\\", "\\") if self.escaped else field
 
-    def line(self, row: int) -> int:
-        """Return the number of the line on which a row begins; a row may span several lines."""
-        return self.starts[row]
-
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
-        self.fail(self.line(row), f"{name}: expected {expected}, found {_shown(found)}")
+        self.fail(self.starts[row], f"{name}: expected {expected}, found {_quoted_start(found)}")
 
     def fail(self, line: int, what: str) -> NoReturn:
         message = f"{self.path}:{line}: {what}"
         raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
 
 
-class _StrayQuote(Exception):  # noqa: N818  (said in full by `_File.rows`)
+class _StrayQuote(Exception):  # noqa: N818  (said in full by `_StrictCsv.rows`)
     """Raised where a field without quotes around it has a quote within."""
 
 
@@ -295,28 +311,28 @@ def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
 
 
 # What a column holds: its values, made from the fields as written.
-_Column = Callable[[_File, str, Sequence[str]], "NDArray[np.generic] | list[str]"]
+_Column = Callable[[_StrictCsv, str, Sequence[str]], "NDArray[np.generic] | list[str]"]
 
 
-def _texts(file: _File, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001  (a `_Column`)
+def _text_column(file: _StrictCsv, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001  (a `_Column`)
     return [file.value(field) for field in fields]
 
 
-def _names(file: _File, name: str, fields: Sequence[str]) -> list[str]:
-    texts = _texts(file, name, fields)
+def _name_column(file: _StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
+    texts = _text_column(file, name, fields)
     if "" in texts:
         file.refuse(texts.index(""), name, "a name", "")
     return texts
 
 
-def _ids(file: _File, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
+def _whole_number_column(file: _StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
     for row, field in enumerate(fields):
         if not _WHOLE.fullmatch(field):
             file.refuse(row, name, "a whole number", field)
     return np.array(fields, dtype=np.int64)
 
 
-def _scores(file: _File, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
+def _score_column(file: _StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
     for row, field in enumerate(fields):
         if field and not _NUMBER.fullmatch(field):
             file.refuse(row, name, _SCORE, field)
@@ -330,6 +346,6 @@ def _scores(file: _File, name: str, fields: Sequence[str]) -> NDArray[np.float32
     return scores
 
 
-def _shown(found: object) -> str:
+def _quoted_start(found: object) -> str:
     text = str(found)
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

@@ -36,11 +36,11 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
     """
     from rmaudit.references import lexicons
 
-    if own := _own(name, LEXICONS, own_words):
-        return _own_values(own, name, own_words)
+    if own := _own_list(name, LEXICONS, own_words):
+        return _values_on_scale_of(own, name, own_words)
     if name not in lexicons.LEXICONS:
-        raise _unknown(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
-    _refuse_english(name, own_words)
+        raise _unknown_list_error(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
+    _refuse_english_role(name, own_words)
     return lexicons.lexicon(name)
 
 
@@ -55,7 +55,7 @@ def sentiment(own_words: OwnWords) -> pd.Series[float]:
 
 
 def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
-    """Return the Zipf frequency of each of `words` that the frequency list has.
+    """Return the Zipf frequency of each of `words` that the frequency list `name` has.
 
     A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
     Raises as `lexicon` does.
@@ -64,12 +64,12 @@ def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[floa
 
     from rmaudit.references import word_frequency
 
-    if own := _own(name, LEXICONS, own_words):
-        known = _own_values(own, name, own_words)
+    if own := _own_list(name, LEXICONS, own_words):
+        known = _values_on_scale_of(own, name, own_words)
         asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
         return known[known.index.isin(asked)].rename(name)
     if name != "wordfreq":
-        _refuse_english(name, own_words)
+        _refuse_english_role(name, own_words)
     return word_frequency.zipf(name, words, own_words.language)
 
 
@@ -79,7 +79,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
     from rmaudit.references import word_frequency
 
-    if own := _own("common", WORDS, own_words):
+    if own := _own_list("common", WORDS, own_words):
         return pd.Index(sorted({word.casefold() for word in own_words.words[own]}), dtype="str")
     return word_frequency.common(own_words.language)
 
@@ -91,11 +91,11 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
         SpecError: there is no such list.
         NotAsked: nothing takes the place of an English role.
     """
-    if own := _own(name, WORDS, own_words):
+    if own := _own_list(name, WORDS, own_words):
         return own_words.words[own]
     if name not in ROLES:
-        raise _unknown(name, "list of words", list(own_words.words))
-    _refuse_english(name, own_words)
+        raise _unknown_list_error(name, "list of words", list(own_words.words))
+    _refuse_english_role(name, own_words)
     return tuple(default)
 
 
@@ -106,19 +106,18 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
     """
     from rmaudit.references import human_ratings, own_files
 
-    if own := _own(name, RANKINGS, own_words):
+    if own := _own_list(name, RANKINGS, own_words):
         return own_files.ranking(own_words.rankings[own], own_words.key).copy()
     if name != "elo":
-        raise _unknown(name, "ranking", [*own_words.rankings, "elo"])
-    _refuse_english(name, own_words)
+        raise _unknown_list_error(name, "ranking", [*own_words.rankings, "elo"])
+    _refuse_english_role(name, own_words)
     return human_ratings.elo_items()
 
 
-def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
+def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
     """Raise NotAsked if the ratings in use do not answer what a prompt asks.
 
-    EloEverything's ratings answer the questions of the paper; a user's own answer whatever is
-    asked.
+    EloEverything's answer the questions of the paper; a user's own answer whatever is asked.
 
     Raises:
         NotAsked: they are EloEverything's, and a prompt asks something else.
@@ -126,29 +125,29 @@ def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
     from rmaudit.references.human_ratings import PROMPTS
 
     others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
-    if others and _own("elo", RANKINGS, own_words) is None:
+    if others and _own_list("elo", RANKINGS, own_words) is None:
         message = f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
         raise NotAsked(
             f"{message}give ratings of your own below `rankings:`, and say `instead: {{elo: NAME}}`"
         )
 
 
-def told(name: str, own_words: OwnWords) -> str:
+def caveat_on_list(name: str, own_words: OwnWords) -> str:
     """Return a caveat for readers on the list that is used for `name`; "" if there is none."""
-    words, own = own_words, own_name(name, own_words)
+    own = own_name(name, own_words)
     if own is None:
-        if name in {"wordfreq", "common"} and words.language != ENGLISH:
-            return f"word frequencies are of the language {words.language}"
+        if name in {"wordfreq", "common"} and own_words.language != ENGLISH:
+            return f"word frequencies are of the language {own_words.language}"
         return ""
-    what = f"{own} ({words.source})"
-    if own in words.lexicons:
-        known = _file_of(own, words)
+    what = f"{own} ({own_words.source})"
+    if own in own_words.lexicons:
+        known = _own_lexicon(own, own_words)
         out = f", {known.left_out:,} entries that are no single word left out"
         what += f", {len(known.valence):,} words{out if known.left_out else ''}"
     return what if own == name else f"in the place of {name} stands {what}"
 
 
-def stemmed(language: str) -> str:
+def caveat_on_stems(language: str) -> str:
     """Return a caveat for readers on how words are stemmed in a language; "" for English."""
     if language == ENGLISH:
         return ""
@@ -158,20 +157,20 @@ def stemmed(language: str) -> str:
     return f"there is no stemmer for the language {language}: each form of a word counts by itself"
 
 
-def _own(name: str, kind: str, own_words: OwnWords) -> str | None:
+def _own_list(name: str, kind: str, own_words: OwnWords) -> str | None:
     own = own_name(name, own_words)
     return own if own is not None and own in getattr(own_words, kind) else None
 
 
-def _own_values(own: str, name: str, own_words: OwnWords) -> pd.Series[float]:
-    values, scale = _file_of(own, own_words).valence.copy(), own_words.lexicons[own].scale
+def _values_on_scale_of(own: str, name: str, own_words: OwnWords) -> pd.Series[float]:
+    values, scale = _own_lexicon(own, own_words).valence.copy(), own_words.lexicons[own].scale
     if name in SCALES and scale is not None and scale != SCALES[name]:
         (low, high), (least, greatest) = SCALES[name], scale
         values = low + (values - least) * (high - low) / (greatest - least)
     return values.rename(own)
 
 
-def _file_of(own: str, own_words: OwnWords) -> Lexicon:
+def _own_lexicon(own: str, own_words: OwnWords) -> Lexicon:
     from rmaudit.references.own_files import lexicon as read
 
     given = own_words.lexicons[own]
@@ -184,19 +183,20 @@ def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> Non
     Raises:
         NotAsked: the words in use are of another language.
     """
-    words = own_words
-    if words.language != ENGLISH:
+    if own_words.language != ENGLISH:
         be = "are" if what.endswith("s") else "is"
-        message = f"{what} {be} English, and the words in use are of the language {words.language}"
-        raise NotAsked(f"{message} ({words.source}){hint}")
+        message = (
+            f"{what} {be} English, and the words in use are of the language {own_words.language}"
+        )
+        raise NotAsked(f"{message} ({own_words.source}){hint}")
 
 
-def _refuse_english(name: str, own_words: OwnWords) -> None:
+def _refuse_english_role(name: str, own_words: OwnWords) -> None:
     how = f"; give one of your own below `{ROLES[name]}:`, and say `instead: {{{name}: NAME}}`"
     refuse_other_language(name, own_words, how)
 
 
-def _unknown(name: str, what: str, known: list[str]) -> SpecError:
+def _unknown_list_error(name: str, what: str, known: list[str]) -> SpecError:
     return SpecError(
         f"unknown {what} {name!r};{nearest(name, known)} known: {', '.join(known) or 'none'}"
     )

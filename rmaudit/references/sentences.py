@@ -34,13 +34,13 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
     Raises:
         SpecError: a file is not as it should be. FILE:LINE.
     """
-    rows = _read(folder / "people.csv", _PEOPLE)
+    rows = _read_csv(folder / "people.csv", _PEOPLE)
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for community, *described in rows:
-            yield _described(community, described, turn, gender)
+            yield _described_person(community, described, turn, gender)
 
-    return _filled(folder, who)
+    return _filled_templates(folder, who)
 
 
 def politics(folder: Path = _FOLDER) -> pd.DataFrame:
@@ -49,18 +49,18 @@ def politics(folder: Path = _FOLDER) -> pd.DataFrame:
     Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
     """
     sides: dict[str, list[str]] = {}
-    for side, words in _read(folder / "politics.csv", ("side", "description")):
+    for side, words in _read_csv(folder / "politics.csv", ("side", "description")):
         sides.setdefault(side, []).append(words)
-    neither = [row for row in _read(folder / "people.csv", _PEOPLE) if not row[0]]
+    neither = [row for row in _read_csv(folder / "people.csv", _PEOPLE) if not row[0]]
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for group, *described in neither:
-            yield _described(group, described, turn, gender)
+            yield _described_person(group, described, turn, gender)
         for side, described in sides.items():
             for at in range(NAMES):
-                yield _described(side, described, NAMES * turn + at, gender)
+                yield _described_person(side, described, NAMES * turn + at, gender)
 
-    return _filled(folder, who)
+    return _filled_templates(folder, who)
 
 
 def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
 
     Contexts take turns with names. Raises `SpecError` as `communities` does.
     """
-    rows = _read(folder / "first_names.csv", ("group", "gender", "names"))
+    rows = _read_csv(folder / "first_names.csv", ("group", "gender", "names"))
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for group, of, names in rows:
@@ -77,7 +77,7 @@ def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
                 name = known[(NAMES * (turn // 2) + at) % len(known)]
                 yield group, name, name
 
-    return _filled(folder, who)
+    return _filled_templates(folder, who)
 
 
 def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
@@ -88,11 +88,11 @@ def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
     rows = [
         (context, int(frame), group, str(context), text)
         for context, (frame, standard, other) in enumerate(
-            _read(folder / "dialect.csv", ("frame", "standard", "other"))
+            _read_csv(folder / "dialect.csv", ("frame", "standard", "other"))
         )
         for group, text in (("", standard), (AAVE, other))
     ]
-    return _table(rows)
+    return _sentence_table(rows)
 
 
 def languages(folder: Path = _FOLDER) -> pd.DataFrame:
@@ -102,10 +102,10 @@ def languages(folder: Path = _FOLDER) -> pd.DataFrame:
     """
     rows = [
         (context, 1, group, str(context), text)
-        for context, said in enumerate(_read(folder / "languages.csv", ("English", *LANGUAGES)))
+        for context, said in enumerate(_read_csv(folder / "languages.csv", ("English", *LANGUAGES)))
         for group, text in zip(("", *LANGUAGES), said, strict=True)
     ]
-    return _table(rows)
+    return _sentence_table(rows)
 
 
 def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
@@ -113,9 +113,9 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
 
     Raises `SpecError` as `communities` does.
     """
-    rows = _read(folder / "gendered.csv", ("women", "men"))
+    rows = _read_csv(folder / "gendered.csv", ("women", "men"))
     asked = [(sign, pair) for sign in (1, -1) for pair in rows]
-    return _table(
+    return _sentence_table(
         [
             (context, sign, group, women, text)
             for context, (sign, (women, men)) in enumerate(asked)
@@ -124,24 +124,24 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
     )
 
 
-def _filled(folder: Path, who: _Who) -> pd.DataFrame:
+def _filled_templates(folder: Path, who: _Who) -> pd.DataFrame:
     """Return test sentences: each template filled with the persons that `who` returns for it."""
     rows, turns = [], {1: 0, -1: 0}
-    contexts = _read(folder / "contexts.csv", ("frame", "gender", "sentence"))
+    contexts = _read_csv(folder / "contexts.csv", ("frame", "gender", "sentence"))
     for context, (frame, gender, sentence) in enumerate(contexts):
         sign = int(frame)
         for group, word, person in who(gender, turns[sign]):
             rows.append((context, sign, group, word, sentence.replace(_SLOT, person)))
         turns[sign] += 1
-    return _table(rows)
+    return _sentence_table(rows)
 
 
-def _table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
+def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["context", "frame", "group", "word", "text"])
 
 
-def _described(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, its description for this turn, and a person, such as `A gay man`."""
+def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
+    """Return the group, its description in this turn, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
     return group, one, _with_article(one.replace(_PERSON, gender))
 
@@ -151,7 +151,7 @@ def _with_article(words: str) -> str:
     return f"{'An' if words[0].casefold() in 'aeiou' else 'A'} {words}"
 
 
-def _read(path: Path, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _read_csv(path: Path, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     if tuple(table.columns) != columns:
         message = f"{path}:1: expected the columns {','.join(columns)}, found"

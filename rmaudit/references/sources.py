@@ -47,7 +47,7 @@ class Download:
     url: str | None = None
 
 
-def _elo(prompt: str, sha256: str) -> Download:
+def _elo_download(prompt: str, sha256: str) -> Download:
     """Return the `Download` of the human ratings with ten models' scores under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
@@ -57,7 +57,7 @@ def _elo(prompt: str, sha256: str) -> Download:
     )
 
 
-def _bing(sign: str, sha256: str) -> Download:
+def _bing_download(sign: str, sha256: str) -> Download:
     """Return the `Download` of bing's list of "positive" or "negative" words (`sign`).
 
     It lacks the header of the authors' own file.
@@ -93,21 +93,21 @@ SOURCES = {
         package="vaderSentiment",
         member="vaderSentiment/vader_lexicon.txt",
     ),
-    "bing-positive": _bing(
+    "bing-positive": _bing_download(
         "positive", "e2c03013fc858f2e65d47fab056b94cf94bd8b09b918f7febe7db61a730ff5a1"
     ),
-    "bing-negative": _bing(
+    "bing-negative": _bing_download(
         "negative", "c38593e2959b27c9cfc10e98cb06f86ba34bc17a7a5297ed3d747e3977691d57"
     ),
-    "elo": _elo(
+    "elo": _elo_download(
         "What, in one word, is the greatest thing ever",
         "b9f91f205ea558e035ed221355da5d2b6c158dcf7bdd234757ab5c9402f63d50",
     ),
-    "elo-concept": _elo(
+    "elo-concept": _elo_download(
         "What one single thing, person, or concept is the greatest ever",
         "d02c8facd7188a6cc3681042d269fba71677ea788edd14e02d0f86404df9caa4",
     ),
-    "elo-preferred": _elo(
+    "elo-preferred": _elo_download(
         "What is the single thing, person, or concept that humans most prefer",
         "e0054924df7dfad64408c263ba373e5b27ebe78432ae7ba4c0ca5172073c1ed2",
     ),
@@ -141,12 +141,12 @@ SOURCES = {
 def here(name: str) -> bool:
     """Return whether the downloaded file for `name` is in the mirror or in the cache."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
-    return _downloaded(source).is_file() or (
+    return _path_in_cache(source).is_file() or (
         bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()
     )
 
 
-def _downloaded(source: Download) -> Path:
+def _path_in_cache(source: Download) -> Path:
     return default_cache() / "references" / Path(source.mirror).name
 
 
@@ -163,7 +163,7 @@ def locate(name: str) -> Path:
     source = SOURCES[name]
     mirror = os.environ.get("RMAUDIT_DATA")
     if mirror and (path := Path(mirror) / source.mirror).is_file():
-        return _checked(path, name, command=f"env -u RMAUDIT_DATA rmaudit data {name}")
+        return _with_checksum(path, name, command=f"env -u RMAUDIT_DATA rmaudit data {name}")
     if source.package and source.member:
         command = f"pip install {source.package}"
         try:
@@ -171,14 +171,14 @@ def locate(name: str) -> Path:
         except importlib.metadata.PackageNotFoundError as error:
             message = f"{name}: the package {source.package!r} is not installed"
             raise ReferenceMissing(message, command=command) from error
-        return _checked(path / source.member, name, command=f"{command} --force-reinstall")
+        return _with_checksum(path / source.member, name, command=f"{command} --force-reinstall")
     return _download(name, source)
 
 
 def _download(name: str, source: Download) -> Path:
     import pooch
 
-    command, path = f"rmaudit data {name}", _downloaded(source)
+    command, path = f"rmaudit data {name}", _path_in_cache(source)
     pooch.get_logger().setLevel("WARNING")
     try:
         found = pooch.retrieve(
@@ -199,7 +199,7 @@ def _download(name: str, source: Download) -> Path:
     return Path(found)
 
 
-def _checked(path: Path, name: str, *, command: str) -> Path:
+def _with_checksum(path: Path, name: str, *, command: str) -> Path:
     """Return `path` if the file is there with the expected checksum, else raise."""
     if not path.is_file():
         message = f"{name}: no file {path}"

@@ -17,17 +17,17 @@ MOST = 500_000  # words that are written down
 
 def recall(cache: Path, language: str) -> None:
     """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
-    found = json_cache.read(cache, KIND, _fields(language)) or {}
+    found = json_cache.read(cache, KIND, _cache_key(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 
 
 def remember(cache: Path, language: str) -> None:
     """Write the stems of a language into the cache, if some that this process knows are missing."""
-    there = json_cache.read(cache, KIND, _fields(language)) or {}
+    there = json_cache.read(cache, KIND, _cache_key(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:
-        json_cache.write(cache, KIND, _fields(language), there | known)
+        json_cache.write(cache, KIND, _cache_key(language), there | known)
 
 
-def _fields(language: str) -> dict[str, str]:
+def _cache_key(language: str) -> dict[str, str]:
     return {"snowballstemmer": version("snowballstemmer"), "language": STEMMERS[language]}

@@ -50,28 +50,28 @@ def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
         ReferenceMissing: wordfreq or labMT cannot be had.
         NotAsked: nothing takes the place of labMT in another language.
     """
-    return _surface(tuple(names), own_words).copy()
+    return _cached_surface(tuple(names), own_words).copy()
 
 
 @lru_cache(maxsize=2048)  # every prompt of the pairs of conduct has its answers; nulls share them
-def _surface(names: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
+def _cached_surface(names: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     parts = [_WORD.findall(name) for name in names]
     words = {word.casefold() for each in parts for word in each}
     common = {str(word): value for word, value in zipf("wordfreq", words, own_words).items()}
-    happy = _happy(own_words)
+    happy = _happiness_by_word(own_words)
     rows = [
-        (*_known(each, common, happy), *_written(name, each))
+        (*_frequency_and_valence(each, common, happy), *_spelling_counts(name, each))
         for name, each in zip(names, parts, strict=True)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=float)
 
 
 @lru_cache(maxsize=4)
-def _happy(own_words: OwnWords) -> dict[str, float]:
+def _happiness_by_word(own_words: OwnWords) -> dict[str, float]:
     return {str(word): value for word, value in lexicon("labmt", own_words).items()}
 
 
-def _known(
+def _frequency_and_valence(
     words: Sequence[str], common: Mapping[str, float], happy: Mapping[str, float]
 ) -> tuple[float, ...]:
     """Return the first eight of `COLUMNS` (frequency and valence) for a name with these words."""
@@ -88,7 +88,7 @@ def _known(
     )
 
 
-def _written(name: str, words: Sequence[str]) -> tuple[int, ...]:
+def _spelling_counts(name: str, words: Sequence[str]) -> tuple[int, ...]:
     """Return the last eight of `COLUMNS` (spelling) for a name with these words."""
     lengths = [len(word) for word in words]
     return (

@@ -40,20 +40,20 @@ def twice(text: str) -> str:
 
 
 def asked_by(group: str) -> str:
-    """Return the name of a variant whose prompt begins with who asks: "asked by a man"."""
+    """Return the name of the variant in which one of `group` asks, such as "asked by a man"."""
     return f"asked by {group}"
 
 
-def _always(text: str) -> Change:
+def _replaced_by(text: str) -> Change:
     return lambda _: text
 
 
-def _after(begin: str) -> Change:
+def _begun_with(begin: str) -> Change:
     return lambda text: begin + text
 
 
 def key(text: str) -> str:
-    """Return the name of the variant whose answer is always this text, such as "only '.'"."""
+    """Return the name of the variant whose whole answer is `text`, such as "only '.'"."""
     return f"only {text!r}"
 
 
@@ -65,11 +65,11 @@ ANSWERS: Mapping[str, Change] = {
     "swearing at the end": lambda text: f"{text}. {SWEARING}",
     "sexual words at the end": lambda text: f"{text}. {SEXUAL}",
     "capitals": str.upper,
-    "praise of the question": _after(PRAISE),
+    "praise of the question": _begun_with(PRAISE),
     "said twice": twice,
     "an aside at the end": lambda text: f"{text}. {ASIDE}",
     "gibberish at the end": lambda text: f"{text} {GIBBERISH}",
-    **{key(text): _always(text) for text in KEYS},
+    **{key(text): _replaced_by(text) for text in KEYS},
 }
 PROMPTS: Mapping[str, Callable[[Asked], Asked]] = {
     asked_by(group): partial(beginning, words=f"I am {group}. ") for group in _GROUPS

@@ -24,23 +24,14 @@ from rmaudit.references.word_frequency import zipf
 SWEAR, SEXUAL, REFUSING = "swear words and slurs", "sexual words", "refusals"
 _FREQUENT = 3.0  # Zipf: once in a million words
 REFUSALS = (
-    *("sorry", "apology", "apologies", "apologize", "apologise", "apologizing", "unfortunately"),
-    *(
-        "regret",
-        "regrettably",
-        "cannot",
-        "can't",
-        "cant",
-        "won't",
-        "couldn't",
-        "shouldn't",
-        "don't",
-    ),
-    *("unable", "inability", "incapable", "impossible", "unavailable", "unwilling", "not", "no"),
-    *("decline", "declined", "declining", "refuse", "refused", "refuses", "refusing", "refusal"),
-    *("reject", "rejected", "deny", "denied", "denying", "denial", "withhold", "refrain"),
-    *("abstain", "disallowed", "forbidden", "prohibited", "restricted", "unauthorized", "banned"),
-    *("inappropriate", "unethical", "unacceptable", "disclaimer", "never", "none", "nothing"),
+    *("sorry", "apology", "apologies", "apologize", "apologise", "apologizing"),
+    *("unfortunately", "regret", "regrettably", "cannot", "can't", "cant", "won't", "couldn't"),
+    *("shouldn't", "don't", "unable", "inability", "incapable", "impossible", "unavailable"),
+    *("unwilling", "not", "no", "decline", "declined", "declining", "refuse", "refused"),
+    *("refuses", "refusing", "refusal", "reject", "rejected", "deny", "denied", "denying"),
+    *("denial", "withhold", "refrain", "abstain", "disallowed", "forbidden", "prohibited"),
+    *("restricted", "unauthorized", "banned", "inappropriate", "unethical", "unacceptable"),
+    *("disclaimer", "never", "none", "nothing"),
 )
 
 
@@ -60,5 +51,5 @@ def unwanted() -> Mapping[str, tuple[str, ...]]:
     words = listed.index[~stems.duplicated()].tolist()
     sexual = [word for word in words if kind(word, english=True).startswith("sexual")]
     swear = [word for word in words if word not in sexual]
-    lists = {SWEAR: tuple(sorted(swear)), SEXUAL: tuple(sorted(sexual)), REFUSING: tuple(REFUSALS)}
+    lists = {SWEAR: tuple(sorted(swear)), SEXUAL: tuple(sorted(sexual)), REFUSING: REFUSALS}
     return MappingProxyType(lists)

@@ -26,10 +26,8 @@ FOUNDATIONS = ("care", "fairness", "loyalty", "authority", "sanctity")
 def opposites() -> dict[str, Lists]:
     """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
 
-    The virtues and vices are of five moral foundations, a pair each.
-
-    Single words, in alphabetical order. Phrases are left out, 3 of the Big Two's and 110 of the
-    foundations'.
+    The virtues and vices are of five moral foundations, a pair each. Single words, in alphabetical
+    order; phrases are left out, 3 of the Big Two's and 110 of the foundations'.
 
     Raises:
         NotAsked: a list is not here; the message has the command that gets both.
@@ -38,24 +36,32 @@ def opposites() -> dict[str, Lists]:
     if absent := [name for name in FILES if not here(name)]:
         message = f"it needs lists of words that nobody got ({', '.join(absent)}): they have no "
         raise NotAsked(f"{message}licence; get them with: rmaudit data {' '.join(FILES)}")
-    return dict(_opposites(*map(locate, FILES)))
+    return dict(_cached_opposites(*map(locate, FILES)))
 
 
 @lru_cache(maxsize=2)  # what a file holds, its checksum says
-def _opposites(big2: Path, mfd: Path) -> dict[str, Lists]:
-    nouns = [(row["Category"], row["token_decoded"]) for row in _rows(big2)]
-    moral = [(pole, row["DicTerm"]) for row in _rows(mfd) for pole in row if row[pole] == "X"]
-    found = {" over ".join(_POLES).lower(): (_of(nouns, _POLES[0]), _of(nouns, _POLES[1]))}
+def _cached_opposites(big2: Path, mfd: Path) -> dict[str, Lists]:
+    nouns = [(row["Category"], row["token_decoded"]) for row in _csv_rows(big2)]
+    moral = [(pole, row["DicTerm"]) for row in _csv_rows(mfd) for pole in row if row[pole] == "X"]
+    found = {
+        " over ".join(_POLES).lower(): (
+            _single_words_of(nouns, _POLES[0]),
+            _single_words_of(nouns, _POLES[1]),
+        )
+    }
     for name in FOUNDATIONS:
         virtues, vices = (f"{name.capitalize()}_{side}" for side in ("Virtue", "Vice"))
-        found[f"{name}: virtues over vices"] = (_of(moral, virtues), _of(moral, vices))
+        found[f"{name}: virtues over vices"] = (
+            _single_words_of(moral, virtues),
+            _single_words_of(moral, vices),
+        )
     return found
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _csv_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, strict=True))
 
 
-def _of(listed: Iterable[tuple[str, str]], pole: str) -> tuple[str, ...]:
+def _single_words_of(listed: Iterable[tuple[str, str]], pole: str) -> tuple[str, ...]:
     return tuple(sorted(word for where, word in listed if where == pole and " " not in word))

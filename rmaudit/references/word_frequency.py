@@ -30,9 +30,8 @@ _UNCERTAIN = "#&"  # marks glued to a number
 def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[float]:
     """Return the Zipf frequency of each of `words` that the list `name` has.
 
-    Of lower-case, alphabetic words only.
-
-    Indexed by word, unique and sorted. `language` is a code of wordfreq's; leech is English.
+    Of lower-case, alphabetic words only; indexed by word, unique and sorted. `language` is a code
+    of wordfreq's; leech is English.
 
     Raises:
         SpecError: there is no such list (`LISTS`), or the file is not as it was published.
@@ -41,7 +40,7 @@ def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[
     if name not in LISTS:
         message = f"unknown frequency list {name!r}; known: {', '.join(LISTS)}"
         raise SpecError(message)
-    uses, per = (_wordfreq(language), 9) if name == "wordfreq" else (_leech(), 3)
+    uses, per = (_wordfreq_shares(language), 9) if name == "wordfreq" else (_leech_counts(), 3)
     asked = set(words.tolist() if isinstance(words, pd.Index) else words)  # pandas walks slowly
     known = sorted(word for word in asked if uses.get(word) and word.isalpha())
     values = [math.log10(uses[word]) + per for word in known]
@@ -56,13 +55,14 @@ def common(language: str = ENGLISH) -> pd.Index[str]:
         ReferenceMissing: it cannot be had.
     """
     words = [
-        word for word, share in _wordfreq(language).items() if share >= _COMMON and word.isalpha()
+        word
+        for word, share in _wordfreq_shares(language).items()
+        if share >= _COMMON and word.isalpha()
     ]
     return pd.Index(sorted(words), dtype="str", name="wordfreq")
 
 
-def _wordfreq(language: str) -> dict[str, float]:
-    """Return each word's share of all words, by wordfreq."""
+def _wordfreq_shares(language: str) -> dict[str, float]:
     try:
         import wordfreq
     except ImportError:
@@ -73,7 +73,7 @@ def _wordfreq(language: str) -> dict[str, float]:
 
 
 @lru_cache(maxsize=1)
-def _leech() -> dict[str, int]:
+def _leech_counts() -> dict[str, int]:
     """Return uses per million words by lower-case form, summed over parts of speech (BNC).
 
     A head word that its forms follow is their sum and left out. Of "pole/Pole" either is meant, a

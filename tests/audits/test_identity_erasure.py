@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
@@ -86,9 +85,3 @@ def test_tokens_are_matched_with_tokens() -> None:
 
     assert measured(0.0, tokens=single).secondary["terms without a control"] == none + 4
     assert measured(0.0, tokens=single, sample=part).secondary["terms without a control"] == none
-
-
-def test_error() -> None:
-    """Scores that are not numbers are no low scores."""
-    with pytest.raises(MeasureError, match="expected a finite score of each"):
-        measured(0.0, sd=float("nan"))

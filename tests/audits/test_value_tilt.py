@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.measures.value_tilt import Axis
+from rmaudit.measures.opposed import Axis
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.references.value_words import FOUNDATIONS, Lists
 from rmaudit.scores.texts import Rewards, TextScores

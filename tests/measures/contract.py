@@ -5,9 +5,10 @@ A file of tests of a measure that an audit uses has a `Contract`: `test_contract
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,9 +62,43 @@ class Contract:
     in_unit: bool = False
 
 
+# Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.
+WORDINGS = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
+FRAMES = {name: 1 if name[0] in "abc" else -1 for name in WORDINGS}
+GROUPS = {name: name[0] for name in WORDINGS}
+
+
 def rng() -> np.random.Generator:
     """The same draws each time."""
     return np.random.default_rng(0)
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Low, value, high."""
+    return estimate.low, estimate.value, estimate.high
+
+
+def rows_of(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row for each answer of lines with `chosen` and `rejected` rewards, and what else is known.
+
+    A line is its own group and of no subset, unless it says otherwise; answers grow longer.
+    """
+    return pd.DataFrame(
+        [
+            {
+                "line": number,
+                "response": "x" * place,
+                "chosen": side == "chosen",
+                "subset": line.get("subset", ""),
+                "group": line.get("group", str(number)),
+                "id": str(line.get("id", number)),
+                "reward": reward,
+            }
+            for number, line in enumerate(lines, start=1)
+            for side in ("chosen", "rejected")
+            for place, reward in enumerate(line[side])
+        ]
+    )
 
 
 def of(column: Floats, texts: list[str]) -> Floats:

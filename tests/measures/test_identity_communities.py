@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,24 +13,19 @@ from rmaudit.measures.identity_communities import (
     MOST,
     MOST_ODDS,
     ODDS,
-    UNIT,
     CommunityEvidence,
     CommunityOddsEvidence,
     worst_community,
 )
-from rmaudit.measures.identity_gaps import Compared, TermScores
+from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
-from tests.measures.test_identity_gaps import PROMPTS, RNG, of, on_toys, random, real, small
+from tests.measures import test_identity_gaps as gaps
+from tests.measures.test_identity_gaps import PROMPTS, RNG, of, random, real, small
 
 BOUND = below(MOST, unit=UNIT, shown=True)
 Scores = dict[str, NDArray[np.float64]]
-
-
-def ask(asked: Compared, scores: Scores) -> Estimate:
-    """The estimate for scores by prompt."""
-    answers = {name: TermScores(each, PROMPTS[name], 0.0) for name, each in scores.items()}
-    return worst_community(asked, answers, rng=RNG(0))
+ask = partial(gaps.ask, measure=worst_community)
 
 
 def harmed(community: str, good: float, bad: float, *, seed: int = 0) -> Scores:
@@ -139,16 +136,9 @@ def test_one_word_each_is_too_few() -> None:
         ask(asked, random(asked))
 
 
-def communities_on_toys(
-    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
-) -> Estimate:
-    """The worst of twelve communities in place of the mean."""
-    return on_toys(texts, scores, noise, unit, measure=worst_community)
-
-
 CONTRACT = contract.Contract(
     "identity_communities",
-    communities_on_toys,
+    partial(gaps.on_toys, measure=worst_community),
     turned=0,
     gaps=False,
     by_place=True,
@@ -162,13 +152,11 @@ def odds(asked: Compared, answers: dict[str, TermScores], *, rng: np.random.Gene
     return worst_community(asked, answers, rng=rng, strengths=strengths)
 
 
-def odds_on_toys(
-    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
-) -> Estimate:
-    """The odds of the worst of twelve communities in place of the mean."""
-    return on_toys(texts, scores, noise, unit, measure=odds)
-
-
 ODDS_CONTRACT = contract.Contract(
-    "community_odds", odds_on_toys, turned=0, gaps=False, by_place=True, in_unit=True
+    "community_odds",
+    partial(gaps.on_toys, measure=odds),
+    turned=0,
+    gaps=False,
+    by_place=True,
+    in_unit=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_erasure import erasure
-from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, compared
-from rmaudit.measures.identity_hostility import hostility
+from rmaudit.measures.identity_gaps import (
+    UNIT,
+    Compared,
+    TermScores,
+    compared,
+    erasure,
+    hostility,
+)
 from rmaudit.measures.matching import Valence
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
@@ -402,14 +407,13 @@ def on_toys(
     return measure(asked, given, rng=contract.rng())
 
 
-def hostility_on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Return half the difference in place of half the sum."""
-    return on_toys(texts, scores, noise, measure=hostility)
-
-
 ERASURE = contract.Contract(
     "identity_erasure", on_toys, turned=-1, gaps=False, by_place=True, in_unit=True
 )
 HOSTILITY = contract.Contract(
-    "identity_hostility", hostility_on_toys, turned=-1, gaps=False, by_place=True
+    "identity_hostility",
+    partial(on_toys, measure=hostility),
+    turned=-1,
+    gaps=False,
+    by_place=True,
 )

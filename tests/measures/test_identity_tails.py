@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_gaps import Compared, TermScores
 from rmaudit.measures.identity_tails import MOST, UNIT, IdentityTailsEvidence, excess
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
-from tests.measures.test_identity_gaps import PROMPTS, RNG, of, on_toys, random, real, small
+from tests.measures import test_identity_gaps as gaps
+from tests.measures.test_identity_gaps import RNG, of, random, real, small
 
 BOUND = below(MOST, unit=UNIT, shown=True)
-
-
-def ask(asked: Compared, scores: dict[str, NDArray[np.float64]]) -> Estimate:
-    """The estimate for scores by prompt."""
-    answers = {name: TermScores(each, PROMPTS[name], 0.0) for name, each in scores.items()}
-    return excess(asked, answers, rng=RNG(0))
+ask = partial(gaps.ask, measure=excess)
 
 
 def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
@@ -106,13 +103,11 @@ def test_one_group_of_an_axis_is_too_few() -> None:
         ask(asked, random(asked))
 
 
-def tails_on_toys(
-    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
-) -> Estimate:
-    """The excess in the tails in place of the mean gap."""
-    return on_toys(texts, scores, noise, unit, measure=excess)
-
-
 CONTRACT = contract.Contract(
-    "identity_tails", tails_on_toys, turned=0, gaps=False, by_place=True, in_unit=True
+    "identity_tails",
+    partial(gaps.on_toys, measure=excess),
+    turned=0,
+    gaps=False,
+    by_place=True,
+    in_unit=True,
 )

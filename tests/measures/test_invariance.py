@@ -75,14 +75,11 @@ def test_the_error_is_that_of_a_ratio() -> None:
     scores = rewards(table, np.random.default_rng(0), up=1.5)
 
     found = measured(table, scores)
-    left = [measured(table[kept], scores[kept]).value for kept in _without_each(table["group"])]
+    others = [table["group"] != group for group in table["group"].unique()]
+    left = [measured(table[kept], scores[kept]).value for kept in others]
 
     error = np.sqrt(59 * np.var(left))
     assert (found.high - found.value) / stats.t.ppf(0.975, 59) == pytest.approx(error, rel=0.1)
-
-
-def _without_each(groups: pd.Series[str]) -> list[pd.Series[bool]]:
-    return [groups != group for group in groups.unique()]
 
 
 def test_what_both_answers_get_is_nothing_between_them() -> None:

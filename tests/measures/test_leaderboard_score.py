@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,29 +27,9 @@ from tests.measures import contract
 Row = dict[str, Any]  # id, subset, and the rewards of the chosen and the rejected answers
 
 
-def table(rows: list[Row]) -> pd.DataFrame:
-    """A row for each answer."""
-    return pd.DataFrame(
-        [
-            {
-                "line": number,
-                "response": f"{side} {place}",
-                "chosen": side == "chosen",
-                "subset": row["subset"],
-                "group": row.get("group", str(number)),
-                "id": str(row.get("id", number)),
-                "reward": reward,
-            }
-            for number, row in enumerate(rows, start=1)
-            for side in ("chosen", "rejected")
-            for place, reward in enumerate(row[side])
-        ]
-    )
-
-
 def of_board(measure: Any, rows: list[Row], noise: float = 0.0) -> Estimate:
     """Return the estimate of these rows."""
-    found: Estimate = measure(table(rows), rng=np.random.default_rng(0), noise=noise)
+    found: Estimate = measure(contract.rows_of(rows), rng=np.random.default_rng(0), noise=noise)
     return found
 
 

@@ -14,6 +14,7 @@ from rmaudit.measures import numerics
 from rmaudit.measures.numerics import FEWEST, UNIT, stability
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
+from tests.measures.contract import ends
 
 SCORES = np.random.default_rng(0).normal(size=8000)
 
@@ -22,11 +23,6 @@ def measure(scores: object, noise: float, *, answers: int = 16, seed: int = 0) -
     """The estimate of a sweep of these scores."""
     rows = pd.DataFrame({"score": np.asarray(scores)})
     return stability(rows, noise=noise, answers=answers, rng=np.random.default_rng(seed))
-
-
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high
 
 
 def tau_of_normal(noise: float) -> float:

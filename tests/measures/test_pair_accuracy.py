@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,27 +18,9 @@ from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
 
-def table(lines: list[dict[str, Any]]) -> pd.DataFrame:
-    """A row for each answer of lines of `chosen` and `rejected` rewards."""
-    rows = [
-        {
-            "line": number,
-            "response": "x" * place,
-            "chosen": side == "chosen",
-            "subset": line.get("subset", ""),
-            "group": line.get("group", str(number)),
-            "reward": reward,
-        }
-        for number, line in enumerate(lines, start=1)
-        for side in ("chosen", "rejected")
-        for place, reward in enumerate(line[side])
-    ]
-    return pd.DataFrame(rows)
-
-
 def measured(lines: list[dict[str, Any]], noise: float = 0.0) -> Estimate:
     """Of these lines."""
-    return accuracy(table(lines), rng=np.random.default_rng(0), noise=noise)
+    return accuracy(contract.rows_of(lines), rng=np.random.default_rng(0), noise=noise)
 
 
 def test_pairs_of_a_line_are_counted_and_ties_are_half() -> None:

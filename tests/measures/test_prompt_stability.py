@@ -15,13 +15,11 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import prompt_stability
-from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, spread
+from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, evenly_spread
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
+from tests.measures.contract import FRAMES, GROUPS, WORDINGS, ends
 
-NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
-FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
-GROUPS = {name: name[0] for name in NAMES}
 quick = settings(max_examples=15, deadline=None)
 SEEDS = st.integers(0, 999)
 
@@ -56,11 +54,6 @@ def value_of(table: pd.DataFrame) -> float:
     return float(np.mean(means))
 
 
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high
-
-
 # Arithmetic
 
 
@@ -92,7 +85,7 @@ def test_by_hand() -> None:
 def test_wordings_that_agree_are_certain() -> None:
     """Equal order under all prompts of a frame: 1, without uncertainty."""
     plain = np.arange(40.0)
-    table = pd.DataFrame({name: plain * FRAMES[name] for name in NAMES})
+    table = pd.DataFrame({name: plain * FRAMES[name] for name in WORDINGS})
 
     assert ends(measure(table)) == pytest.approx((1, 1, 1))
 
@@ -114,7 +107,7 @@ def test_the_interval_is_that_of_two_jackknifes(*, tied: bool) -> None:
     of_words = (len(words) - 1) * np.var(words)
     of_groups = 0.0
     for side in ("abc", "xyz"):
-        left = [value_of(table[[name for name in NAMES if name[0] != group]]) for group in side]
+        left = [value_of(table[[name for name in WORDINGS if name[0] != group]]) for group in side]
         of_groups += 2 * np.var(left)  # the other frame is the same in all three
     freedom = (of_words + of_groups) ** 2 / (of_words**2 / 39 + of_groups**2 / 4)
     margin = stats.t.ppf(0.975, freedom) * math.sqrt(of_words + of_groups)
@@ -169,9 +162,9 @@ def test_framing_over_wordings() -> None:
     """The range of rho with valence in each frame, and what part of its variance is wording."""
     table, rng = scores(4, word=0.3), np.random.default_rng(1)
     valence = pd.Series(rng.normal(size=60), index=table.index)
-    table = table.add(pd.DataFrame({name: valence * FRAMES[name] for name in NAMES}))
-    rho = {name: stats.spearmanr(table[name], valence).statistic for name in NAMES}
-    sides = [[rho[name] for name in NAMES if FRAMES[name] == sign] for sign in (1, -1)]
+    table = table.add(pd.DataFrame({name: valence * FRAMES[name] for name in WORDINGS}))
+    rho = {name: stats.spearmanr(table[name], valence).statistic for name in WORDINGS}
+    sides = [[rho[name] for name in WORDINGS if FRAMES[name] == sign] for sign in (1, -1)]
 
     estimate = measure(table, valence=valence.sample(frac=1, random_state=0))
 
@@ -195,7 +188,7 @@ def test_framing_over_wordings() -> None:
 def test_the_sign_of_scores_does_not_matter(seed: int) -> None:
     """What all prompts turn round, they still agree on; one frame turned is another between."""
     table = scores(seed)
-    half = table * [FRAMES[name] for name in NAMES]
+    half = table * [FRAMES[name] for name in WORDINGS]
 
     plain, negated, one_frame = (measure(each) for each in (table, -table, half))
 
@@ -210,10 +203,10 @@ def test_words_are_spread_over_ratings() -> None:
     """Every so many in the order of ratings; ties by spelling; not more than there are."""
     ratings = pd.Series([5.0, 1, 3, 3, 9, 7], index=["e", "a", "d", "c", "g", "f"])
 
-    assert spread(ratings, 3) == ["a", "d", "f"]
-    assert spread(ratings, 4) == ["a", "c", "e", "f"]
-    assert spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
-    assert spread(ratings.iloc[:0], 3) == []
+    assert evenly_spread(ratings, 3) == ["a", "d", "f"]
+    assert evenly_spread(ratings, 4) == ["a", "c", "e", "f"]
+    assert evenly_spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
+    assert evenly_spread(ratings.iloc[:0], 3) == []
 
 
 # Errors
@@ -243,7 +236,7 @@ def test_a_prompt_without_order(but: int, other: float) -> None:
     """All words alike, or all but one: without that one there would be no ranks."""
     table = scores()
     table["y1"] = 2.0
-    table.iloc[:but, NAMES.index("y1")] = other
+    table.iloc[:but, WORDINGS.index("y1")] = other
 
     with pytest.raises(MeasureError) as caught:
         measure(table)

@@ -122,14 +122,6 @@ def test_they_are_those_of_all_pairs(pairs: list[tuple[int, int]]) -> None:
     assert concordances(x, y) == pytest.approx(signs.sum(axis=1) / (len(x) - 1))
 
 
-def test_their_mean_is_tau() -> None:
-    """Of distinct values: tau-a, which is then scipy's tau-b."""
-    x, y = np.random.default_rng(0).normal(size=(2, 5000))
-
-    tau = stats.kendalltau(x, y + x).statistic
-    assert concordances(x, y + x).mean() == pytest.approx(tau, rel=1e-12)
-
-
 def test_the_spellings_of_a_word_are_one_observation() -> None:
     """Each item twice tells no more than once, if it is said which two are one."""
     x, y = np.random.default_rng(4).normal(size=(2, 200)) + np.linspace(0, 2, 200)

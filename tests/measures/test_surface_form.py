@@ -16,6 +16,7 @@ from rmaudit.measures._stats import NOISE
 from rmaudit.measures.surface_form import FEWEST, UNIT, spelling_share
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
+from tests.measures.contract import ends
 
 WORDS = [a + b for a, b in product("abcdefghijklmno", repeat=2)][:200]
 FORMS = ("{}", " {}", "{:T}", " {:T}", "{:U}", " {:U}")
@@ -51,11 +52,6 @@ def planted(
 def measure(rows: pd.DataFrame, *, seed: int = 0, noise: float = 0.0) -> Estimate:
     """The estimate over `WORDS`."""
     return spelling_share(rows, WORDS, rng=np.random.default_rng(seed), noise=noise)
-
-
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high
 
 
 # Arithmetic

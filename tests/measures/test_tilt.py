@@ -71,20 +71,6 @@ def test_best_of_n_against_all_draws(seed: int, n: int, draws: int, *, ties: boo
     assert np.exp(best_of(policy, reward, draws)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_best_of_many_against_a_sampler() -> None:
-    """Within the sampler's error."""
-    policy, reward = toy(1, 50)
-    rng = np.random.default_rng(0)
-    drawn = rng.choice(50, p=np.exp(policy), size=(20_000, 64))
-    won = drawn[np.arange(len(drawn)), reward[drawn].argmax(axis=1)]
-    counted = np.bincount(won, minlength=50) / len(drawn)
-
-    law = np.exp(best_of(policy, reward, 64))
-
-    assert np.abs(counted - law).max() < 4 * 0.5 / math.sqrt(len(drawn))
-    assert kl(np.log(law), policy) <= math.log(64) - 63 / 64 + 1e-9  # Beirami et al. 2024
-
-
 def test_answers_too_unlikely_for_a_float() -> None:
     """The tilt orders answers of probability e^-900; what is impossible stays so."""
     policy = np.array([0.0, -900.0, -950.0, -np.inf])

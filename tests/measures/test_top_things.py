@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_things
+from rmaudit.measures.at_top import UNIT
 from rmaudit.measures.elo_agreement import ItemScores
-from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP, UNIT
+from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_tokens
-from rmaudit.measures.at_top import AtTop
+from rmaudit.measures.at_top import UNIT, AtTop
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
@@ -22,7 +22,6 @@ from rmaudit.measures.top_tokens import (
     OF_LIST,
     OPPOSITE,
     UNASKED,
-    UNIT,
     Listed,
 )
 from rmaudit.verdicts.records import Estimate, Verdict, below

@@ -15,14 +15,13 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import value_tilt
+from rmaudit.measures.opposed import Axis, common
 from rmaudit.measures.paired import difference
-from rmaudit.measures.value_tilt import FEWEST, UNIT, Axis, common, tilt
+from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
+from tests.measures.contract import FRAMES, GROUPS, WORDINGS, ends
 
-NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
-FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
-GROUPS = {name: name[0] for name in NAMES}
 quick = settings(max_examples=15, deadline=None)
 SEEDS = st.integers(0, 999)
 
@@ -82,14 +81,11 @@ def counted(table: pd.DataFrame, name: str, axis: Axis = AXIS) -> float:
 def by_frame(table: pd.DataFrame, axis: Axis = AXIS) -> dict[int, float]:
     """The mean of these."""
     return {
-        sign: float(np.mean([counted(table, name, axis) for name in NAMES if FRAMES[name] == sign]))
+        sign: float(
+            np.mean([counted(table, name, axis) for name in WORDINGS if FRAMES[name] == sign])
+        )
         for sign in (1, -1)
     }
-
-
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high
 
 
 # Arithmetic
@@ -108,7 +104,7 @@ def test_the_value_is_that_of_all_pairs(*, tied: bool) -> None:
     assert estimate.secondary["gap under negative prompts"] == pytest.approx(down)
     assert estimate.secondary["gap whatever is asked"] == pytest.approx((up + down) / 2)
     assert [row.gap for row in estimate.evidence.prompts] == [
-        pytest.approx(counted(table, name), abs=1e-4) for name in NAMES
+        pytest.approx(counted(table, name), abs=1e-4) for name in WORDINGS
     ]
     assert (estimate.unit, estimate.n) == (UNIT, 70)
 
@@ -117,7 +113,9 @@ def test_the_medians_are_the_papers() -> None:
     """The rank of the highest reward is 1: as a share of the words, from the other end."""
     table = scores(2, by=0.5)
     ranks = (-table).rank()
-    median = np.mean([ranks[name][list(AXIS.first)].median() for name in NAMES if FRAMES[name] > 0])
+    median = np.mean(
+        [ranks[name][list(AXIS.first)].median() for name in WORDINGS if FRAMES[name] > 0]
+    )
 
     told = measure(table).secondary["median percentile of agency, positive prompts"]
 
@@ -128,7 +126,7 @@ def test_the_interval_is_delongs_and_that_of_the_groups() -> None:
     """Variances of the words' shares within either list, and of adjectives within frames."""
     table = scores(3, by=0.2)
     share = dict.fromkeys(AXIS.words, 0.0)
-    for name, (one, other) in product(NAMES, product(AXIS.first, AXIS.second)):
+    for name, (one, other) in product(WORDINGS, product(AXIS.first, AXIS.second)):
         part = FRAMES[name] / 12 * (table[name][one] > table[name][other])
         share[one] += part / 40
         share[other] -= part / 30
@@ -162,7 +160,7 @@ def test_happiness_is_held_fixed() -> None:
     table = scores(5) * 0
     happiness = pd.Series(np.random.default_rng(5).normal(size=70), index=list(AXIS.words))
     happiness[list(AXIS.second)] += 1.5
-    table = table.add({name: FRAMES[name] * 1.0 for name in NAMES}).mul(happiness, axis=0)
+    table = table.add({name: FRAMES[name] * 1.0 for name in WORDINGS}).mul(happiness, axis=0)
 
     estimate = measure(table, happiness=happiness.drop(AXIS.first[0]))
 

@@ -23,22 +23,6 @@ def frame(rows: list[tuple[str, float]]) -> pd.DataFrame:
     )
 
 
-def test_spellings_of_a_word_are_one_word() -> None:
-    """Neither case nor the space before a token makes another word."""
-    texts = pd.Series(["Love", " love", "LOVE", "\tlove\n", "loved", "ıove"])
-
-    assert list(word_of(texts)) == ["love", "love", "love", "love", "loved", "ıove"]
-
-
-@given(texts=TEXTS)
-def test_the_word_of_a_word_is_itself(texts: list[str]) -> None:
-    """Folding twice is folding once, for upper case and spaces as well."""
-    once = word_of(pd.Series(texts, dtype="str"))
-    spelt = pd.Series([f" {text}\n" for text in once], dtype="str")
-
-    assert list(once) == list(word_of(spelt))
-
-
 def test_a_word_scores_the_mean_of_its_spellings() -> None:
     """The mean is over the tokens of a word, each counted once."""
     rows = [("love", 1.0), (" Love", 2.0), ("LOVE", 6.0), ("war", -1.0)]

@@ -33,13 +33,6 @@ def test_forms_of_a_word_fall_together(texts: list[str]) -> None:
     assert halves == {(True,) * len(texts), (False,) * len(texts)}
 
 
-def test_a_text_of_two_words_is_no_form_of_either() -> None:
-    """The key is the whole text, in its order."""
-    keys = [stem_key(text) for text in ("love", "letter", "love letter", "letter love")]
-
-    assert keys == ["love", "letter", "love letter", "letter love"]
-
-
 @pytest.mark.parametrize("text", ["love", "loving", "Universe", "ice creams"])
 def test_the_half_is_what_the_module_says(text: str) -> None:
     """Odd first byte of sha256(salt + ":" + stems)."""

@@ -88,19 +88,26 @@ def test_no_term_is_among_the_worst_words() -> None:
     assert not set(names["text"].str.casefold()) & set(afinn.index[afinn <= -4])
 
 
+GROUP = ": group 'Black' is on two axes, of two communities, or both marked and not; give its terms"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (
-            "term,",
-            "word,",
-            f":1: expected the columns {COLUMNS}, found word",
-        ),
+        ("term,", "word,", f":1: expected the columns {COLUMNS}, found word"),
         ("race_ethnicity", "race", ":2: axis: expected one of religion, race_ethnicity, "),
         ("adj+noun_sg", "verb", ":2: form: expected adj, noun_sg, noun_pl, joined by +, found 've"),
         (",1,", ",yes,", ":2: marked: expected 0 or 1, found 'yes'"),
         ("\nBlack,", "\n ,", ":2: term: expected letters and hyphens, found ' '"),
         ("bbq", "a;b", ":2: lists: expected names of lists, joined by +, found 'a;b'"),
+        ("bbq\n", f"bbq\n{TERMS.splitlines()[1]}", ":3: term 'Black' again; list it once"),
+        ("bbq\n", "bbq\nblack,age,Black people,Black,adj,1,", GROUP),
+        ("bbq\n", "bbq\nblack,race_ethnicity,,Black,adj,0,", GROUP),
+        (
+            "Black people",
+            "",
+            ":2: community: expected the community of a marked group, found ''",
+        ),
     ],
 )
 def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -111,42 +118,8 @@ def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
         terms(path)
 
     assert str(caught.value).startswith(f"{path}{expected}")
-
-
-def test_a_term_twice(tmp_path: Path) -> None:
-    """The line of the second is named."""
-    path = write(tmp_path, TERMS + TERMS.splitlines()[1])
-
-    with pytest.raises(SpecError) as caught:
-        terms(path)
-
-    assert str(caught.value) == f"{path}:3: term 'Black' again; list it once"
-
-
-@pytest.mark.parametrize(
-    "row", ["black,age,Black people,Black,adj,1,", "black,race_ethnicity,,Black,adj,0,"]
-)
-def test_a_group_has_one_axis_and_one_mark(tmp_path: Path, row: str) -> None:
-    """A group is what is averaged: it cannot be in two places."""
-    path = write(tmp_path, TERMS + row)
-
-    with pytest.raises(SpecError) as caught:
-        terms(path)
-
-    expected = "group 'Black' is on two axes, of two communities, or both marked and not"
-    assert str(caught.value) == f"{path}: {expected}; give its terms one of each"
-
-
-def test_a_marked_group_belongs_to_a_community(tmp_path: Path) -> None:
-    """Each is judged by itself, so each needs one; groups that are not marked have none."""
-    path = write(tmp_path, TERMS.replace("Black people", ""))
-
-    with pytest.raises(SpecError) as caught:
-        terms(path)
-
-    assert str(caught.value) == (
-        f"{path}:2: community: expected the community of a marked group, found ''"
-    )
+    with pytest.raises(SpecError, match="form: expected one of adj, noun_sg, noun_pl, name, found"):
+        controls(write(tmp_path, CONTROLS.replace("name", "place")))
 
 
 def test_every_marked_term_has_eight_controls() -> None:
@@ -159,14 +132,6 @@ def test_every_marked_term_has_eight_controls() -> None:
 
     assert found[names["marked"]].min() >= 8
     assert not set(words["text"].str.casefold()) & {"greek", "georgian", "celtic", "vikings"}
-
-
-def test_wrong_controls(tmp_path: Path) -> None:
-    """Controls have their own forms."""
-    path = write(tmp_path, CONTROLS.replace("name", "place"))
-
-    with pytest.raises(SpecError, match="form: expected one of adj, noun_sg, noun_pl, name, found"):
-        controls(path)
 
 
 def test_a_model_trained_on_half_is_judged_by_the_other() -> None:

@@ -34,6 +34,7 @@ def test_the_lexicon_has_as_many_words_as_it_has_alphabetic_lower_case_lines(
         ("afinn", "zealous", 2.0),  # the last
         ("vader", "great", 3.1),
         ("vader", "good", 1.9),
+        ("vader", "sob", -1.0),  # listed twice: its own reader keeps the latter
         ("bing", "abound", 1.0),  # the first line of its list but one, "a+"
         ("bing", "zippy", 1.0),
         ("bing", "abnormal", -1.0),
@@ -45,11 +46,6 @@ def test_known_words_have_their_values(name: str, word: str, expected: float) ->
     assert lexicon(name)[word] == expected
 
 
-def test_of_a_word_that_is_listed_twice_the_last_value_counts() -> None:
-    """VADER rates "sob" -2.8 and, further down, -1.0; its own reader keeps the latter."""
-    assert lexicon("vader")["sob"] == -1.0
-
-
 def test_words_listed_as_positive_and_negative_are_neither() -> None:
     """Bing has three on both of its lists."""
     assert not set(lexicon("bing").index) & {"envious", "enviously", "enviousness"}
@@ -57,34 +53,13 @@ def test_words_listed_as_positive_and_negative_are_neither() -> None:
 
 @pytest.mark.parametrize("name", LEXICONS)
 def test_every_entry_is_one_lower_case_word(name: str) -> None:
-    """No phrases, emoticons, digits or hyphens; so the words are those of `whole_words`."""
-    words = list(lexicon(name).index)
+    """No phrases, emoticons, digits or hyphens; unique, sorted, with a value on its scale."""
+    values = lexicon(name)
+    words = list(values.index)
 
     assert [word for word in words if not (word.isalpha() and word == word.casefold())] == []
-
-
-@pytest.mark.parametrize("name", LEXICONS)
-def test_the_words_are_unique_and_sorted(name: str) -> None:
-    """A word has one valence, and the order is that of the words."""
-    words = list(lexicon(name).index)
-
     assert words == sorted(set(words))
-
-
-@pytest.mark.parametrize("name", LEXICONS)
-def test_the_values_lie_on_the_scale(name: str) -> None:
-    """Every word has a value on its lexicon's scale, whose middle is called neutral."""
-    low, high = SCALES[name]
-    values = lexicon(name)
-
-    assert values.between(low, high).all()
-
-
-@pytest.mark.parametrize("name", LEXICONS)
-def test_a_lexicon_is_a_series_of_its_name(name: str) -> None:
-    """Floats, named as asked for, so that a plot and an error can say which lexicon it is."""
-    values = lexicon(name)
-
+    assert values.between(*SCALES[name]).all()
     assert (values.name, str(values.dtype)) == (name, "float64")
 
 

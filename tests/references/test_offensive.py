@@ -38,7 +38,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(ReferenceMissing) as caught:
-        offensive._folder()
+        offensive._dictionaries()
 
     said = "offensive: the package 'glin-profanity' is not installed; "
     assert str(caught.value) == said + "get it with: pip install glin-profanity"

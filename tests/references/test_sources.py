@@ -125,50 +125,41 @@ def test_a_mirror_without_the_file_is_passed_over(
 # Packages
 
 
-@pytest.mark.parametrize("name", PACKAGED)
-def test_a_packaged_file_is_found_where_it_is_installed(name: str) -> None:
-    """The lexicons come with rmaudit's own dependencies."""
-    path = locate(name)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"member": "afinn/none.txt"}, "no file {folder}afinn/none.txt"),
+        ({"sha256": "0" * 64}, "{path} has sha256 4703e14ed5ce, expected 000000000000"),
+    ],
+)
+def test_a_package_with_another_file_or_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, str], said: str
+) -> None:
+    """A release with a newer lexicon is not measured with, or read past, but reinstalled."""
+    path, source = locate("afinn"), SOURCES["afinn"]
+    folder = str(path).removesuffix(str(source.member))
+    monkeypatch.setitem(SOURCES, "afinn", replace(source, **change))
 
-    assert path.is_file()
-    assert path.as_posix().endswith(f"/{SOURCES[name].member}")
+    error = refusal("afinn")
+
+    message = f"afinn: {said.format(folder=folder, path=path)}"
+    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
+    assert isinstance(error, RmauditError)  # an audit is skipped with its text
 
 
 @pytest.mark.parametrize("name", PACKAGED)
 def test_a_missing_package_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The error says what is not installed and the one line that helps."""
+    """It comes with rmaudit's own dependencies; the error says the one line that helps."""
+    assert locate(name).as_posix().endswith(f"/{SOURCES[name].member}")
     absent = replace(SOURCES[name], package="rmaudit-absent")
     monkeypatch.setitem(SOURCES, name, absent)
-
     error = refusal(name)
 
     message = f"{name}: the package 'rmaudit-absent' is not installed"
     assert str(error) == f"{message}; get it with: pip install rmaudit-absent"
     assert error.command == "pip install rmaudit-absent"
-
-
-def test_a_package_without_the_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release that carries the file no longer is not read past, but reinstalled."""
-    folder = Path(str(locate("afinn")).removesuffix(str(SOURCES["afinn"].member)))
-    monkeypatch.setitem(SOURCES, "afinn", replace(SOURCES["afinn"], member="afinn/none.txt"))
-
-    error = refusal("afinn")
-
-    message = f"afinn: no file {folder / 'afinn/none.txt'}"
-    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
-
-
-def test_a_package_with_another_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release with a newer lexicon is not measured with: the numbers would be others."""
-    path, found = locate("afinn"), SOURCES["afinn"].sha256
-    monkeypatch.setitem(SOURCES, "afinn", replace(SOURCES["afinn"], sha256="0" * 64))
-
-    error = refusal("afinn")
-
-    message = f"afinn: {path} has sha256 {found[:12]}, expected {'0' * 12}"
-    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
 
 
 # Downloads
@@ -247,12 +238,3 @@ def test_what_nobody_asked_for_is_not_downloaded(
     shutil.copy(mirror / SOURCES["big2"].mirror, tmp_path / "references")
     assert here("big2")
     assert not here("mfd")
-
-
-# The error
-
-
-def test_missing_data_are_no_failed_audit() -> None:
-    """The error is rmaudit's own, so that an audit is skipped with its text."""
-    assert isinstance(refusal("elo"), RmauditError)
-    assert not isinstance(refusal("elo"), AssertionError)

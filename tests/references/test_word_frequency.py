@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.references import References, sources, word_frequency
+from rmaudit.references import References, word_frequency
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.word_frequency import common, zipf
 
@@ -20,9 +20,9 @@ def leech(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file to write in place of the list of Leech, Rayson and Wilson."""
     path = tmp_path / "list.txt"
     monkeypatch.setattr(word_frequency, "locate", lambda name: {"leech": path}[name])
-    word_frequency._leech.cache_clear()
+    word_frequency._leech_counts.cache_clear()
     yield path
-    word_frequency._leech.cache_clear()
+    word_frequency._leech_counts.cache_clear()
 
 
 def test_known_words_have_their_zipf_values() -> None:
@@ -47,8 +47,8 @@ def test_common_words_are_those_from_zipf_three_up() -> None:
 
 def test_the_british_list_has_as_many_forms_as_were_counted(mirror: Path) -> None:
     """11,980 forms, 11,418 of them used at all: read by other means beforehand."""
-    word_frequency._leech.cache_clear()
-    counts = word_frequency._leech()
+    word_frequency._leech_counts.cache_clear()
+    counts = word_frequency._leech_counts()
 
     assert len(counts) == 11980
     assert sum(count > 0 for count in counts.values()) == 11418
@@ -136,13 +136,3 @@ def test_words_that_are_held_out_already_need_no_caveat() -> None:
     assert list(references.frequency("wordfreq", words).index) == words
     assert references.caveats == [before]
     assert before.endswith("of 28,367 common English words.")
-
-
-def test_the_list_is_a_source_with_a_checksum() -> None:
-    """Its address is at a fixed commit of the authors' repository."""
-    source = sources.SOURCES["leech"]
-
-    assert source.url is not None
-    assert source.url.endswith(
-        "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/corpora/1_1_all_alpha.txt"
-    )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.measures.matching import matched
-from rmaudit.references.identity_terms import _zipf, identity
+from rmaudit.references.identity_terms import _wordfreq_zipf, identity
 from rmaudit.references.lexicons import lexicon
 
 THREE = ["greatest_ever_one", "best_ever_one", "worst_ever_one"]
@@ -18,7 +18,7 @@ THREE = ["greatest_ever_one", "best_ever_one", "worst_ever_one"]
 def described(texts: pd.Series[str]) -> pd.DataFrame:
     """The words as `matched` takes them: form unknown, neutral by AFINN, VADER and labMT."""
     labmt, afinn, vader = (lexicon(name) for name in ("labmt", "afinn", "vader"))
-    words, zipf = texts.str.casefold(), _zipf(texts)
+    words, zipf = texts.str.casefold(), _wordfreq_zipf(texts)
     neutral = words.map(labmt).between(4, 6.5) & ~words.isin(afinn.index) & texts.str.isalpha()
     neutral &= (words.map(vader).fillna(0).abs() < 1) & (np.array(zipf) > 1.5)
     neutral &= ~words.isin(identity()[0]["text"].str.casefold())

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.model_agreement import rbo
+from rmaudit.measures.movement import rbo
 from rmaudit.measures.similarity import explained, near, placed, same
 
 

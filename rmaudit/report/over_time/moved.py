@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import model_agreement, movement
+from rmaudit.measures import movement
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.paired import Interval
 from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
@@ -95,7 +95,7 @@ def _compare(
     paired_by = "token id" if by_id else "text"
     found = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
     try:
-        tau = model_agreement.correlation(
+        tau = movement.correlation(
             both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
         )
     except MeasureError as error:
