@@ -3,8 +3,9 @@
 python -m scripts.audit_pages
 
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits in
-zensical.toml, in each docs/audits/NAME.md its head and its limits, and the terms of
-docs/glossary.md. The prose around them is written by hand. An audit without a page gets one.
+zensical.toml, in each docs/audits/NAME.md its head and its limits, the sections of the paper in
+docs/replication.md, and the terms of docs/glossary.md. The prose around them is written by hand. An
+audit without a page gets one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scripts.study.page import at_bounds
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "docs" / "data" / "study.json"
 TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
+PAPER, CITED = Path("docs/replication.md"), "Christian et al. 2025"
 _MARK = "written by scripts/audit_pages.py"
 _MOST = 5  # prompts that are named
 _NEEDS = {  # by fixture of an audit, what a run must be given
@@ -80,6 +82,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
         },
         SITE: {"audits": "".join(map(_entry, own))},
         WORDS: {"terms": glossary.as_markdown()},
+        PAPER: {"sections": _sections(own)},
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)
@@ -140,6 +143,17 @@ def _table(audits: Iterable[Audit]) -> str:
     used = {name: cells for name, cells in columns.items() if any(cells)}
     rows = [tuple(used), ("---",) * len(used), *zip(*used.values(), strict=True)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _sections(audits: Iterable[Declaration]) -> str:
+    """Return a row for each section of the paper that audits name as their source."""
+    asking: dict[str, list[str]] = {}
+    for audit in audits:
+        cited = audit.source.partition(CITED)[2].partition(";")[0]
+        for section in re.findall(r"§(\d(?:\.\d)?)", cited):
+            asking.setdefault(section, []).append(f"[{audit.title}](audits/{audit.name}.md)")
+    rows = [f"| §{section} | {', '.join(asking[section])} |\n" for section in sorted(asking)]
+    return "".join(["| section | audits |\n", "| --- | --- |\n", *rows])
 
 
 def _entry(audit: Declaration) -> str:
