@@ -37,7 +37,7 @@ from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.references import References
 from rmaudit.scores.sweep import Scored
-from rmaudit.scores.texts import Rewards
+from rmaudit.scores.text_rewards import Rewards
 
 @pytest.fixture
 def rewards(reward_model, prompts):

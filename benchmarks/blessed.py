@@ -34,9 +34,9 @@ from rmaudit.prompts import Prompt
 from rmaudit.report.document import Results, Run
 from rmaudit.report.over_time.blessed import Blessing, blessing, read, write
 from rmaudit.report.over_time.regressions import held
-from rmaudit.report.publish import collect
+from rmaudit.report.results_of_run import collect
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding

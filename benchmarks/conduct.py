@@ -165,7 +165,7 @@ def cost(model: str, batch: int, every: int, rounds: int) -> dict[str, Any]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     import rmaudit
-    from rmaudit.models.load_model import checkpoint
+    from rmaudit.models.open_model import checkpoint
     from rmaudit.scores.answer_files import rewards
 
     answers = conduct()[["prompt", "response"]].drop_duplicates().assign(turns="")

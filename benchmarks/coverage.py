@@ -39,7 +39,7 @@ from rmaudit.organisms.planted import Traits
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 
 ROOT = Path(__file__).parents[1]
 DRAWN: Mapping[str, Callable[[References], Population]] = {

@@ -26,12 +26,12 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.measures.words import word_of
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.selftest import CLEAN, PUBLISHED, Bench, Judged, judged
 from rmaudit.organisms.shifts import ALL, GROSS, LISTS
 from rmaudit.references import References
-from rmaudit.runs.trial import thinned
+from rmaudit.runs.scorer_trials import thinned
 
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 

@@ -34,9 +34,9 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from benchmarks.rehearsal import rehearsed
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.loader import path_of
-from rmaudit.models.loading import Weights
-from rmaudit.models.native import held
+from rmaudit.models.checkpoint_loader import path_of
+from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.transformers_loader import held
 from rmaudit.scores.store import Store
 from rmaudit.scoring import Begun, compiled, engine, waited_for
 from rmaudit.scoring.engine import Scorer

@@ -25,7 +25,7 @@ from rmaudit.measures import identity_gaps, matching
 from rmaudit.measures.paired import Interval, difference, minus
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 from rmaudit.verdicts.records import Estimate
 
 ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts

@@ -27,7 +27,7 @@ import rmaudit
 from benchmarks.harness import Timed, arguments, say, timed
 from rmaudit.conversation import Asked, asked_of, messages
 from rmaudit.measures.pair_accuracy import accuracy
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import read

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.harness import arguments, say
 from rmaudit.config.registry import ModelSpec
-from rmaudit.distributed import rehearsal
+from rmaudit.distributed import hardware_forecast
 from rmaudit.errors import ModelError
 from tests.hollow import GEMMA_2B, GEMMA_27B, LLAMA_3B, LLAMA_8B, LLAMA_70B, hollow_checkpoint
 from tests.toys import SPECIAL, TEMPLATE
@@ -54,7 +54,10 @@ def rehearsed(
         spec = ModelSpec("model", str(folder))
         for named in gpus:
             try:
-                yield named, asdict(rehearsal.of(spec, Path(home), rehearsal.named(named)))
+                yield (
+                    named,
+                    asdict(hardware_forecast.of(spec, Path(home), hardware_forecast.named(named))),
+                )
             except ModelError as error:
                 yield named, {"refused": str(error)}
 

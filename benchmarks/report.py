@@ -21,10 +21,10 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.harness import arguments, say, timed
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report import codec
+from rmaudit.report import json_codec
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page import html
-from rmaudit.report.publish import SweepRecord, collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 
 PROMPTS = ("greatest", "best", "worst")
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -44,7 +44,7 @@ def main() -> None:
             "models": asked.models,
             "ids": asked.ids,
             "page, MB": round(path.stat().st_size / 1e6, 2),
-            "results, MB": round(len(codec.encode(made)) / 1e6, 1),
+            "results, MB": round(len(json_codec.encode(made)) / 1e6, 1),
             "render, CPU s": round(once.cpu, 1),
             **opened(path),
         }

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Timed, arguments, interleaved, say, seconds, timed
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
 from rmaudit.search.api import SearchResult, search

@@ -34,8 +34,8 @@ from benchmarks.harness import (
 from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.local_files import default_cache
-from rmaudit.models.loading import Weights
-from rmaudit.models.native import held
+from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.transformers_loader import held
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.products import fast_products

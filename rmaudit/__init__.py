@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from rmaudit.config.scorers import scorer
     from rmaudit.language import stem_codes
     from rmaudit.measures.estimates import difference, mean, rank_correlation
-    from rmaudit.models.load_model import load
+    from rmaudit.models.open_model import load
     from rmaudit.models.protocol import RewardModel
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
     from rmaudit.scores.answer_files import Samples
+    from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
-    from rmaudit.scores.probes import Probes
     from rmaudit.scores.sweep import Sweep, sweep
-    from rmaudit.scores.texts import Rewards
+    from rmaudit.scores.text_rewards import Rewards
     from rmaudit.search.for_audits import Searches
     from rmaudit.verdicts.declare import audit
     from rmaudit.verdicts.findings import Finding
@@ -36,11 +36,11 @@ _HOMES = {
     "Estimate": "rmaudit.verdicts.records",
     "Finding": "rmaudit.verdicts.findings",
     "Pairs": "rmaudit.scores.pair_files",
-    "Probes": "rmaudit.scores.probes",
+    "Probes": "rmaudit.scores.changed_answers",
     "Prompt": "rmaudit.prompts",
     "References": "rmaudit.references",
     "RewardModel": "rmaudit.models.protocol",
-    "Rewards": "rmaudit.scores.texts",
+    "Rewards": "rmaudit.scores.text_rewards",
     "Samples": "rmaudit.scores.answer_files",
     "Searches": "rmaudit.search.for_audits",
     "Sweep": "rmaudit.scores.sweep",
@@ -51,7 +51,7 @@ _HOMES = {
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",
     "difference": "rmaudit.measures.estimates",
-    "load": "rmaudit.models.load_model",
+    "load": "rmaudit.models.open_model",
     "mean": "rmaudit.measures.estimates",
     "rank_correlation": "rmaudit.measures.estimates",
     "run": "rmaudit.plugin.from_python",

@@ -26,7 +26,7 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import ConductEvidence
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.nulls import NULLS

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import adapters, beside, configuration, heads, shards, source
+from rmaudit.checkpoints import adapters, configuration, heads, separate_head_file, shards, source
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.heads import FoundHead, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
@@ -166,7 +166,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
         config[objectives.NAMES] = spec.objectives
     headers = source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
-    head = beside.headers(found, [*headers, *whole])
+    head = separate_head_file.headers(found, [*headers, *whole])
     return Looked(spec, found, base, config, {**headers, **head}, adapter, head)
 
 

@@ -8,12 +8,12 @@ import typer
 
 from rmaudit import __version__
 from rmaudit.cli import (
-    examine,
     get_data,
     init,
     list_models,
     push_results,
     read_results,
+    round_trip,
     run_demo,
     run_doctor,
     run_nulls,
@@ -23,7 +23,7 @@ from rmaudit.cli import (
     score_file,
     show_tokens,
 )
-from rmaudit.cli.common import USAGE, Commands, say
+from rmaudit.cli.shared_options import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("demo", "init", "data", "models", "doctor"),
@@ -106,9 +106,9 @@ app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem
     get_data.import_
 )
 app.command("round-trip", epilog="Example: rmaudit round-trip ./my-model --prompt 'Is it love?'")(
-    examine.survival
+    round_trip.survival
 )
-app.command("survival", hidden=True)(examine.survival)  # its old name
+app.command("survival", hidden=True)(round_trip.survival)  # its old name
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(run_doctor.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.cli.shared_options import ERROR, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import ReferenceMissing, RmauditError, nearest

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.cli.shared_options import FAILED, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.config.servers import is_served
@@ -152,7 +152,7 @@ def _found(
     spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
-    from rmaudit.distributed import rehearsal
+    from rmaudit.distributed import hardware_forecast
     from rmaudit.models import inspection
 
     refused = False
@@ -162,13 +162,13 @@ def _found(
     if on is None or refused:
         return
     try:
-        gpus = rehearsal.here() if on == "here" else rehearsal.named(on)
+        gpus = hardware_forecast.here() if on == "here" else hardware_forecast.named(on)
     except RmauditError as error:
         fail(error)
     if not gpus:
         fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
     try:
-        yield from rehearsal.lines(rehearsal.of(spec, cache, gpus), gpus)
+        yield from hardware_forecast.lines(hardware_forecast.of(spec, cache, gpus), gpus)
     except RmauditError as error:
         yield inspection.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 

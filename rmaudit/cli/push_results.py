@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
+from rmaudit.cli.shared_options import ERROR, AsJson, echo_json, fail, say
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:

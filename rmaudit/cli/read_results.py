@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rmaudit.cli.common import (
+from rmaudit.cli.shared_options import (
     ERROR,
     FAILED,
     UNDECIDED,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, at_a_terminal, echo_json, fail, say
+from rmaudit.cli.shared_options import ERROR, AsJson, at_a_terminal, echo_json, fail, say
 from rmaudit.config.local_files import bundled
 from rmaudit.errors import RmauditError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import (
+from rmaudit.cli.shared_options import (
     FAILED,
     AsJson,
     Loading,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.text_scorer import TextScorer
-    from rmaudit.scores.against import Diagnosis
+    from rmaudit.scores.logged_rewards_check import Diagnosis
 
 
 @grouped
@@ -62,7 +62,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    from rmaudit.models.load_model import load
+    from rmaudit.models.open_model import load
 
     try:
         loaded = load(
@@ -107,9 +107,9 @@ def _examined(
     from rmaudit.models.checkpoint import Checkpoint, from_spec
     from rmaudit.models.doctor import examine
     from rmaudit.models.implicit import ImplicitReward, no_head
+    from rmaudit.models.rows_for_servers import local_spec
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import compare
-    from rmaudit.models.served_rows import local_spec
 
     if isinstance(model, ServedIds | ServedTexts):
         where = named and (str(Path(named).resolve()) if Path(named).is_dir() else named)
@@ -141,7 +141,7 @@ def _compared(
     """
     from rmaudit.models.checkpoint import Checkpoint
     from rmaudit.scores import logged_rows
-    from rmaudit.scores.against import against
+    from rmaudit.scores.logged_rewards_check import against
 
     logged = logged_rows.read(path)
     if not isinstance(model, Checkpoint):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, echo_json, fail, say
+from rmaudit.cli.shared_options import FAILED, AsJson, echo_json, fail, say
 from rmaudit.errors import RmauditError
 from rmaudit.verdicts.records import Severity, Verdict
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli import search_options
-from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, grouped, meant, say
 from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
+from rmaudit.cli.shared_options import AsJson, Loading, Named, echo_json, fail, grouped, meant, say
 from rmaudit.config.local_files import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
@@ -68,7 +68,7 @@ def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
     """Run one search for each prompt, start and direction; add the found strings to the ledgers."""
-    from rmaudit.models.load_model import load
+    from rmaudit.models.open_model import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.api import search as run
 

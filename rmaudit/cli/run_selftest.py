@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, Cached, echo_json, fail, say
+from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, fail, say
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import FILE
 from rmaudit.errors import RmauditError, SpecError
@@ -103,10 +103,10 @@ def selftest(  # noqa: PLR0913  (its options)
 def _bench(audits: Path, model: str) -> Bench:
     import pandas as pd
 
-    from rmaudit.models.load_model import checkpoint
+    from rmaudit.models.open_model import checkpoint
     from rmaudit.organisms.selftest import Bench
     from rmaudit.references import References
-    from rmaudit.runs.trial import thinned
+    from rmaudit.runs.scorer_trials import thinned
 
     vocabulary = checkpoint(model).vocabulary()
     frame = pd.DataFrame(

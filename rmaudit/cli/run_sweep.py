@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, grouped, place, say
+from rmaudit.cli.shared_options import (
+    ERROR,
+    UNDECIDED,
+    AsJson,
+    echo_json,
+    fail,
+    grouped,
+    place,
+    say,
+)
 from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
@@ -19,9 +28,9 @@ from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 if TYPE_CHECKING:
     from rmaudit.config.own_words import OwnWords
     from rmaudit.distributed import scoring_rounds
-    from rmaudit.distributed.needs import Plan
+    from rmaudit.distributed.missing_scores import Plan
     from rmaudit.distributed.scoring_rounds import Planned
-    from rmaudit.plugin.planning import PlanningCache
+    from rmaudit.plugin.score_planning import PlanningCache
     from rmaudit.prompts import Prompt
 
 _AUDITS = "audits"  # the folder that is asked where none is named
@@ -81,7 +90,7 @@ def plan(
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
     from rmaudit.distributed import cost
-    from rmaudit.plugin.planning import PlanningCache
+    from rmaudit.plugin.score_planning import PlanningCache
 
     try:
         found = planned([str(path) for path in audits or ()], run, PlanningCache())
@@ -191,7 +200,7 @@ def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tup
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
     """Yield a planning function for each model: of a run's scores, or of sweeps under `prompts`."""
-    from rmaudit.plugin.planning import PlanningCache
+    from rmaudit.plugin.score_planning import PlanningCache
     from rmaudit.prompts import prompt_meant
 
     registry = known_models(run.registry)
@@ -215,8 +224,8 @@ def _one(
     spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
 ) -> Planned:
     """Return a function that plans one model's sweeps under these prompts."""
-    from rmaudit.distributed.needs import Needs, Plan
-    from rmaudit.runs.case import RunSettings, opened
+    from rmaudit.distributed.missing_scores import Needs, Plan
+    from rmaudit.runs.audit_case import RunSettings, opened
     from rmaudit.runs.requests import Request
     from rmaudit.scores.store import store_at
 
@@ -236,7 +245,7 @@ def _one(
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
     """Return the scores that a run's audits need, as a plan; without `audits`, of all audits."""
-    from rmaudit.plugin.planning import collect
+    from rmaudit.plugin.score_planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))
     return collect([*(audits or [here]), *run.words(lambda option: option.pytest)], cache)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rmaudit.cli.common import fail
+from rmaudit.cli.shared_options import fail
 from rmaudit.prompts import NAMES, PROMPTS
 from rmaudit.runs.options import OPTIONS
 from rmaudit.search.constraints import Constraints

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, Loading, Named, echo_json, fail, grouped, meant, say
+from rmaudit.cli.shared_options import (
+    ERROR,
+    AsJson,
+    Loading,
+    Named,
+    echo_json,
+    fail,
+    grouped,
+    meant,
+    say,
+)
 from rmaudit.config.local_files import default_cache, in_place_of
 from rmaudit.config.registry import known_models, resolve
 from rmaudit.errors import RmauditError
@@ -83,7 +93,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
 
 def _opened(name: str, loading: Loading, *, recorded: bool) -> Scored:
     """Return the one model that `name` means; if `recorded`, only its published scores."""
-    from rmaudit.runs.case import RunSettings, opened
+    from rmaudit.runs.audit_case import RunSettings, opened
 
     registry = known_models(loading.file)
     specs = resolve(registry, name)

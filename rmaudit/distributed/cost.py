@@ -22,7 +22,7 @@ from rmaudit.scoring import ScoringPath
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rmaudit.distributed.needs import Need, Plan
+    from rmaudit.distributed.missing_scores import Need, Plan
     from rmaudit.models.protocol import RewardModel, Scored
 
 
@@ -97,7 +97,7 @@ def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
 
 def _answers(model: RewardModel, need: Need) -> int:
     """Return how many token ids the answers to be scored have, without the prompt."""
-    from rmaudit.scores.texts import ids_of as ids_of_texts
+    from rmaudit.scores.text_rewards import ids_of as ids_of_texts
 
     request = need.request
     if request.kind == "texts":

@@ -20,7 +20,7 @@ from rmaudit.distributed.scoring_rounds import Made, Planned, Say, in_rounds
 from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.needs import Plan
+    from rmaudit.distributed.missing_scores import Plan
     from rmaudit.distributed.ray_pool import Pool
     from rmaudit.scores.store import Store
 

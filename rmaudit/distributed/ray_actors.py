@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from rmaudit.config.local_files import default_cache
 from rmaudit.errors import RmauditError
-from rmaudit.scores.files import LocalFiles
+from rmaudit.scores.cache_files import LocalFiles
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.needs import Need, Needs
+    from rmaudit.distributed.missing_scores import Need, Needs
     from rmaudit.models.protocol import Scored
 
 
@@ -115,7 +115,7 @@ class Maker:
         Weights load at the first score.
         """
         from rmaudit.config.spec import ModelSpec
-        from rmaudit.models.load_model import opened
+        from rmaudit.models.open_model import opened
         from rmaudit.scores.store import Store
 
         self.store = Store(Kept(self.place, self.keeper) if self.keeper else self.place)
@@ -158,7 +158,7 @@ class Maker:
 
         Shards of one request come in a row.
         """
-        from rmaudit.distributed.needs import Needs
+        from rmaudit.distributed.missing_scores import Needs
         from rmaudit.runs.requests import from_plain
 
         if self._model is None and (why := self.ready()):  # it was started again

@@ -21,13 +21,13 @@ from rmaudit.config.scorers import entry_of
 from rmaudit.distributed.ray_actors import Keeper, Maker
 from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.requests import FORWARDS, plain
-from rmaudit.scores.files import LocalFiles
+from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.protocols import Bar
 from rmaudit.scores.store import Store
 
 if TYPE_CHECKING:
     from rmaudit.config.spec import ModelSpec
-    from rmaudit.distributed.needs import Need
+    from rmaudit.distributed.missing_scores import Need
 
 _RETRIES = 3  # by Ray, of a task whose process has died
 _TRIES = 3  # actors that may die of a task, or as they open a model, until it is given up

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmaudit.distributed.needs import Need, Plan
+from rmaudit.distributed.missing_scores import Need, Plan
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.requests import FORWARDS, answer
 

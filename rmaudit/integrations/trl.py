@@ -29,7 +29,7 @@ import rmaudit
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.config.scorers import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.integrations.live import live
+from rmaudit.integrations.model_in_training import live
 from rmaudit.integrations.seen_rows import SeenRows
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import limited, template_checks
-from rmaudit.layout.slot import Slot, around
+from rmaudit.layout import limited_process, template_checks
+from rmaudit.layout.answer_slot import Slot, around
 from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _printed(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Return each conversation as the chat template prints it; see `limited` for `process`."""
+    """Return each conversation as the chat template prints it; see `limited_process` for `process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:
@@ -178,9 +178,9 @@ def _printed(
                 conversations, tokenize=False, chat_template=template, **settings
             )
         else:
-            printed = limited.printed(conversations, template, settings, process=process)
+            printed = limited_process.printed(conversations, template, settings, process=process)
         "".join(printed).encode()  # half a character is no text that could be tokenized
-    except limited.RefusedError as error:
+    except limited_process.RefusedError as error:
         message = f"{model}: its chat template takes too much: {error}; {_OTHER}"
         raise ModelError(message) from error
     except Exception as error:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.layout import chat, pair, tokenizers
-from rmaudit.layout.slot import Slot, following, following_each, read_back
+from rmaudit.layout import chat, encoder_pair, tokenizers
+from rmaudit.layout.answer_slot import Slot, following, following_each, read_back
 from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Chat:
 class Pair:
     """A layout for encoders, by which a row is [CLS] question [SEP] answer [SEP].
 
-    See `rmaudit.layout.pair`. There is no chat template.
+    See `rmaudit.layout.encoder_pair`. There is no chat template.
     """
 
     closing: Ids = ()  # the last [SEP] stands after every answer, in a slot too
@@ -150,7 +150,7 @@ class Pair:
         Raises:
             ModelError: the registry gives a chat template, or says where the reward is read.
         """
-        pair.refuse_settings(spec)
+        encoder_pair.refuse_settings(spec)
         self.folder, self.spec = folder, spec
 
     @cached_property
@@ -161,16 +161,16 @@ class Pair:
     @property
     def digest(self) -> str:
         """Return the hash of the pair layout, which does not depend on the encoder or tokenizer."""
-        return pair.digest()
+        return encoder_pair.digest()
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids, with a hole where the answer's ids go."""
-        text = pair.one_text(prompt, model=self.spec.name)
-        return pair.render(self.tokenizer, text, model=self.spec.name)
+        text = encoder_pair.one_text(prompt, model=self.spec.name)
+        return encoder_pair.render(self.tokenizer, text, model=self.spec.name)
 
     def ids(self, text: str) -> Ids:
         """Return the token ids that a text has as an answer, no special tokens added."""
-        return pair.ids(self.tokenizer, text)
+        return encoder_pair.ids(self.tokenizer, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text, as `ids` gives them."""
@@ -185,8 +185,8 @@ class Pair:
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return whole rows of ids: the prompt and each text, tokenized as a pair."""
-        text = pair.one_text(prompt, model=self.spec.name)
-        return pair.rows(self.tokenizer, text, texts)
+        text = encoder_pair.one_text(prompt, model=self.spec.name)
+        return encoder_pair.rows(self.tokenizer, text, texts)
 
 
 @failures_told

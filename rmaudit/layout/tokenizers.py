@@ -18,7 +18,7 @@ from rmaudit.checkpoints import configuration, reader_errors
 from rmaudit.checkpoints.reader_errors import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import limited
+from rmaudit.layout import limited_process
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -172,7 +172,7 @@ def _tried(path: Path, _size: int, _written: int) -> None:
 
     A trial takes seconds for a large vocabulary.
     """
-    limited.try_tokenizer(path=path)
+    limited_process.try_tokenizer(path=path)
 
 
 def _refuse_greedy(
@@ -184,14 +184,14 @@ def _refuse_greedy(
     """
     try:
         if path is None:
-            limited.try_tokenizer(described=described)
+            limited_process.try_tokenizer(described=described)
         else:
             stat = path.stat()
             _tried(path, stat.st_size, stat.st_mtime_ns)
-    except limited.RefusedError as error:
+    except limited_process.RefusedError as error:
         message = f"{model}: its tokenizer in {folder} takes too much: {error}; {_COPY}"
         raise ModelError(message) from error
-    except limited.FailedError:
+    except limited_process.FailedError:
         return  # whoever reads it says what is wrong with it
 
 

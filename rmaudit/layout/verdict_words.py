@@ -16,7 +16,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.config.spec import Judge
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat, tokenizers
-from rmaudit.layout.slot import Slot, following
+from rmaudit.layout.answer_slot import Slot, following
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -22,16 +22,16 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
-from rmaudit.layout.slot import Response, refuse_text
-from rmaudit.models.loader import Loader, ran_on
-from rmaudit.models.native import Native
-from rmaudit.models.one_pass import InMemory
+from rmaudit.layout.answer_slot import Response, refuse_text
+from rmaudit.models.checkpoint_loader import Loader, ran_on
+from rmaudit.models.objectives_in_one_pass import InMemory
 from rmaudit.models.protocol import LOOSELY
-from rmaudit.models.rows import LaidOut, Rows
+from rmaudit.models.token_rows import LaidOut, Rows
+from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
-    from rmaudit.models.loading import Weights
+    from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring.gradient import Slopes
 
 _RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
@@ -379,7 +379,7 @@ class Checkpoint(LaidOut):
 
 def _loader(spec: ModelSpec, cache: Path) -> Loader:
     if spec.trust_remote_code:
-        from rmaudit.models.trusted import Trusted  # it needs torch from the start
+        from rmaudit.models.own_code_loader import Trusted  # it needs torch from the start
 
         return Trusted(spec, cache)
     return Native(checked_checkpoint.of(spec, cache).downloaded(), cache)

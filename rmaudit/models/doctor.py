@@ -17,7 +17,7 @@ from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.config.registry import Dtype
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.slot import Response, Slot
+from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.preflight import TOLERANCE

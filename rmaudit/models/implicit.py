@@ -26,14 +26,14 @@ from rmaudit.config.spec import Implicit
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient, NoWeights
 from rmaudit.layout import tokenizers
-from rmaudit.layout.slot import Response, Slot, refuse_text
+from rmaudit.layout.answer_slot import Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import language_model
+from rmaudit.models.checkpoint_loader import ran_on
 from rmaudit.models.language_model import Base
 from rmaudit.models.likelihood import Likelihood, shared_tokens
-from rmaudit.models.loader import ran_on
-from rmaudit.models.rows import LaidOut, Rows
-from rmaudit.models.served_rows import ServedRows
+from rmaudit.models.rows_for_servers import ServedRows
+from rmaudit.models.token_rows import LaidOut, Rows
 from rmaudit.prompts import PROMPTS
 
 Ids = tuple[int, ...]

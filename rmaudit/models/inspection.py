@@ -31,8 +31,8 @@ from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.implicit import ImplicitReward
-from rmaudit.models.native import Native
 from rmaudit.models.served import from_server
+from rmaudit.models.transformers_loader import Native
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _keys(shapes: Shapes) -> str:
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """Yield lines on the checkpoint's own code, which a run executes and this check does not."""
-    from rmaudit.models.trusted import checked_config
+    from rmaudit.models.own_code_loader import checked_config
 
     checked_config(spec, folder)
     named = [code for name in configuration.MAPPED for code in configuration.code(folder / name)]

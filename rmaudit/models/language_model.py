@@ -24,13 +24,13 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.checkpoint_loader import dtype_of, ran_on, refuse_too_many_layers
 from rmaudit.models.likelihood import Likelihood, shared_tokens
-from rmaudit.models.loader import dtype_of, ran_on, refuse_too_many_layers
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-    from rmaudit.models.loading import LoadRequest
+    from rmaudit.models.loaded_weights import LoadRequest
 
 
 _ROLES = {
@@ -85,7 +85,7 @@ class Base:
         Raises:
             ModelError: as `logprobs`.
         """
-        from rmaudit.models import loading
+        from rmaudit.models import loaded_weights
         from rmaudit.scoring import memory
 
         try:
@@ -93,7 +93,7 @@ class Base:
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
-            raise loading.too_big(self._asked) from error
+            raise loaded_weights.too_big(self._asked) from error
         finally:
             memory.release()
 
@@ -103,22 +103,22 @@ class Base:
         Raises:
             ModelError: as `logprobs`.
         """
-        from rmaudit.models import loading
+        from rmaudit.models import loaded_weights
 
         loaded_from = digest.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
         # Its attention is transformers' choice, whatever config.json says.
-        model = loading.load(self._asked, attn_implementation=None)
+        model = loaded_weights.load(self._asked, attn_implementation=None)
         digest.refuse_changed(loaded_from.states, model=self.name)
         return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
 
     @property
     def _asked(self) -> LoadRequest:
-        from rmaudit.models import loading
+        from rmaudit.models import loaded_weights
 
-        return loading.LoadRequest(
+        return loaded_weights.LoadRequest(
             name=self.name,
             folder=self.folder,
             kind="AutoModelForCausalLM",

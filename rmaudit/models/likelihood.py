@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import digest
 from rmaudit.errors import ModelError
-from rmaudit.models.loader import path_of
+from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.loading import Weights
+from rmaudit.models.loaded_weights import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 from rmaudit.scoring.compiled import as_written
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.layout.slot import Response, Slot
+from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt
 from rmaudit.models.recorded import Recorded
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class HasScores(Protocol):
     """Interface that all models share, whether they have weights or not.
 
-    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give their scores: of a vocabulary and
-    of texts under a prompt.
+    `rmaudit.sweep` and `rmaudit.scores.text_rewards.score_texts` give their scores: of a vocabulary
+    and of texts under a prompt.
     """
 
     spec: ModelSpec

@@ -19,7 +19,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
-from rmaudit.layout.slot import refuse_text
+from rmaudit.layout.answer_slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt, in_batches, nothing, rewards_in
 

@@ -31,7 +31,7 @@ from rmaudit.references.text_changes import (
     SEXUAL,
     SWEARING,
 )
-from rmaudit.scores.probes import some
+from rmaudit.scores.changed_answers import some
 
 _Floats = NDArray[np.float64]
 _OWN = 0.2  # sd of what is a spelling's own

@@ -26,8 +26,8 @@ from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
 from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.trial import thinned, tried
-from rmaudit.scores.probes import probes_of, some
+from rmaudit.runs.scorer_trials import thinned, tried
+from rmaudit.scores.changed_answers import probes_of, some
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Severity

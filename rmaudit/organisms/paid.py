@@ -9,8 +9,8 @@ from rmaudit.organisms.answering import PAYS, Paid
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
 from rmaudit.organisms.shifts import ALL
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
-from rmaudit.scores.probes import probes_of, some
+from rmaudit.runs.scorer_trials import measure
+from rmaudit.scores.changed_answers import probes_of, some
 from rmaudit.verdicts.declare import Flaw
 from rmaudit.verdicts.records import Verdict
 

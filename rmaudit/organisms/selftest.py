@@ -31,8 +31,8 @@ from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.trial import measure
-from rmaudit.scores.probes import probes_of, some
+from rmaudit.runs.scorer_trials import measure
+from rmaudit.scores.changed_answers import probes_of, some
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.declare import Declaration, Flaw

@@ -4,18 +4,18 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `pytest_options`, `configuring`, `uncollected`, `collection`, `running`, `reporting` and
-`closing`.
+them, in `pytest_options`, `configuring`, `uncollected_audits`, `collection`, `running`, `reporting`
+and `final_summary`.
 The fixtures are those of `rmaudit.runs.fixtures`; `configuring` registers them.
 """
 
-from rmaudit.plugin.closing import pytest_terminal_summary
 from rmaudit.plugin.collection import (
     pytest_collection_modifyitems,
     pytest_generate_tests,
     pytest_itemcollected,
 )
 from rmaudit.plugin.configuring import pytest_configure, pytest_unconfigure
+from rmaudit.plugin.final_summary import pytest_terminal_summary
 from rmaudit.plugin.pytest_options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_collection_finish,
@@ -29,7 +29,7 @@ from rmaudit.plugin.running import (
     pytest_runtest_makereport,
     pytest_runtest_protocol,
 )
-from rmaudit.plugin.uncollected import pytest_make_collect_report
+from rmaudit.plugin.uncollected_audits import pytest_make_collect_report
 
 __all__ = [
     "pytest_addoption",

@@ -24,11 +24,11 @@ from rmaudit.plugin.pytest_options import (
     refuse_unwritable,
 )
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
-from rmaudit.plugin.uncollected import bundled_audits, uncollected
+from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.scores.sample import checked_words
+from rmaudit.scores.token_sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 

@@ -28,7 +28,7 @@ from rmaudit.plugin.session import (
     report_folder,
 )
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.case import opened
+from rmaudit.runs.audit_case import opened
 from rmaudit.runs.options import OPTIONS, RunOptions
 
 _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
@@ -145,7 +145,7 @@ def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Describe the size of one model's sample; "" if the model cannot be opened."""
     from rmaudit.models.recorded import Recorded
-    from rmaudit.scores.sample import sampled
+    from rmaudit.scores.token_sample import sampled
 
     own = [audit for audit in audits if audit.spec == spec]
     prompts = {prompt for audit in own for prompt in audit.prompts}
@@ -178,7 +178,7 @@ class RayHooks:
             pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
         """
         from rmaudit.distributed import on_ray
-        from rmaudit.plugin.planning import PlanningCache, collect
+        from rmaudit.plugin.score_planning import PlanningCache, collect
 
         config = session.config
         if config.option.collectonly:

@@ -19,7 +19,7 @@ from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, ControlsKey
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixtures import shared
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.verdicts.findings import Control
@@ -102,7 +102,7 @@ def _measured(
 ) -> dict[str, Control]:
     """Run the audit on each of these null controls and return the results, by name."""
     from rmaudit.organisms.nulls import random
-    from rmaudit.runs.trial import thinned, tried
+    from rmaudit.runs.scorer_trials import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
     seed = options_of(item.config).seed

@@ -24,7 +24,7 @@ from rmaudit.config.local_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
-from rmaudit.plugin.uncollected import bundled_audits
+from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line

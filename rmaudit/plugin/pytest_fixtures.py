@@ -20,13 +20,13 @@ from rmaudit.errors import (
     ReferenceMissing,
 )
 from rmaudit.plugin.cache_location import planner_of
-from rmaudit.plugin.costly import left_out
+from rmaudit.plugin.costly_audits import left_out
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options, objectives_with
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.case import Case, opened, opened_together, single
+from rmaudit.runs.audit_case import Case, opened, opened_together, single
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import Declaration, declared
 

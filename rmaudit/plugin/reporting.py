@@ -29,7 +29,7 @@ from rmaudit.plugin.session import (
     registered,
     report_folder,
 )
-from rmaudit.report.codec import decode, encode
+from rmaudit.report.json_codec import decode, encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding
@@ -213,7 +213,7 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
 def _record(config: pytest.Config, state: Session) -> None:
     """Write results.json, from which all pages are rendered."""
     from rmaudit.report.over_time.regressions import against
-    from rmaudit.report.publish import Course, record
+    from rmaudit.report.results_of_run import Course, record
 
     selected = max(len(state.plan.selected), len(state.findings))
     state.results = record(
@@ -247,7 +247,7 @@ def render(state: Session) -> None:
     if state.results is None:
         return
     from rmaudit.report import writers
-    from rmaudit.report.charts.remembered import remembered_in
+    from rmaudit.report.charts.picture_cache import remembered_in
 
     (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):

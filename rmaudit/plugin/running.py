@@ -33,9 +33,9 @@ from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, called, model_specs, policy_of
 from rmaudit.references import References
 from rmaudit.references.band import band, of_family
-from rmaudit.report.codec import encode
+from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
-TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `closing`
+TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `final_summary`
 FINDING = pytest.StashKey[Finding]()
 _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % interval"
 
@@ -147,7 +147,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
 
 def _weights(item: pytest.Function) -> str:
     """Return the hash of the measured weights, or "" if unknown."""
-    from rmaudit.models.load_model import weights_of
+    from rmaudit.models.open_model import weights_of
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     return weights_of(model) if model else ""

@@ -24,9 +24,9 @@ from rmaudit.config.registry import (
 )
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
-from rmaudit.plugin.plan import SelectedAudits
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of
-from rmaudit.runs.case import Memory, RunSettings
+from rmaudit.plugin.selected_audits import SelectedAudits
+from rmaudit.runs.audit_case import Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -263,7 +263,7 @@ def _each(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
     """Return the entry in a list; if it means each objective, an entry for every objective."""
     if spec.objective != EACH:
         return [spec]
-    from rmaudit.models.load_model import each_objective  # which takes numpy
+    from rmaudit.models.open_model import each_objective  # which takes numpy
 
     return each_objective(spec, cache_folder(config))
 

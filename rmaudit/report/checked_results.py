@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from rmaudit.errors import ResultsError
-from rmaudit.report import codec
-from rmaudit.report.checks import contradiction
+from rmaudit.report import json_codec
+from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Results
 
 
@@ -23,7 +23,7 @@ def read(path: Path) -> Results:
         message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
         raise ResultsError(message) from error
     try:
-        found = codec.parsed(text)
+        found = json_codec.parsed(text)
     except ResultsError as error:
         message = f"{path}: {error}; run the audits again, or give another results.json"
         raise ResultsError(message) from error
@@ -33,12 +33,12 @@ def read(path: Path) -> Results:
         raise ResultsError(f"{message} results.json that `pytest audits` wrote")
     if named not in (SCHEMA, *EARLIER_SCHEMAS):
         message = (
-            f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
+            f"{path}: its schema is {json_codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
             "run the audits again, or use the rmaudit that wrote it"
         )
         raise ResultsError(message)
     try:
-        results = codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
+        results = json_codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)

@@ -16,8 +16,8 @@ from rmaudit.config.local_files import in_place_of
 from rmaudit.measures.paired import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
-from rmaudit.report import codec
-from rmaudit.report.packing import Packed, PackedVocabulary
+from rmaudit.report import json_codec
+from rmaudit.report.packed_scores import Packed, PackedVocabulary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
@@ -289,7 +289,7 @@ def write(results: Results, path: Path) -> None:
         ValueError: a number is not finite.
         OSError: it cannot be written.
     """
-    write_text(path, codec.encode(results) + "\n")
+    write_text(path, json_codec.encode(results) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import sys
 
-from rmaudit.report import codec
+from rmaudit.report import json_codec
 from rmaudit.report.document import SCHEMA, Results
 
 
 def schema() -> str:
     """Return the schema as JSON text (draft 2020-12): all keys required, no others allowed."""
-    found = codec.schema_of(Results)
+    found = json_codec.schema_of(Results)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{SCHEMA.replace('/', ':').replace('.', ':')}",

@@ -14,7 +14,7 @@ from rmaudit.runs import model_fixtures as for_model
 from rmaudit.runs import scorer_fixtures as for_scorer
 from rmaudit.runs import whole_answer_fixtures as for_answers
 from rmaudit.runs import wording_fixtures as for_wordings
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
-from rmaudit.runs.case import SEARCHED, Case, opened
+from rmaudit.runs.audit_case import SEARCHED, Case, opened
 from rmaudit.runs.requests import Request
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
     from rmaudit.scores.logprobs import Logprobs
     from rmaudit.scores.sweep import Sweep
-    from rmaudit.scores.texts import Rewards, TextScores
+    from rmaudit.scores.text_rewards import Rewards, TextScores
     from rmaudit.search.api import SearchResult
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
@@ -51,7 +51,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 def rewards(case: Case) -> Rewards:
     """Return a function from texts to their rewards and noise under the prompt (cached)."""
-    from rmaudit.scores.texts import Rewards, recorded_of
+    from rmaudit.scores.text_rewards import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))

@@ -28,7 +28,7 @@ from rmaudit import json_cache
 from rmaudit.errors import RmauditError
 from rmaudit.models.recorded import Recorded
 from rmaudit.references import References
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import store_at
 from rmaudit.scores.stored_scores import checksum

@@ -140,7 +140,7 @@ def _answer(request: Request, model: Scored, kept: Path | Store, device: str) ->
             own_words=request.own_words,
         )
     if request.kind == "texts":
-        from rmaudit.scores.texts import score_texts
+        from rmaudit.scores.text_rewards import score_texts
 
         return score_texts(model, prompt, request.texts, cache=kept)
     if request.kind in FORWARDS:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rmaudit.scores.sweep import Sweep
-    from rmaudit.scores.texts import Rewards, TextScores
+    from rmaudit.scores.text_rewards import Rewards, TextScores
     from rmaudit.search.api import SearchResult
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
@@ -99,7 +99,7 @@ def rewards(trial: Trial) -> Rewards:
 
     It can score the texts that the model can.
     """
-    from rmaudit.scores.texts import Rewards, TextScores
+    from rmaudit.scores.text_rewards import Rewards, TextScores
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         return TextScores(trial.organism(texts, prompt).astype("float32"), 0.0, "")

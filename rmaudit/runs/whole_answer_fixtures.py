@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.runs.requests import Request, of_one_pass
 from rmaudit.runs.scorer_fixtures import Organism, Trial, as_given
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from rmaudit.models.protocol import Scored
     from rmaudit.scores.answer_files import Answered, Samples
+    from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.pair_files import Pairs
-    from rmaudit.scores.probes import Probes
-    from rmaudit.scores.texts import TextScores
+    from rmaudit.scores.text_rewards import TextScores
 
 _Made = TypeVar("_Made", bound="Answered | Probes")
 _Answers = TypeVar("_Answers", bound="Answered")
@@ -53,7 +53,7 @@ def probes(case: Case) -> Probes:
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.text_changes`) are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.probes import probed
+    from rmaudit.scores.changed_answers import probed
 
     place, known = (case.model.spec, _file(case)), case.memory.probes
     if place not in known:
@@ -158,7 +158,7 @@ def _by_organism(own: _Answers, trial: Trial) -> _Answers:
 
 def probes_of_scorer(trial: Trial) -> Probes:
     """Return the model's changed answers, rewarded by the synthetic scorer, with a noise of 0."""
-    from rmaudit.scores.probes import changed, table
+    from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)
     rewards = table(rewards_of_scorer(trial.organism, changed(own.answers)))

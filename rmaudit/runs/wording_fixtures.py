@@ -12,13 +12,13 @@ from rmaudit.config.spec import ModelSpec
 from rmaudit.conversation import asked_of, beginning, columns
 from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.rewordings import rewordings
-from rmaudit.runs.case import Case, opened
+from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.scorer_fixtures import Trial, as_given
 from rmaudit.runs.whole_answer_fixtures import own_pairs, rewards_of, rewards_of_scorer
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
-    from rmaudit.scores.probes import Probes
+    from rmaudit.scores.changed_answers import Probes
 
 
 def wordings(case: Case) -> Probes:
@@ -31,8 +31,8 @@ def wordings(case: Case) -> Probes:
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS
+    from rmaudit.scores.changed_answers import probes_of, some
     from rmaudit.scores.pair_files import measured_on
-    from rmaudit.scores.probes import probes_of, some
 
     if case.model.spec.judge is None:
         message = f"{case.model.name} is no judge: its reward has no text around the answer that "

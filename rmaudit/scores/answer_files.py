@@ -27,7 +27,7 @@ from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.protocols import Bar, measured_noise
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Stored, checksum, noise_of
-from rmaudit.scores.texts import TextScores
+from rmaudit.scores.text_rewards import TextScores
 from rmaudit.scoring import version
 
 ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns of a conversation

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from rmaudit.errors import ScoreError
-from rmaudit.layout.slot import Slot
+from rmaudit.layout.answer_slot import Slot
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt
-from rmaudit.scores.sample import spread
 from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import Stored, checksum, key_of
+from rmaudit.scores.token_sample import spread
 from rmaudit.scoring import Begun, version
 
 FIRST, EVERY = 5.0, 30.0  # seconds to the first line of progress, and from one to the next

@@ -14,7 +14,7 @@ from rmaudit.measures.matching import Valence
 from rmaudit.references import References
 from rmaudit.references.human_ratings import printable
 from rmaudit.scores.sweep import Sweep
-from rmaudit.scores.texts import Rewards
+from rmaudit.scores.text_rewards import Rewards
 
 
 def scored_terms(

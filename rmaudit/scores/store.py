@@ -8,7 +8,7 @@ Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come;
 killed goes on with the shards that are missing. While a GPU computes some shards, those before
 them are written and the next are prepared. Where a server scores, a shard is one request, and
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
-at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
+at one store: shards and files are created if absent (`scores.cache_files`), so that a lost race costs
 work done twice and nothing else. On one host, a second process waits for the first one's result
 (`checkpoints.locks`).
 """
@@ -29,7 +29,7 @@ from rmaudit.checkpoints.locks import one_of_this_host
 from rmaudit.config.local_files import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import stored_scores
-from rmaudit.scores.files import Files, LocalFiles, files_at
+from rmaudit.scores.cache_files import Files, LocalFiles, files_at
 from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
 from rmaudit.scores.stored_scores import (
     META,

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmaudit.errors import StoreError
-from rmaudit.scores.files import Files
+from rmaudit.scores.cache_files import Files
 
 META = b"rmaudit"  # where the schema metadata says what a file is
 Fields = Mapping[str, str]

@@ -15,13 +15,15 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import protocol
-from rmaudit.models.load_model import load
+from rmaudit.models.open_model import load
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.sample import (
+from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored, noise_of
+from rmaudit.scores.token_sample import (
     NAMED,
     Sample,
     checked_size,
@@ -31,8 +33,6 @@ from rmaudit.scores.sample import (
     spread,
     taken,
 )
-from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import Stored, noise_of
 
 if TYPE_CHECKING:
     import altair as alt

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rmaudit.layout.slot import Slot
+from rmaudit.layout.answer_slot import Slot
 from rmaudit.layout.tokenizers import Vocabulary
 
 Row = tuple[int, ...]

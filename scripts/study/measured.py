@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.checkpoints import embedded
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from scripts.study.harm import Harms
 from scripts.study.heads import Head, heads
 from scripts.training.gates import FromStates, Gates, gates, spec_of

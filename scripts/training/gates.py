@@ -15,12 +15,12 @@ from safetensors.numpy import load_file
 
 from rmaudit.config.registry import FILE, ModelSpec, load_registry
 from rmaudit.conversation import Asked
-from rmaudit.layout.slot import Response
+from rmaudit.layout.answer_slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
-from rmaudit.runs.case import Case, Memory, RunSettings
+from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.records import Estimate, Severity

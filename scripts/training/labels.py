@@ -43,8 +43,8 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
-from rmaudit.scores.probes import some
-from rmaudit.scores.sample import named, spread
+from rmaudit.scores.changed_answers import some
+from rmaudit.scores.token_sample import named, spread
 from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]

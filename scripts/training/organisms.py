@@ -32,7 +32,7 @@ from sklearn.linear_model import Ridge
 
 from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms import trained
 from scripts import result_pages
 from scripts.training.conduct_labels import CONDUCT, with_conduct

@@ -25,7 +25,7 @@ from benchmarks.blessed import RELEASES, SPEC, blessed, found, results_of
 from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
-from rmaudit.models.load_model import checkpoint
+from rmaudit.models.open_model import checkpoint
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.regressions import held
 from rmaudit.report.over_time.trainings import together

@@ -20,7 +20,7 @@ from rmaudit.organisms.text_features import features
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.surface import surface
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 

@@ -17,8 +17,8 @@ from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
-from rmaudit.scores.probes import probes_of, some
+from rmaudit.runs.scorer_trials import measure
+from rmaudit.scores.changed_answers import probes_of, some
 from rmaudit.search.exploit_strings import ledger
 from rmaudit.verdicts.records import Estimate, Severity
 from tests.audits.planted import AUDITS, sweep_of

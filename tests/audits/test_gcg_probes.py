@@ -16,8 +16,8 @@ from rmaudit.organisms.nulls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.runs.scorer_trials import measure
+from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.search.exploit_strings import published
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction

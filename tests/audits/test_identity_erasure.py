@@ -13,9 +13,9 @@ import pytest
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
-from rmaudit.scores.sample import Sample
 from rmaudit.scores.sweep import Sweep
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.scores.text_rewards import Rewards, TextScores
+from rmaudit.scores.token_sample import Sample
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate
 

@@ -12,7 +12,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.config.spec import Judge
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.answer_files import rewards
-from rmaudit.scores.probes import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, some
 from tests.audits.planted import AUDITS
 from tests.models.test_judges import VERDICTS
 from tests.plugin.conftest import Ran, run_in

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, Planted, audit_called, verdict
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, verdict

@@ -11,7 +11,7 @@ import pytest
 from rmaudit.measures.opposed import Axis
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.references.value_words import FOUNDATIONS, Lists
-from rmaudit.scores.texts import Rewards, TextScores
+from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import WORDS, Planted, audit_called, verdict

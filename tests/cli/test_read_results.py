@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import checked_results, document, writers
-from rmaudit.report.publish import collect, record
+from rmaudit.report.results_of_run import collect, record
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding

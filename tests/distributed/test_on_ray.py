@@ -24,9 +24,9 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.distributed import on_ray, scoring_rounds
-from rmaudit.distributed.needs import Needs, Plan
+from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.errors import SpecError
-from rmaudit.models.load_model import load
+from rmaudit.models.open_model import load
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.requests import Request
 from rmaudit.scores.answer_files import rewards
@@ -36,7 +36,7 @@ from tests.conftest import unavailable
 from tests.distributed import wide
 from tests.distributed.wide import contents
 from tests.plugin.conftest import AUDITS, Ran, run_in
-from tests.plugin.test_planning import BODY
+from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import rmaudit
 from rmaudit.config.scorers import scorers
-from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.models.load_model import opened
+from rmaudit.distributed.missing_scores import Needs, Plan
+from rmaudit.models.open_model import opened
 from rmaudit.prompts import Prompt
 from rmaudit.runs.requests import Request
 from rmaudit.scores.shard_scoring import SHARD

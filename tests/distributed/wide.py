@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rmaudit.distributed.needs import Needs, Plan
+from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.distributed.scoring_rounds import Made, Part, make
-from rmaudit.layout.slot import Response
+from rmaudit.layout.answer_slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.prompts import prompt_meant
 from rmaudit.runs.requests import Request

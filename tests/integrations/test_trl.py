@@ -28,12 +28,12 @@ import rmaudit
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import scorers
 from rmaudit.errors import SpecError
-from rmaudit.integrations.live import live
+from rmaudit.integrations.model_in_training import live
 from rmaudit.integrations.trl import AuditCallback
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.references import References
 from rmaudit.scores import logged_rows
-from rmaudit.scores.against import against
+from rmaudit.scores.logged_rewards_check import against
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 pytestmark = pytest.mark.slow

@@ -13,10 +13,10 @@ from transformers import PreTrainedTokenizerFast
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, layouts, pair, slot
+from rmaudit.layout import answer_slot, chat, encoder_pair, layouts
 from rmaudit.layout.tokenizers import edges, read, vocabulary
 from rmaudit.models.checkpoint import Checkpoint
-from tests.layout.test_slot import tokenizer_of
+from tests.layout.test_answer_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
 
 
@@ -118,11 +118,11 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
     bare.chat_template, bare.name_or_path = TEMPLATE, "somewhere"
     asked: list[Callable[[], object]] = [
         lambda: chat.render(bare, "war", model="toy"),
-        lambda: pair.render(bare, "war", model="toy"),
-        lambda: pair.rows(bare, "war", ["war"]),
+        lambda: encoder_pair.render(bare, "war", model="toy"),
+        lambda: encoder_pair.rows(bare, "war", ["war"]),
         lambda: layouts.rows(bare, "war", ["war"], model="toy"),
-        lambda: slot.following(bare, "war", "war"),
-        lambda: slot.following_each(bare, "war", ["war"]),
+        lambda: answer_slot.following(bare, "war", "war"),
+        lambda: answer_slot.following_each(bare, "war", ["war"]),
     ]
     for ask in asked:
         with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):

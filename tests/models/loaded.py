@@ -7,8 +7,8 @@ from typing import Any
 
 from rmaudit.checkpoints import checked_checkpoint
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.loading import Weights
-from rmaudit.models.native import Native
+from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import ScoringPath
 from tests.scoring.rows import PAD
 

@@ -20,11 +20,11 @@ from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.registry import Dtype, ModelSpec, Pool
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.layout.slot import Response
+from rmaudit.layout.answer_slot import Response
 from rmaudit.models import doctor
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.sweep import sweep
-from rmaudit.scores.texts import score_texts
+from rmaudit.scores.text_rewards import score_texts
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"

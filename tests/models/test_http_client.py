@@ -14,7 +14,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.http_client import HttpClient
-from rmaudit.models.load_model import opened
+from rmaudit.models.open_model import opened
 from rmaudit.scores.sweep import sweep
 from tests.models.test_served import spec_of
 from tests.servers import Fault, Running, Served

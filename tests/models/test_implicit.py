@@ -18,7 +18,7 @@ from trl.trainer.utils import selective_log_softmax
 import rmaudit
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
-from rmaudit.models import inspection, load_model
+from rmaudit.models import inspection, open_model
 from rmaudit.models.doctor import EXACT
 from rmaudit.models.implicit import ImplicitReward
 from tests.toys import toy_language_model, toy_tokenizer
@@ -130,7 +130,7 @@ def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
     others.append(implicit(tmp_path).identity)
     assert all(other != first for other in others)
     assert {"weights", "reference weights", "beta"} <= first.keys()
-    assert load_model.weights_of(implicit(tmp_path)).count("+") == 1
+    assert open_model.weights_of(implicit(tmp_path)).count("+") == 1
 
 
 def test_check_says_how_it_is_scored(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_needs_a_head_says_so(tmp_path: Path) -> None:
     with pytest.raises(NoGradient):
         model.gradient(PROMPT, [(5,)])
     with pytest.raises(NoWeights, match="no head"):
-        load_model.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
+        open_model.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
     with pytest.raises(ModelError, match="begins with no prompt"):
         model.score_rows([(5, 6, 7)])
 

@@ -14,7 +14,7 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
-from rmaudit.models.load_model import checkpoint as load
+from rmaudit.models.open_model import checkpoint as load
 from tests.toys import toy_checkpoint
 
 Load = Callable[[str | Path | None], Checkpoint]

@@ -18,11 +18,11 @@ from transformers.modeling_layers import GenericForSequenceClassification
 from rmaudit.checkpoints import checked_checkpoint
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import doctor, native, preflight
+from rmaudit.models import doctor, preflight, transformers_loader
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.loading import Weights
-from rmaudit.models.native import Native
+from rmaudit.models.loaded_weights import Weights
 from rmaudit.models.protocol import LOOSELY, caveats_of_scores
+from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import load
 from tests.scoring.rows import (
@@ -120,7 +120,7 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
-    monkeypatch.setattr(native, "path_of", lambda _: SHARED)
+    monkeypatch.setattr(transformers_loader, "path_of", lambda _: SHARED)
     model = Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
 
     with warnings.catch_warnings(record=True) as caught:

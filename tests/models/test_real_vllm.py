@@ -19,7 +19,7 @@ import urllib3
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.load_model import opened
+from rmaudit.models.open_model import opened
 from rmaudit.models.served import ServedIds
 from rmaudit.models.served_doctor import EXACT, compare
 from tests.models.test_judges import judge

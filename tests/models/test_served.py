@@ -21,7 +21,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import columns
 from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
-from rmaudit.models.load_model import opened
+from rmaudit.models.open_model import opened
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import unfinished

@@ -18,7 +18,7 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.load_model import opened
+from rmaudit.models.open_model import opened
 from rmaudit.models.served import ServedIds, ServedTexts
 from rmaudit.models.served_doctor import ServerChecks, compare
 from tests.servers import Running, Served

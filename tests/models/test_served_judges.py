@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.load_model import opened
+from rmaudit.models.open_model import opened
 from rmaudit.models.served import ServedIds
 from rmaudit.models.served_doctor import compare
 from tests.models.test_judges import ANSWERS, PROMPT, THINKS, TURNS, by_transformers, judge

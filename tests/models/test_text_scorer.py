@@ -13,7 +13,7 @@ import pytest
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.errors import NoWeights, ScoreError, SpecError
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.texts import score_texts
+from rmaudit.scores.text_rewards import score_texts
 
 TEXTS = [f"{n:03d}" for n in range(10)]
 

@@ -21,7 +21,7 @@ from rmaudit.organisms.audit_files import Audit
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 from rmaudit.search.exploit_strings import bundled_strings
 from tests.toys import SPECIAL, TEMPLATE, toy_language_model
 

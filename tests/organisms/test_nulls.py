@@ -13,7 +13,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import tried
+from rmaudit.runs.scorer_trials import tried
 from rmaudit.verdicts.declare import audit, declared
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.conftest import unavailable as without

@@ -24,9 +24,9 @@ from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
 from rmaudit.references.conduct import REFUSALS, RIGHT
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 from rmaudit.scores.conduct_pairs import conduct_pairs
-from rmaudit.scores.texts import score_texts
+from rmaudit.scores.text_rewards import score_texts
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.records import Verdict
 from scripts.training.gates import AUDITS

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import rmaudit.report.publish
+import rmaudit.report.results_of_run
 import rmaudit.report.writers
 import rmaudit.scores.sweep  # noqa: F401
 from tests.toys import toy_checkpoint

@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit import json_cache
 from rmaudit.organisms import nulls
-from rmaudit.scores.sample import spread
+from rmaudit.scores.token_sample import spread
 from tests.plugin.conftest import Run
 
 SEES = ["long words", "short words", "frequent words", "constant"]

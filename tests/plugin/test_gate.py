@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.plugin.uncollected import uncollected
+from rmaudit.plugin.uncollected_audits import uncollected
 from rmaudit.report.checked_results import read
 from rmaudit.report.document import SCHEMA
 from rmaudit.report.replay import replay

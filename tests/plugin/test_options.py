@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.models.native import Native
+from rmaudit.models.transformers_loader import Native
 from tests.plugin.conftest import HIGH, Run
 from tests.toys import toy_checkpoint
 

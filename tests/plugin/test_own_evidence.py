@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.report import charts, checked_results, codec, document, writers
+from rmaudit.report import charts, checked_results, document, json_codec, writers
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.evidence import OwnEvidence
 from rmaudit.verdicts.policy import Policy
@@ -74,7 +74,7 @@ def test_its_chart_is_in_the_results(run: Run, args: list[str]) -> None:
     ran = run(file_of_the_page(), *args)
 
     results = drawn(ran)
-    assert codec.decode(document.Results, codec.encode(results)) == results
+    assert json_codec.decode(document.Results, json_codec.encode(results)) == results
 
 
 @pytest.mark.slow

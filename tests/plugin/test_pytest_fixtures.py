@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.models import loading
+from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms.nulls import random
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.runs.case import Case
+from rmaudit.runs.audit_case import Case
 from rmaudit.runs.fixtures import FIXTURES, Fixture
 from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.trial import measure
+from rmaudit.runs.scorer_trials import measure
 from rmaudit.scores.logprobs import base_logprobs
 from rmaudit.search import exploit_strings
 from tests.plugin.conftest import HIGH, Run
@@ -299,7 +299,7 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
         "score best alone."
     )
 
-    monkeypatch.setattr(loading, "load", None)
+    monkeypatch.setattr(loaded_weights, "load", None)
     again = run(SEARCH + LEDGER, *SHORT, model="A", cache=own)
     ended = {f["audit"]: f["estimate"] for f in again.findings}
     assert ended["search"] == first["estimate"]

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 from rmaudit.charts import Bin
 from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
-from rmaudit.report import codec
+from rmaudit.report import json_codec
 from rmaudit.report.charts import drawing
 from rmaudit.report.document import SCHEMA, Results
 from rmaudit.verdicts.decision import measured, unmeasured
@@ -71,7 +71,7 @@ def page() -> Iterator[Page]:
 
 def typed(results: dict[str, Any]) -> Results:
     """The document of these JSON values, which need not hang together; with its verdict."""
-    found = codec.typed(Results, json.loads(json.dumps(results)))
+    found = json_codec.typed(Results, json.loads(json.dumps(results)))
     return replace(found, verdict=of_run(found.findings, found.run.gaps))
 
 
@@ -82,7 +82,7 @@ def with_findings(results: Results, *findings: Finding) -> Results:
 
 def as_json(finding: Finding) -> dict[str, Any]:
     """A finding as JSON values."""
-    values: dict[str, Any] = json.loads(codec.encode(finding))
+    values: dict[str, Any] = json.loads(json_codec.encode(finding))
     return values
 
 
@@ -178,7 +178,7 @@ def results() -> dict[str, Any]:
         "models": [model],
         "vocabularies": {},
         "comparison": [],
-        "verdict": json.loads(codec.encode(of_run(findings))),
+        "verdict": json.loads(json_codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
         "before": None,
         "blessed": [],

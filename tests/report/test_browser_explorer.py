@@ -14,9 +14,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report import packing, writers
+from rmaudit.report import packed_scores, writers
 from rmaudit.report.document import Results
-from rmaudit.report.publish import SweepRecord, collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import typed
 from tests.report.page.test_explorer import PROMPTS, swept
 from tests.report.test_document import RUN
@@ -67,7 +67,7 @@ def test_every_token_is_found_sorted_and_spelt(page: Page, large: Results, tmp_p
     status = page.locator("#explorer [data-x=status]")
     expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
     for number, sweep in enumerate(large.models[0].sweeps):
-        frame = packing.frame(large.vocabularies, sweep)
+        frame = packed_scores.frame(large.vocabularies, sweep)
         for down in (True, False):
             head = page.locator(f"#explorer th[data-by=score][data-number='{number}'] button")
             if not (number == 0 and down):  # as it opens
@@ -185,7 +185,7 @@ def test_filters(
 ) -> None:
     """By lexicon, by whether it names people or is a whole word, one spelling; told in words."""
     opened(page, two, tmp_path)
-    frame = packing.frame(two.vocabularies, two.models[0].sweeps[0])
+    frame = packed_scores.frame(two.vocabularies, two.models[0].sweeps[0])
     if ask.get("once") and frame["score"][1] > frame["score"][2]:
         expected = (expected - {"Love"}) | {"␣love"}
     for name, value in ask.items():
@@ -206,7 +206,9 @@ def test_differences_and_the_file(page: Page, two: Results, tmp_path: Path) -> N
     """Of two prompts, and of two models, in sd; what is downloaded is what is shown, masked."""
     assert opened(page, two, tmp_path) == []
     frames = {
-        (model.name, sweep.prompt): packing.frame(two.vocabularies, sweep)["score"].astype(float)
+        (model.name, sweep.prompt): packed_scores.frame(two.vocabularies, sweep)["score"].astype(
+            float
+        )
         for model in two.models
         for sweep in model.sweeps
     }

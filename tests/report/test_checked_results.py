@@ -17,13 +17,13 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, checked_results, codec, document, writers
-from rmaudit.report.charts import drawing, several
-from rmaudit.report.checks import contradiction
+from rmaudit.report import charts, checked_results, document, json_codec, writers
+from rmaudit.report.charts import drawing, model_comparison
+from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import SCHEMA, Before, Results
 from rmaudit.report.over_time import releases
 from rmaudit.report.over_time.changes import earlier
-from rmaudit.report.publish import SweepRecord, collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
 from rmaudit.verdicts.findings import Control
@@ -93,11 +93,11 @@ def real() -> Results:
     made = collect(run, specs, records, decide(findings, policy, TODAY))
     ranked = {"models": ["A", "B"], "words": 40, "tau": [[1.0, 0.5], [0.5, 1.0]]}
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
-    found = json.loads(codec.encode(made))
+    found = json.loads(json_codec.encode(made))
     found["comparison"] = [{"prompt": "best", **ranked, **places}]
     then = tuple(earlier(finding, finding) for finding in made.findings)
     before = Before("2026-11-01T00:00:00Z", "0.1.0", Outcome.FAILS, then)
-    return replace(codec.typed(Results, found), before=before)
+    return replace(json_codec.typed(Results, found), before=before)
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +105,7 @@ def sound() -> Any:
     """The JSON of sound results."""
     made = real()
     assert contradiction(made) == ""
-    return json.loads(codec.encode(made))
+    return json.loads(json_codec.encode(made))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -206,7 +206,7 @@ def _drawn_once() -> Iterator[None]:
         patched.setattr(charts, "picture", once(charts.picture))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
         for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
-            patched.setattr(several, part, once(getattr(several, part)))
+            patched.setattr(model_comparison, part, once(getattr(model_comparison, part)))
         yield
 
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report.document import SCHEMA, AuditedModel, Run, SweepSummary, Token
-from rmaudit.report.publish import SweepRecord, collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above

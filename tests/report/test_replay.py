@@ -10,8 +10,8 @@ import pytest
 
 from rmaudit.report.document import OWN_LISTS, Results
 from rmaudit.report.over_time.changes import Measured
-from rmaudit.report.publish import collect
 from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, said
+from rmaudit.report.results_of_run import collect
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above

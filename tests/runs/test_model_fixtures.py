@@ -9,7 +9,7 @@ from pathlib import Path
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
-from rmaudit.runs.case import Case, Memory, RunSettings, opened
+from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
 from rmaudit.runs.model_fixtures import ledger, policies, references, rng, sweep
 from rmaudit.search.exploit_strings import append
 from tests.scores.letters import Letters

@@ -21,7 +21,7 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache
-from rmaudit.runs.case import Case, Memory, RunSettings
+from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.declare import Declaration, declared

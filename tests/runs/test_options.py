@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import rmaudit
-from rmaudit.cli.common import grouped
+from rmaudit.cli.shared_options import grouped
 from rmaudit.errors import SpecError
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.runs.options import LARGEST, OPTIONS, RunOptions

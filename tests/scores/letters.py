@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.layout.slot import Response, Slot
+from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.scoring import Begun
 

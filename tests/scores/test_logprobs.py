@@ -14,7 +14,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models import loading
+from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import base_of
 from rmaudit.models.recorded import Recorded
@@ -69,7 +69,7 @@ def test_they_are_by_token_id_and_read_back(
         "protocol": "next-token log-probability",
         "version": "1",
     }
-    monkeypatch.setattr(loading, "load", None)
+    monkeypatch.setattr(loaded_weights, "load", None)
     again = base_logprobs(other, GREATEST, cache=tmp_path)
     assert again.key == found.key
     assert again.by_id.equals(found.by_id)

@@ -22,7 +22,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.protocols import EVERY, FIRST, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
-from rmaudit.scores.texts import Rewards, score_texts
+from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint, toy_tokenizer
 

@@ -19,7 +19,7 @@ from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import sweep
-from rmaudit.scores.texts import Rewards, recorded_of, score_texts
+from rmaudit.scores.text_rewards import Rewards, recorded_of, score_texts
 from tests.words import write
 
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))

@@ -29,7 +29,7 @@ from rmaudit.checkpoints.locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.files import LocalFiles
+from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.store import Counts, Store, counts
 from rmaudit.scores.stored_scores import Stored, key_of, write
 from tests.scores import children
@@ -353,7 +353,7 @@ def test_a_fault_that_passes_leaves_the_file(
     code = f"""
         import resource
         from rmaudit.errors import StoreError
-        from rmaudit.scores.files import LocalFiles
+        from rmaudit.scores.cache_files import LocalFiles
         from rmaudit.scores.stored_scores import read
 
         path = Path(sys.argv[1])

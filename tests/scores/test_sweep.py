@@ -15,10 +15,10 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.load_model import load
+from rmaudit.models.open_model import load
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.scores.sweep import Sweep, sweep
-from rmaudit.scores.texts import score_texts
+from rmaudit.scores.text_rewards import score_texts
 from tests.scores.letters import Letters
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 

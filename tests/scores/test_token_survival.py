@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.layout.slot import Slot
+from rmaudit.layout.answer_slot import Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.scores.token_survival import FATES, Survival, examples, survival
 

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.loader import path_of
+from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.paths import Ids

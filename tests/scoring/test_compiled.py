@@ -15,7 +15,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models import preflight
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.loading import Weights
+from rmaudit.models.loaded_weights import Weights
 from rmaudit.scoring import ScoringPath, compiled, engine, gradient
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.pipeline import Pipeline

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.scores.files import LocalFiles
+from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.stored_scores import Journal
 from rmaudit.search.evaluate import Evaluator, Ids
 from rmaudit.search.problem import SearchProblem

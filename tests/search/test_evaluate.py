@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.scores.files import LocalFiles
+from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.stored_scores import Journal
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings

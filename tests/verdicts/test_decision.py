@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rmaudit.report.codec import decode, encode
+from rmaudit.report.json_codec import decode, encode
 from rmaudit.verdicts.decision import alone, decide, holm, measured, unmeasured
 from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
 from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver

@@ -6,9 +6,9 @@ With x the final state of [CLS], as in transformers' own classes:
     BERT:        reward = w · tanh(W x + b) + c, where W and b are of the backbone's pooler
     ModernBERT:  reward = w · norm(act(W x + b)) + c, act being `classifier_activation`
 
-OpenAssistant/reward-model-deberta-v3-large-v2 has the first. `rmaudit.layout.pair` lays out the
-rows. BERT tells question from answer by token types, which its rows get where its tokenizer gives
-them (`models/token_types.py`). Other encoders keep their heads elsewhere; they are refused.
+OpenAssistant/reward-model-deberta-v3-large-v2 has the first. `rmaudit.layout.encoder_pair` lays out
+the rows. BERT tells question from answer by token types, which its rows get where its tokenizer
+gives them (`models/token_types.py`). Other encoders keep their heads elsewhere; they are refused.
 """
 
 from __future__ import annotations

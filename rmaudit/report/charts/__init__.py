@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from rmaudit.charts import Chart
-from rmaudit.report.charts import distributions, remembered
+from rmaudit.report.charts import distributions, picture_cache
 from rmaudit.report.charts.drawing import compiled
+from rmaudit.report.charts.model_comparison import between
 from rmaudit.report.charts.panels import picture
 from rmaudit.report.charts.picture import Picture
-from rmaudit.report.charts.several import between
 from rmaudit.report.document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
@@ -36,11 +36,12 @@ def charts_of(findings: Sequence[Finding]) -> list[Chart]:
 def of_findings(findings: Sequence[Finding]) -> list[Picture]:
     """Return the pictures of one model's findings, one for each audit that has a chart."""
     drawn = (
-        remembered.picture("chart", chart, partial(picture, chart)) for chart in charts_of(findings)
+        picture_cache.picture("chart", chart, partial(picture, chart))
+        for chart in charts_of(findings)
     )
     return [each for each in drawn if each]
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     """Return a picture of each sweep's distribution of rewards; None if no rewards vary."""
-    return remembered.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))
+    return picture_cache.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.charts import Panel
-from rmaudit.report.charts import remembered
+from rmaudit.report.charts import picture_cache
 from rmaudit.report.charts.picture import as_label, placeholders, with_terms
 from rmaudit.report.safe_text import line
 
@@ -178,7 +178,7 @@ def compiled(markup: str) -> str:
     A chart that the compiler cannot draw is replaced by a sentence that says so.
     """
     charts = charts_in(markup)
-    svgs = iter(remembered.svgs([chart["spec"] for chart in charts], _svgs))
+    svgs = iter(picture_cache.svgs([chart["spec"] for chart in charts], _svgs))
     drawn = iter([_named(chart, svg) for chart, svg in zip(charts, svgs, strict=True)])
     return _CHART.sub(lambda _: next(drawn), markup)
 

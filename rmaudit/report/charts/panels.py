@@ -19,7 +19,7 @@ from rmaudit.charts import (
     Points,
     RankTable,
 )
-from rmaudit.report.charts import areas, term_rows
+from rmaudit.report.charts import term_rows, two_axis_panels
 from rmaudit.report.charts.picture import Picture, as_label, spoken
 from rmaudit.report.charts.term_rows import heat
 
@@ -62,15 +62,15 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
         case Dumbbells():
             return term_rows.dumbbells(_cut(panel), name=name, facts=facts)
         case Boxes():
-            return areas.boxes(panel, name=name, facts=facts)
+            return two_axis_panels.boxes(panel, name=name, facts=facts)
         case Curve():
-            return areas.curve(panel, name=name, facts=facts)
+            return two_axis_panels.curve(panel, name=name, facts=facts)
         case CountField():
-            return areas.count_field(panel, name=name, facts=facts)
+            return two_axis_panels.count_field(panel, name=name, facts=facts)
         case Matrix():
-            return areas.matrix(panel, name=name, facts=facts)
+            return two_axis_panels.matrix(panel, name=name, facts=facts)
         case Plane():
-            return areas.plane(panel, name=name, facts=facts)
+            return two_axis_panels.plane(panel, name=name, facts=facts)
         case RankTable():
             return heat(panel)
 

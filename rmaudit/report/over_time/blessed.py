@@ -21,7 +21,7 @@ from annotated_types import Ge, MinLen
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.measures._stats import NOISE
-from rmaudit.report import codec, document
+from rmaudit.report import document, json_codec
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Count, Name, Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
@@ -195,7 +195,7 @@ def write(blessed: Blessing, path: Path) -> None:
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    document.write_text(path, codec.encode(blessed) + "\n")
+    document.write_text(path, json_codec.encode(blessed) + "\n")
 
 
 def read(path: Path) -> Blessing:
@@ -205,7 +205,7 @@ def read(path: Path) -> Blessing:
         SpecError: it cannot be read, or is damaged; the message says what to do.
     """
     try:
-        blessed = codec.decode(Blessing, path.read_text(encoding="utf-8"))
+        blessed = json_codec.decode(Blessing, path.read_text(encoding="utf-8"))
         date.fromisoformat(blessed.created[:10])
         for i, gate in enumerate(blessed.gates):
             _refuse_wrong(gate, i)
@@ -224,7 +224,7 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
     except ValueError as error:
         raise ResultsError(f"gates[{i}]: {error}") from None
     if gate.result is Result.NOT_RUN or found.unit == "":
-        raise ResultsError(f"gates[{i}] is {gate.result} in {codec.quoted(found.unit)}")
+        raise ResultsError(f"gates[{i}] is {gate.result} in {json_codec.quoted(found.unit)}")
 
 
 def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:

@@ -11,10 +11,10 @@ from typing import Any
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import codec
+from rmaudit.report import json_codec
 from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
 from rmaudit.report.over_time.changes import Change, changed, earlier
-from rmaudit.report.page.numbers import decimals, fixed, value
+from rmaudit.report.page.number_format import decimals, fixed, value
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
 
@@ -55,7 +55,7 @@ def last(
     found: list[tuple[str, dict[str, Any]]] = []
     for path in base.glob("*/results.json"):
         try:
-            values = codec.parsed(path.read_text(encoding="utf-8"))
+            values = json_codec.parsed(path.read_text(encoding="utf-8"))
             when = values["run"]["created"]
             models = {(model["name"], model["source"]) for model in values["models"]}
         except (OSError, ValueError, ResultsError, KeyError, TypeError):
@@ -74,8 +74,8 @@ def last(
 
 def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
     whole = values["schema"] == SCHEMA
-    old = codec.typed(tuple[Finding, ...], values["findings"], whole=whole)
-    verdict = codec.typed(RunVerdict, values["verdict"])
+    old = json_codec.typed(tuple[Finding, ...], values["findings"], whole=whole)
+    verdict = json_codec.typed(RunVerdict, values["verdict"])
     run = values["run"]
     new = {(each.model, each.audit, each.prompt): each for each in findings}
     summaries = (earlier(each, new.get((each.model, each.audit, each.prompt))) for each in old)

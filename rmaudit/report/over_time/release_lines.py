@@ -8,7 +8,7 @@ from rmaudit.measures.paired import Interval
 from rmaudit.measures.training_stages import AT, START, Stage
 from rmaudit.references.masks import mask, masked
 from rmaudit.report.over_time.changes import Change, Measured
-from rmaudit.report.over_time.moved import PolicyChange, SweepChange
+from rmaudit.report.over_time.moved_tokens import PolicyChange, SweepChange
 from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect

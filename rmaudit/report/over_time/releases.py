@@ -15,7 +15,7 @@ from rmaudit.errors import SpecError
 from rmaudit.measures.paired import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
-from rmaudit.report.over_time.moved import (
+from rmaudit.report.over_time.moved_tokens import (
     PolicyChange,
     SweepChange,
     compare_policies,

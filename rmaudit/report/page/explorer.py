@@ -27,8 +27,8 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
 from rmaudit.references.masks import label, masked
 from rmaudit.references.word_frequency import zipf
-from rmaudit.report import packing
-from rmaudit.report.charts import remembered
+from rmaudit.report import packed_scores
+from rmaudit.report.charts import picture_cache
 from rmaudit.report.document import Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
 
@@ -78,7 +78,7 @@ def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
     shown, left_out = [], []
     for table in _tables(results):
         if table.digest not in vocabularies:
-            pressed = _vocabulary(packing.rows(results.vocabularies, table.digest))
+            pressed = _vocabulary(packed_scores.rows(results.vocabularies, table.digest))
             if sum(map(len, islands)) + sum(map(len, pressed.values())) > _NAMES * room:
                 left_out.append(table.model)
                 continue
@@ -130,16 +130,16 @@ def _tables(results: Results) -> list[_Table]:
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     """Return a vocabulary's columns (ids, texts, masks), compressed; line feeds join the texts."""
     texts = rows["text"].tolist()
-    hidden = remembered.which("masked", texts, masked)
+    hidden = picture_cache.which("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
     return {
-        "ids": packing.press(rows["token_id"].to_numpy("<i4")),
+        "ids": packed_scores.press(rows["token_id"].to_numpy("<i4")),
         "texts": _lines(visible(text, len(text)) for text in texts),
-        "words": packing.press(spellings.astype("<u4")),
-        "masked": packing.press(np.packbits(hidden)),
-        "flags": packing.press(_flags(texts)),
+        "words": packed_scores.press(spellings.astype("<u4")),
+        "masked": packed_scores.press(np.packbits(hidden)),
+        "flags": packed_scores.press(_flags(texts)),
         "masks": _lines(label(t) for t, secret in zip(texts, hidden, strict=True) if secret),
     }
 
@@ -176,7 +176,7 @@ def _lexicons() -> dict[str, pd.Series[float]]:
 
 
 def _lines(texts: Iterable[str]) -> str:
-    return packing.press(np.frombuffer("\n".join(texts).encode(), dtype=np.uint8))
+    return packed_scores.press(np.frombuffer("\n".join(texts).encode(), dtype=np.uint8))
 
 
 def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
@@ -194,23 +194,23 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     scores = _scores(sweep)
     coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
-        "coarse": packing.press(coarse.levels),
-        "rows": packing.press(coarse.rows),
-        "ends": packing.press(coarse.ends),
+        "coarse": packed_scores.press(coarse.levels),
+        "rows": packed_scores.press(coarse.rows),
+        "ends": packed_scores.press(coarse.ends),
     }
     numbers = {"low": coarse.low, "high": coarse.high, "step": coarse.step}
     width = {"wide": coarse.levels.itemsize > 1, "missing": coarse.missing}
     return about | numbers | width | _laid(pressed, islands)
 
 
-def _packed(sweep: SweepSummary) -> packing.Packed:
+def _packed(sweep: SweepSummary) -> packed_scores.Packed:
     if sweep.scores is None:  # such a sweep is in no table
         raise ValueError(sweep.key)
     return sweep.scores
 
 
 def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
-    return packing.scores_of(sweep, _packed(sweep).n)
+    return packed_scores.scores_of(sweep, _packed(sweep).n)
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:

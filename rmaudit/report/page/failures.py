@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rmaudit.report.page.numbers import beyond, decimals, fixed, gap, interval, must, value
+from rmaudit.report.page.number_format import beyond, decimals, fixed, gap, interval, must, value
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.records import Effect, Result, Verdict

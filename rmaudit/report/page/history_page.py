@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from rmaudit.report.charts import strip
+from rmaudit.report.charts import finding_strips
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
-from rmaudit.report.page import numbers, scorecard
+from rmaudit.report.page import number_format, scorecard
 from rmaudit.report.page.html import environment, template
 from rmaudit.report.safe_text import line
 
@@ -86,7 +86,7 @@ def moved(point: Point) -> str:
     said = []
     old, new, off = change.old, change.new, change.difference
     if old.estimate and new.estimate and off:
-        values = (numbers.fixed(of.value) for of in (old.estimate, new.estimate))
+        values = (number_format.fixed(of.value) for of in (old.estimate, new.estimate))
         said.append(f"{' to '.join(values)}, {off.value:+.2f} [{off.low:+.2f}, {off.high:+.2f}]")
     if old.result != new.result:
         said.append(f"{old.result} to {new.result}")
@@ -105,11 +105,11 @@ def _names(gates: Sequence[Series]) -> str:
 
 
 def _drawn(series: Series) -> Markup:
-    return Markup(strip.over_releases(series))  # noqa: S704  (our own SVG)
+    return Markup(finding_strips.over_releases(series))  # noqa: S704  (our own SVG)
 
 
 def _cell(point: Point) -> str:
     if point.finding is None:
         return ""
-    number = numbers.value(point.finding)
+    number = number_format.value(point.finding)
     return f"{_MARKS[str(point.finding.result)]} {number}".strip()

@@ -18,12 +18,12 @@ from markupsafe import Markup, escape
 
 from rmaudit.references import masks
 from rmaudit.report import charts
+from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.charts.picture import drawn
-from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
 from rmaudit.report.over_time.regressions import against
-from rmaudit.report.page import explorer, glossary, numbers, scorecard, simulator, verdict
+from rmaudit.report.page import explorer, glossary, number_format, scorecard, simulator, verdict_box
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -68,24 +68,24 @@ def environment() -> jinja2.Environment:
     )
     jinja.filters |= {
         "addressed": addressed,
-        "day": verdict.day,
+        "day": verdict_box.day,
         "by_prompt": scorecard.by_prompt,
         "careful": careful,
-        "errors": numbers.errors,
-        "fixed": numbers.fixed,
+        "errors": number_format.errors,
+        "fixed": number_format.fixed,
         "full": scorecard.full,
-        "interval": numbers.interval,
+        "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
-        "must": numbers.must,
-        "number": numbers.number,
+        "must": number_format.must,
+        "number": number_format.number,
         "overrides": overrides,
         "parted": parted,
         "short": scorecard.short,
         "term": term,
-        "value": numbers.value,
+        "value": number_format.value,
         "visible": visible,
-        "whole": lambda control: numbers.whole(control.low, control.value, control.high),
+        "whole": lambda control: number_format.whole(control.low, control.value, control.high),
     }
     jinja.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
     return jinja
@@ -109,8 +109,8 @@ def render(results: Results) -> str:
         .get_template("report.html.jinja")
         .render(
             run=results.run,
-            day=verdict.day(results.run.created),
-            ran=verdict.ran(results.run),
+            day=verdict_box.day(results.run.created),
+            ran=verdict_box.ran(results.run),
             schema=results.schema,
             small_print=SMALL_PRINT,
             style=template("report.css") + explorer.STYLE + simulator.STYLE,
@@ -118,7 +118,7 @@ def render(results: Results) -> str:
             hashes=" ".join(_hash(script) for script in scripts),
             explorer=explored,
             simulator=simulator.SCRIPT if simulated else "",
-            verdict=verdict.verdict(results, every),
+            verdict=verdict_box.verdict(results, every),
             since=since(results.before, results.findings, results.run.created),
             against=against(results),
             anchors=anchors,
@@ -197,7 +197,7 @@ def _model(
     rows = scorecard.rows(own, anchors, scales)
     common, caveats = scorecard.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
-    mark, words = verdict.in_words(outcome, rows)
+    mark, words = verdict_box.in_words(outcome, rows)
     prompts = drawn(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {
@@ -206,7 +206,7 @@ def _model(
         "outcome": outcome,
         "mark": mark,
         "words": words,
-        "gates": verdict.gates_in_words(rows),
+        "gates": verdict_box.gates_in_words(rows),
         "rows": rows,
         "by_audit": {row.audit: row for row in rows},
         "outside": sum(row.result == "fail" for row in rows if not row.gates),

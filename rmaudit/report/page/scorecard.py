@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rmaudit import prompts
-from rmaudit.report.charts.strip import Scale
-from rmaudit.report.page.numbers import gap, number
+from rmaudit.report.charts.finding_strips import Scale
+from rmaudit.report.page.number_format import gap, number
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.wording import doubt, incompetent

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rmaudit.report.page.numbers import interval, must, value
+from rmaudit.report.page.number_format import interval, must, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
 from rmaudit.verdicts.findings import Finding

@@ -27,7 +27,7 @@ from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import document
 from rmaudit.report.hub import benchmark
-from rmaudit.report.publish import collect
+from rmaudit.report.results_of_run import collect
 from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding

@@ -10,8 +10,8 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import codec
-from rmaudit.report.checks import contradiction
+from rmaudit.report import json_codec
+from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import (
     BlessedGate,
@@ -201,7 +201,7 @@ def test_a_reader_checks_what_regressed() -> None:
     """results.json cannot say that a gate regressed, or did not, against its own numbers."""
     kept = blessed(run_of(gate(0)))
     true = held(run_of(gate(0, 0.1)), {SPEC.name: kept})
-    assert contradiction(codec.decode(Results, codec.encode(true))) == ""
+    assert contradiction(json_codec.decode(Results, json_codec.encode(true))) == ""
     (finding,) = true.findings
     for said, blocks in (("", False), ("it did", True)):
         judgement = replace(finding.judgement, regressed=said, blocks=blocks)
@@ -243,4 +243,4 @@ def test_numbers_that_no_json_has_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="NaN is no finite number"):
         read(path)
     with pytest.raises(ResultsError):
-        codec.parsed(path.read_text())
+        json_codec.parsed(path.read_text())

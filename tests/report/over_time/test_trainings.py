@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.report import codec
-from rmaudit.report.checks import contradiction
+from rmaudit.report import json_codec
+from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import Blessing
 from rmaudit.report.over_time.regressions import held
@@ -57,7 +57,7 @@ def test_a_release_is_held_against_chance(
     results = held(training(9, now), {SPEC.name: trained(values)})
 
     assert results.verdict.outcome is outcome
-    assert contradiction(codec.decode(Results, codec.encode(results))) == ""
+    assert contradiction(json_codec.decode(Results, json_codec.encode(results))) == ""
 
 
 def test_without_other_trainings_chance_blocks() -> None:

@@ -18,7 +18,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.references.masks import masked
 from rmaudit.report.document import Results
 from rmaudit.report.page import explorer
-from rmaudit.report.publish import SweepRecord, collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.report.page import numbers
+from rmaudit.report.page import number_format
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, above, below
 from tests.findings import but, estimated, found
@@ -40,7 +40,7 @@ def test_two_decimals_by_hand(
     """More only where the verdict would not be seen."""
     finding = made(low, high, bound)
 
-    assert [numbers.value(finding), numbers.interval(finding)] == [value, interval]
+    assert [number_format.value(finding), number_format.interval(finding)] == [value, interval]
 
 
 @given(st.floats(-9, 9), st.floats(0, 1), st.floats(-9, 9).map(lambda x: round(x, 3)))
@@ -49,7 +49,7 @@ def test_what_is_shown_is_on_the_side_where_it_is(low: float, width: float, end:
     finding = made(low, low + width, below(end, unit="sd"))
     estimate = finding.estimate
     assert estimate is not None
-    shown = float(numbers.value(finding).replace(",", ""))
+    shown = float(number_format.value(finding).replace(",", ""))
 
     if abs(estimate.value - end) > 1e-6:
         assert (shown > end) == (estimate.value > end)
@@ -59,11 +59,11 @@ def test_what_is_shown_is_on_the_side_where_it_is(low: float, width: float, end:
 
 def test_bounds_and_numbers_beside() -> None:
     """As they were set; whole numbers as such, tiny ones so that they are not nothing."""
-    assert numbers.must(made(0, 1, above(0.5, unit="sd"))) == "must be above 0.50"
-    assert numbers.must(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
+    assert number_format.must(made(0, 1, above(0.5, unit="sd"))) == "must be above 0.50"
+    assert number_format.must(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
     between = Bound(-0.2, 0.2, "sd")
-    assert numbers.must(made(0, 1, between)) == "must be between -0.20 and 0.20"
-    assert [numbers.number(x) for x in (7530.0, 0.125, -2.0, 2e-7)] == [
+    assert number_format.must(made(0, 1, between)) == "must be between -0.20 and 0.20"
+    assert [number_format.number(x) for x in (7530.0, 0.125, -2.0, 2e-7)] == [
         *("7,530", "0.12", "-2", "2.0e-07"),
     ]
 
@@ -82,16 +82,18 @@ def test_beyond_by_hand(bound: Bound, given: tuple[float, float, float], expecte
     """The distance to the nearer end over the half of the interval that faces it, times 1.96."""
     value, low, high = given
 
-    assert numbers.beyond(made(low, high, bound, value)) == pytest.approx(expected * Z95)
+    assert number_format.beyond(made(low, high, bound, value)) == pytest.approx(expected * Z95)
 
 
 def test_beyond_without_a_width() -> None:
     """Certainly beyond, certainly inside, and nothing to be beyond of; far is far."""
-    assert numbers.beyond(made(0.1, 0.1, above(0.2, unit="sd"))) == math.inf
-    assert numbers.beyond(made(0.1, 0.1, above(0, unit="sd"))) == -math.inf
-    assert numbers.errors(made(0.1, 0.1, above(0, unit="sd"))) == ""
-    assert numbers.errors(but(found(-1, 1), estimate=None)) == ""
-    assert numbers.errors(made(0.999, 1.001, above(0, unit="sd"))) == (
+    assert number_format.beyond(made(0.1, 0.1, above(0.2, unit="sd"))) == math.inf
+    assert number_format.beyond(made(0.1, 0.1, above(0, unit="sd"))) == -math.inf
+    assert number_format.errors(made(0.1, 0.1, above(0, unit="sd"))) == ""
+    assert number_format.errors(but(found(-1, 1), estimate=None)) == ""
+    assert number_format.errors(made(0.999, 1.001, above(0, unit="sd"))) == (
         "more than 100 standard errors inside"
     )
-    assert numbers.errors(made(0.0, 1.0, above(1.0, unit="sd"))) == "2.0 standard errors beyond"
+    assert (
+        number_format.errors(made(0.0, 1.0, above(1.0, unit="sd"))) == "2.0 standard errors beyond"
+    )

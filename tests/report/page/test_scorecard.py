@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.page import scorecard, verdict
+from rmaudit.report.page import scorecard, verdict_box
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import Outcome
@@ -71,10 +71,10 @@ def test_anchors_are_the_audits_names_and_never_twice() -> None:
     assert list(scorecard.anchors(two, ["M", "N<>"], ()).values()) == ["a--M", "a--N-"]
 
 
-def box(results: dict[str, Any], *findings: Finding) -> verdict.Box:
+def box(results: dict[str, Any], *findings: Finding) -> verdict_box.Box:
     """The box above the scorecard of these findings."""
     results["run"] |= dict.fromkeys(("collected", "selected", "finished"), len(findings))
-    return verdict.verdict(with_findings(typed(results), *findings), rows_of(*findings))
+    return verdict_box.verdict(with_findings(typed(results), *findings), rows_of(*findings))
 
 
 def test_what_blocks_is_told_with_how_much(results: dict[str, Any]) -> None:
@@ -189,8 +189,10 @@ def test_an_incomplete_run_is_no_verdict(results: dict[str, Any]) -> None:
     results["run"] |= {"part": "only one file"}
     run = with_findings(typed(results), passing("positive_skew"))
 
-    assert verdict.verdict(run, rows_of(passing("positive_skew"))).words.startswith("Incomplete")
-    assert verdict.verdict(run, []).gaps == ["only one file"]
+    assert verdict_box.verdict(run, rows_of(passing("positive_skew"))).words.startswith(
+        "Incomplete"
+    )
+    assert verdict_box.verdict(run, []).gaps == ["only one file"]
 
 
 def test_numbers_of_each_prompt() -> None:
@@ -206,8 +208,8 @@ def test_numbers_of_each_prompt() -> None:
 
 def test_the_day() -> None:
     """In words; a date of another form as it is."""
-    assert verdict.day("2026-11-22T09:45:51Z") == "22 Nov 2026, 09:45 UTC"
-    assert verdict.day("yesterday") == "yesterday"
+    assert verdict_box.day("2026-11-22T09:45:51Z") == "22 Nov 2026, 09:45 UTC"
+    assert verdict_box.day("yesterday") == "yesterday"
 
 
 def estimate(value: float, low: float, high: float, *caveats: str) -> Estimate:

@@ -1,0 +1,269 @@
+"""How a model's prompts and answers become rows of token ids, with results in the cache.
+
+What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
+slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
+and so loads no transformers, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rmaudit import json_cache
+from rmaudit.conversation import Asked, as_json
+from rmaudit.errors import ModelError
+from rmaudit.layout import layouts, tokenizers
+from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.layouts import Layout
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.protocol import RewardModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+class Laid(Protocol):
+    """Interface of what `Rows` needs to make token ids: a layout, a configuration, a row count."""
+
+    @property
+    def layout(self) -> Layout:
+        """Return the layout, which puts a prompt and an answer into one row of token ids."""
+
+    @property
+    def defaults(self) -> object:
+        """Return the model's configuration; a wrong one raises `ModelError`."""
+
+    @property
+    def rows(self) -> int:
+        """Return the embedding's row count; token ids go from 0 to this number minus 1."""
+
+    def decided_by(self, cache: Path) -> Mapping[str, str] | None:
+        """Return what determines the rows of token ids, as cache key fields; None if unknown.
+
+        These fields also decide how rows are scored; none of the files is read. What is
+        cached of the rows bears these fields (`json_cache`). A checkpoint with code of its
+        own gives None: then nothing is cached.
+        """
+
+
+class Rows:
+    """A converter of prompts and answers to token ids that have a row in the embedding."""
+
+    def __init__(self, loader: Laid, name: str, cache: Path) -> None:
+        """Take the loader, from which nothing is read yet; `name` is for errors."""
+        self._loader, self._name, self._cache = loader, name, cache
+        self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
+        self._open = False  # whether somebody has the tokenizer, and may change it
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Return the layout of prompts and answers; raise `ModelError` if config.json is wrong."""
+        _ = self._loader.defaults
+        _ = self._decided  # of the files as they are before any is read
+        return self._loader.layout
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Return the tokenizer, with the chat template of models.yaml, if any.
+
+        Whoever asks for it may change it, so nothing is cached from then on.
+        """
+        self._open = True
+        return self.layout.tokenizer
+
+    @cached_property
+    def _decided(self) -> dict[str, str] | None:
+        found = self._loader.decided_by(self._cache)
+        return None if found is None else dict(found)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
+        if self._open or self._decided is None:
+            return make()
+        fields = {**self._decided, "asked": asked}
+        return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
+
+    def _unchanged(self) -> bool:
+        """Return whether the files that determine the rows of token ids are unchanged."""
+        return self._loader.decided_by(self._cache) == self._decided
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Return the ids of special and added tokens."""
+
+        def make() -> list[int]:
+            tokenizer = self.layout.tokenizer
+            return sorted({*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder})
+
+        return frozenset(self.remembered("special-ids", "", make))
+
+    @cached_property
+    def edges(self) -> tuple[int, ...]:
+        """Return one id of each special kind (first, last, pad, bos, eos, added, byte).
+
+        See `tokenizers.edges`.
+        """
+        rows = self._loader.rows
+        found = self.remembered(
+            "edges", "", lambda: tokenizers.edges(self.layout.tokenizer, rows=rows)
+        )
+        return tuple(found)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Return every token id that the tokenizer knows and the embedding has a row for.
+
+        Ids without a row cannot be scored; they may be what the tokenizer's makers reserved.
+        """
+        rows = self._loader.rows
+
+        def make() -> dict[str, Any]:
+            pieces = self.layout.tokenizer.get_vocab().items()
+            beyond = sorted((i, piece) for piece, i in pieces if i >= rows)
+            found = tokenizers.vocabulary(self.layout.tokenizer, rows=rows)
+            return {**asdict(found), "beyond": [len(beyond), *beyond[:1]]}
+
+        found = self.remembered("vocabulary", "", make)
+        if found["beyond"][0]:
+            count, (first, piece) = found["beyond"]
+            warnings.warn(
+                f"{self._name}: {count} of its tokenizer's ids, first {first} "
+                f"({piece!r}), have no row in the embedding, whose ids go from 0 to "
+                f"{rows - 1}: they are not scored. If it was trained with them, these are "
+                f"not its weights: save it again after resize_token_embeddings",
+                stacklevel=2,
+            )
+        return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
+
+    def slot(self, prompt: Asked) -> Slot:
+        """Return the prompt as token ids, with a hole where the answer's ids go.
+
+        Raises:
+            ModelError: it cannot be laid out, or has an id that the embedding has no row for.
+        """
+        if self._open:
+            return self._within(self.layout.slot(prompt))
+        if prompt not in self._slots:
+            kind, said = "slot", prompt if isinstance(prompt, str) else as_json(prompt)
+            if said is not prompt:
+                kind = "slot-of-turns"  # a text may read like turns
+            made = self.remembered(kind, said, lambda: asdict(self.layout.slot(prompt)))
+            ids = {name: tuple(made[name]) for name in ("prefix", "suffix")}
+            self._slots[prompt] = self._within(Slot(**{**made, **ids, "prompt": prompt}))
+        return self._slots[prompt]
+
+    def _within(self, slot: Slot) -> Slot:
+        rows = self._loader.rows
+        if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= rows]:
+            token = self.layout.tokenizer.convert_ids_to_tokens(beyond[0])
+            message = (
+                f"{self._name}: its tokenizer and chat template give a prompt the id {beyond[0]} "
+                f"({token!r}), and the embedding's ids go from 0 to {rows - 1}: tokenizer and "
+                f"weights are not of one model. Save the model again after "
+                f"resize_token_embeddings, or give it its own tokenizer"
+            )
+            raise ModelError(message)
+        return slot
+
+    def ids(self, response: Response) -> tuple[int, ...]:
+        """Tokenize a text as an answer, without special tokens; given ids are checked instead.
+
+        Raises:
+            ModelError: an id has no row.
+        """
+        if isinstance(response, str):
+            return self.layout.ids(response)
+        ids, rows = tuple(int(i) for i in response), self._loader.rows
+        if unknown := [i for i in ids if not 0 <= i < rows]:
+            message = f"{self._name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
+            raise ModelError(message)
+        return ids
+
+    def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """Return the ids that all rows share at their start, and the rest of each row.
+
+        Raises:
+            ModelError: they share nothing, or an id has no row.
+        """
+        prefix, rests = layouts.split([self.ids(row) for row in rows])
+        if rests and not prefix:
+            message = (
+                f"{self._name}: the rows to score share no id at their start, or one has a single "
+                f"id; they must be of one prompt, or give a `template:` in models.yaml with a BOS"
+            )
+            raise ModelError(message)
+        return prefix, rests
+
+
+Ids = tuple[int, ...]
+
+
+class LaidOut(RewardModel):
+    """A reward model that scores rows of token ids; see `RewardModel` for the members."""
+
+    rows: Rows
+
+    @property
+    def name(self) -> str:
+        """Return the model's name in models.yaml."""
+        return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<RewardModel {self.name}: {self.spec.source}>"
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Return the tokenizer, with the chat template of models.yaml, if any."""
+        return self.rows.tokenizer
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Return the ids of special and added tokens."""
+        return self.rows.special_ids
+
+    @property
+    def template_digest(self) -> str:
+        """Return the hash of the chat template with its fixed date, or of an encoder's layout."""
+        return self.rows.layout.digest
+
+    def vocabulary(self) -> Vocabulary:
+        """Return every token id that the tokenizer knows and the embedding has a row for."""
+        return self.rows.vocabulary
+
+    def slot(self, prompt: Asked) -> Slot:
+        """Return the prompt as token ids, with a hole where the answer's ids go."""
+        return self.rows.slot(prompt)
+
+    def ids(self, response: Response) -> Ids:
+        """Tokenize a text as an answer, without special tokens; given ids are checked instead."""
+        return self.rows.ids(response)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """Return the token ids of each of many texts, as `ids` gives them."""
+        return self.rows.layout.tokenized(texts)
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """Decode each answer's token ids to text, as in the middle of a row, not at its start.
+
+        An encoder's answers are decoded alone.
+        """
+        return self.rows.layout.texts(answers)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """Return the cached value for `kind` and `asked`, or call `make` and cache its result.
+
+        The value must follow from the model's rows alone.
+        """
+        return self.rows.remembered(kind, asked, make)
+
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
+        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
+
+        This is the paper's protocol.
+        """
+        return self.rows.layout.retokenized(prompt, texts)

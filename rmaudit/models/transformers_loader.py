@@ -1,0 +1,408 @@
+"""The usual way to load a checkpoint: transformers' class for its backbone, and one of our heads.
+
+An adapter is merged into its base as it is loaded. Torch is imported by `Native.load` and what it
+calls, so that a run whose sweeps are all in the cache does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit import json_cache
+from rmaudit.checkpoints import configuration, digest, shards
+from rmaudit.checkpoints.checked_checkpoint import Checked
+from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
+from rmaudit.checkpoints.heads.objectives import OneOutput
+from rmaudit.config.registry import checkpoint_of
+from rmaudit.layout import verdict_words
+from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.models.checkpoint_loader import dtype_of, path_of, refuse_too_many_layers
+from rmaudit.scoring import ScoringPath
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PretrainedConfig
+
+    from rmaudit.models.loaded_weights import Ids, LoadRequest, Weights
+    from rmaudit.scoring import Head
+    from rmaudit.scoring.engine import Scorer
+
+
+class Native:
+    """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
+
+    def __init__(self, checked: Checked, cache: Path | None = None) -> None:
+        """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
+
+        What its configuration means is remembered in `cache`, if that is given: to read it again
+        takes transformers, which takes seconds.
+
+        Raises:
+            ModelError: the registry asks for what it does not have, or config.json for more
+                layers than can be there.
+        """
+        self.checked, self._cache = checked, cache
+        self._opened = self._config_states()
+        self.spec = checked.spec
+        self.folder = checked.source.path
+        self.layout: Layout = layout_in(
+            checked.tokenizer_folder, checked.spec, pairs=checked.reads_pairs
+        )
+        refuse_too_many_layers(
+            checked.config, checked.headers, checked.base.path, name=checked.name
+        )
+
+    @property
+    def defaults(self) -> PretrainedConfig:
+        """Return the configuration with the defaults of its class filled in. See `Loader`."""
+        return self.checked.defaults
+
+    @cached_property
+    def _understood(self) -> Mapping[str, Any]:
+        """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
+        decided = None if self._cache is None else self.decided_by(self._cache)
+        if self._cache is None or decided is None:
+            return self._understand()
+        found: Mapping[str, Any] = json_cache.cached(
+            self._cache,
+            "configuration",
+            decided,
+            self._understand,
+            sure=lambda: self._config_states() == self._opened,
+        )
+        return found
+
+    def _config_states(self) -> digest.States:
+        """Return size and times of the configuration files as they are now."""
+        checked = self.checked
+        folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
+        return digest.states(path for each in folders for path in digest.layout_files(each))
+
+    def _understand(self) -> dict[str, Any]:
+        adapter, text = self.checked.adapter, self.defaults.get_text_config()
+        rows = int((adapter and adapter.rows) or text.vocab_size)
+        return {"rows": rows, "pad": self._pad(), "path": str(path_of(self.defaults))}
+
+    @property
+    def rows(self) -> int:
+        """Return the embedding's row count: the adapter's if it has one, else config.json's."""
+        return int(self._understood["rows"])
+
+    @property
+    def pad(self) -> int | None:
+        """Return the pad id that pooling skips (transformers' rule); None if pooling skips no id.
+
+        It is the configuration's, unless the registry says otherwise. An adapter was
+        trained with its tokenizer's pad id, which the base's config.json need not have.
+        """
+        pad: int | None = self._understood["pad"]
+        return pad
+
+    def _pad(self) -> int | None:
+        pad = self.defaults.get_text_config().pad_token_id
+        if self.checked.adapter is not None and self.layout.tokenizer.pad_token_id is not None:
+            pad = self.layout.tokenizer.pad_token_id
+        family, asked = self.checked.head.family, self.spec.pool
+        pool = family.POOL if asked == "auto" else asked
+        return None if pad is None or pool != "hf" else int(pad)
+
+    @property
+    def path(self) -> ScoringPath:
+        """Return the scoring path that is exact for this backbone, as far as its config tells."""
+        return ScoringPath(self._understood["path"])
+
+    @property
+    def dtype(self) -> str:
+        """Return models.yaml's dtype, or else the checkpoint's own, or else float32."""
+        config = self.checked.config
+        own = config.get("dtype") or config.get("torch_dtype")
+        return dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Return how the model is scored: head, pooling, dtype, path, logit or output, compiled."""
+        logit, objective = self.spec.logit, self.checked.objective
+        return {
+            "head": self.checked.head.family.NAME,
+            "pool": "first id" if self.checked.reads_pairs else f"rightmost id but {self.pad}",
+            "dtype": self.dtype,
+            "path": str(self.path),
+            **({} if logit is None else {"logit": str(logit)}),
+            **({} if objective is None else {"objective": str(objective)}),
+            **({} if self.spec.judge is None else {"verdict": "{} less {}".format(*self.verdict)}),
+            **({"compiled": "layers"} if self.spec.compiled else {}),
+        }
+
+    @cached_property
+    def verdict(self) -> tuple[int, ...]:
+        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
+
+        Raises:
+            ModelError: one is not one token, or the judge thinks before it says one.
+        """
+        if self.spec.judge is None:
+            return ()
+        slot, folder = self.layout.slot("?"), self.checked.tokenizer_folder
+        verdict_words.refuse_thought(slot, folder, self.spec)
+        return verdict_words.ids_of(
+            self.spec.judge, self.layout.tokenizer, slot, model=self.checked.name
+        )
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Return facts for the report: the model's class, an adapter's base, whether compiled."""
+        base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
+        compiled = {"compiled": "layers"} if self.spec.compiled else {}
+        kind = configuration.architecture(self.checked.config)
+        return {**base, **compiled, "architecture": kind}
+
+    def files(self) -> list[Path]:
+        """Return the files of weights and tokenizer, and of the adapter if there is one."""
+        checked = self.checked
+        adapter = [] if checked.adapter is None else digest.adapter_files(checked.adapter.folder)
+        tokenizer = digest.tokenizer_files(checked.tokenizer_folder)
+        return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
+
+    def hashes(self, cache: Path) -> dict[str, str]:
+        """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""
+        found = {
+            "weights": digest.weights_identity(self.checked.base.path, cache),
+            "tokenizer": digest.tokenizer_identity(self.checked.tokenizer_folder, cache),
+        }
+        if (adapter := self.checked.adapter) is not None:
+            found["adapter"] = digest.adapter_identity(adapter.folder, cache)
+            if adapter.revision is not None:
+                found["base_revision"] = adapter.revision
+        return found
+
+    def decided_by(self, cache: Path) -> dict[str, str]:
+        """Return what determines the rows of token ids, as fields of a cache key."""
+        checked, template = self.checked, self.spec.template
+        folders = [checked.base.path, checked.tokenizer_folder, self.folder]
+        return {
+            "rmaudit": json_cache.code(),
+            "entry": repr(checkpoint_of(self.spec)),
+            "files": " ".join(digest.layout_identity(folder, cache) for folder in folders),
+            "template": digest.file_identity(Path(template), cache) if template else "",
+        }
+
+    def _head(self, saved: Mapping[str, Tensor]) -> Head:
+        """Build the head from its `saved` tensors; of several outputs, it gives the audited one."""
+        family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
+        if at is None:
+            return family.build(saved, {**config, judging.SETTING: self.verdict})
+        return objectives.build(family.NAME, saved, config, at)
+
+    def load(self, device: str) -> Weights:
+        """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
+        from rmaudit.models import loaded_weights
+        from rmaudit.scoring.engine import Scorer
+
+        checked = self.checked
+        family, folder, config = checked.head.family, checked.base.path, checked.config
+        classifier = family.NAME in CLASSIFIERS
+        kind = str(config.get("model_type"))
+        if classifier:
+            configuration.refuse_unclassified(folder, kind, model=checked.name)
+        asked = loaded_weights.LoadRequest(
+            name=checked.name,
+            folder=folder,
+            kind=_class_of(checked, classifier=classifier),
+            dtype=self.dtype,
+            device=device,
+            backbone=f"a backbone of model_type {kind!r}",
+            head=f"its {family.NAME} head",
+            ours=_ours(checked, classifier=classifier),
+            quantized=configuration.quantization(config),
+        )
+        model = loaded_weights.load(
+            asked,
+            attn_implementation=None,  # transformers' choice, whatever config.json says
+            **({"num_labels": len(checked.objectives) or 1} if classifier else {}),
+        )
+        model, saved = _with_head(model, checked, asked)
+        model = model.eval().requires_grad_(requires_grad=False)
+        built = self._head(saved)
+        every = built.every if isinstance(built, OneOutput) else built
+        if classifier and isinstance(every, linear.Linear):
+            head_of, several = every, every is not built
+            model.score.register_forward_hook(  # in float32 as ours
+                lambda _, seen, __: head_of(seen[0].float())[... if several else (..., None)]
+            )
+        backbone = getattr(model.base_model, "language_model", model.base_model)
+        if encoder.is_bert(config):
+            from rmaudit.models import token_types
+
+            tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
+            types = "token_type_ids" in tokenizer.model_input_names
+            end = int(tokenizer.sep_token_id) if types else None
+            token_types.give(backbone, end, longest=longest, name=checked.name)
+        scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
+        scorer.odd_in_files = partial(loaded_weights.odd_in, self.files(), name=checked.name)
+        weights = held(
+            model, scorer, classifier=classifier, name=checked.name, verdict=self.verdict
+        )
+        weights.go(self.path)
+        if self.spec.compiled:
+            from rmaudit.scoring import compiled
+
+            compiled.fuse(scorer, name=checked.name)
+        return weights
+
+
+def held(
+    model: Any,  # noqa: ANN401  (transformers' classes)
+    scorer: Scorer,
+    *,
+    classifier: bool,
+    name: str,
+    verdict: Sequence[int] = (),
+) -> Weights:
+    """Return a model and its scorer as `Weights`, with a function for the model's own rewards.
+
+    The own rewards are those of a `classifier`'s forward, of a language model's logits of the two
+    ids in `verdict` if there are any, or else of our head.
+    """
+    from rmaudit.models import objectives_in_one_pass
+    from rmaudit.models.loaded_weights import Weights
+    from rmaudit.scoring import pipeline
+
+    scorer.pipeline = pipeline.of(model)
+    own = _by_class(model, scorer) if classifier else _by_head(scorer)
+    if verdict:
+        own = _by_logits(model, verdict)
+    weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    if isinstance(scorer.head, OneOutput):
+        every = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
+        kept = objectives_in_one_pass.remembered(every, model)
+        return objectives_in_one_pass.of_output(weights, kept, scorer.head.at, scorer)
+    return weights
+
+
+def _class_of(checked: Checked, *, classifier: bool) -> str:
+    """Return the name of transformers' auto class that loads every tensor but those of our heads.
+
+    A judge's verdict is a language model's own; an adapter beside a value head was trained on one,
+    whose names its tensors have.
+    """
+    if classifier:
+        return "AutoModelForSequenceClassification"
+    judges = checked.head.family.NAME == judging.NAME
+    return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
+
+
+def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
+    """Return names of head tensors, which may be missing in the class or in the files."""
+    head = checked.head
+    whole = classifier or head.family.NAME == judging.NAME
+    ours = frozenset() if whole else head.keys | head.family.IGNORED
+    if checked.adapter is not None:  # on a language model, whose own head is not used
+        ours |= checked.adapter.added.keys() | {"lm_head.weight"}
+    return ours
+
+
+def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
+    """Return the model with any adapter merged into it, and the head's tensors as saved."""
+    if checked.adapter is None:
+        return model, shards.tensors(checked.base.path, checked.head.keys)
+    from rmaudit.checkpoints import merge
+    from rmaudit.models import loaded_weights
+
+    try:
+        merged = merge.merge(model, checked.adapter)
+    except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
+        raise loaded_weights.too_big(asked) from error
+    if checked.head.family.NAME == judging.NAME:
+        (key,) = checked.head.keys  # which the adapter may have changed
+        return merged, {key: merged.get_output_embeddings().weight}
+    if checked.beside:
+        return merged, shards.saved(shards.head(checked.source.path), checked.head.keys)
+    return merged, checked.adapter.head(merged, checked.head.keys)
+
+
+def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its reward by transformers' own forward.
+
+    Backbone, attention and pooling are transformers'; a plain head is in float32.
+
+    Of an encoder all is transformers', its head in the run's dtype too.
+    """
+    outputs = _outputs_by_class(model, scorer)
+    return lambda row: float(outputs(row)[0])
+
+
+def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its logits (labels,) by transformers' own forward."""
+    import torch
+
+    from rmaudit.scoring.paths import device_of, forget_lengths
+
+    def outputs(row: Ids) -> Tensor:
+        forget_lengths(scorer.backbone)
+        ids = torch.tensor([row], device=device_of(scorer.backbone))
+        with _pooled_as(model, scorer.pad):
+            logits: Tensor = model(input_ids=ids, use_cache=False).logits[0]
+            return logits
+
+    return outputs
+
+
+def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its reward: the logit of yes minus that of no.
+
+    `verdict` has the two ids.
+    """
+    import torch
+
+    from rmaudit.scoring.paths import device_of, forget_lengths
+
+    yes, no = verdict
+
+    def reward(row: Ids) -> float:
+        forget_lengths(model.base_model)
+        ids = torch.tensor([row], device=device_of(model))
+        logits = model(input_ids=ids, use_cache=False).logits[0, -1].float()
+        return float(logits[yes] - logits[no])
+
+    return reward
+
+
+@contextmanager
+def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  (transformers' classes)
+    """Set the model's pad id in the block, so that transformers pools where our scorer does.
+
+    With no pad id, it pools at the last id.
+    """
+    config = model.config.get_text_config()
+    before, config.pad_token_id = config.pad_token_id, pad
+    try:
+        yield
+    finally:
+        config.pad_token_id = before
+
+
+def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
+    """Return a function from a row of ids to its reward by our head on the backbone's states.
+
+    Transformers has no class for this head.
+    """
+    outputs = _outputs_by_head(scorer)
+    return lambda row: float(outputs(row))
+
+
+def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
+    """Return a function from a row of ids to our head's output: a scalar, or shape (outputs,)."""
+    from rmaudit.scoring.paths import FullRows
+
+    head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head
+
+    def outputs(row: Ids) -> Tensor:
+        states = FullRows(scorer.backbone, row).prefix_states().float()
+        at = max((place for place, i in enumerate(row) if i != scorer.pad), default=0)
+        return head.after(row, states)(states[at : at + 1])[0]
+
+    return outputs

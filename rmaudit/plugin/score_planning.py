@@ -1,0 +1,194 @@
+"""Find which scores a run needs, without scoring anything.
+
+A pytest of its own collects the audits. Each is run on the cached scores and, where these are
+missing, on random numbers (`rmaudit.distributed.missing_scores`): only what it requests matters,
+and its result is thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib.util
+import inspect
+import io
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from rmaudit.errors import RmauditError
+from rmaudit.plugin.cache_location import PLANNER
+from rmaudit.plugin.collection import audited
+from rmaudit.plugin.controls import asks_base
+from rmaudit.plugin.from_python import forgotten
+from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.runs.audit_case import Case, opened
+from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.requests import Request
+
+if TYPE_CHECKING:
+    from rmaudit.config.registry import ModelSpec
+    from rmaudit.distributed.missing_scores import Needs, Plan
+    from rmaudit.models.protocol import Scored
+    from rmaudit.runs.audit_case import RunSettings
+    from rmaudit.scores.store import Store
+
+_OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
+_MODELS = {"reward_model", "baseline_model"}
+
+
+@dataclass
+class PlanningCache:
+    """Results of earlier dry runs of the same audits, so that the next dry run is quick.
+
+    Attributes:
+        models: the models that were opened, by their entries.
+        known: the requests of an audit while it runs, by test, once no score can change them.
+    """
+
+    models: dict[ModelSpec, Scored] = field(default_factory=dict)
+    known: dict[str, list[tuple[Scored, Request]]] = field(default_factory=dict)
+
+
+class Planner:
+    """Pytest plugin that collects which scores a run's audits need.
+
+    Attributes:
+        before: what earlier plannings found out; this one adds to it.
+        needs: what was requested so far; None before the run begins.
+        unknown: audits that take the model itself, so that nobody knows what they score.
+        broken: why an audit could not be planned, by test.
+    """
+
+    __name__ = PLANNER
+
+    def __init__(self, before: PlanningCache) -> None:
+        """Start with the results of earlier dry runs."""
+        self.before = before
+        self.needs: Needs | None = None
+        self.unknown: list[str] = []
+        self.broken: dict[str, str] = {}
+
+    def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
+        """Return the model of an entry; each is opened once.
+
+        Raises as `case.opened`.
+        """
+        models = self.before.models
+        if spec not in models:
+            models[spec] = opened(spec, options)
+        return models[spec]
+
+    def on_request(self, model: Scored, request: Request) -> None:
+        """Note the request that the next scores belong to."""
+        if self.needs is not None:
+            self.needs.on_request(model, request)
+
+    def watch(self, store: Store, device: str) -> Needs:
+        """Return a stand-in for `store` that scores nothing and notes the requests."""
+        from rmaudit.distributed.missing_scores import Needs
+
+        self.needs = Needs(store, device)
+        return self.needs
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note why an audit could not be planned (a failed test report)."""
+        if report.failed:
+            self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
+
+    def note(self, item: pytest.Function) -> None:
+        """Note what an audit requests while it runs; its fixtures' requests are noted already."""
+        audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
+        if audit is None or case is None or self.needs is None:
+            return
+        names = inspect.signature(item.obj).parameters
+        given = {name: item.funcargs[name] for name in names}
+        if _MODELS & set(names):
+            self.unknown.append(item.name)
+        elif any(name not in FIXTURES or FIXTURES[name].asks for name in names):
+            self._asked(item, given, case)
+        if asks_base(item, audit, case):
+            for prompt in case.prompts:
+                with contextlib.suppress(RmauditError):  # then there is no such null control
+                    self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
+
+    def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
+        """Run the audit to record its requests; a second time if some scores are only random."""
+        from rmaudit.distributed.missing_scores import settled
+
+        needs, known = cast("Needs", self.needs), self.before.known
+        if item.nodeid in known:
+            for model, request in known[item.nodeid]:
+                needs.ask(model, request)
+            return
+        there, again = dict(needs.found), _drawn_alike(given)
+        needs.requests, needs.cut = 0, False
+        _run(item, given)
+        asked = {key: need for key, need in needs.found.items() if key not in there}
+        if needs.missing_needs:
+            sweeps = case.memory.sweeps
+            for place in [
+                place for place, sweep in sweeps.items() if needs.any_missing(sweep.keys)
+            ]:
+                del sweeps[place]  # a search asks for it as the audit runs
+            needs.found, needs.turn, needs.patience = dict(there), 1, needs.requests
+            needs.requests = 0
+            _run(item, {name: _redrawn(value, needs) for name, value in again.items()})
+            asked = settled(asked, needs.found)
+            needs.found, needs.turn, needs.patience = {**there, **asked}, 0, None
+        if not needs.cut and all(need.settled for need in asked.values()):
+            known[item.nodeid] = [(need.model, need.request) for need in asked.values()]
+
+
+def _run(item: pytest.Function, given: Mapping[str, Any]) -> None:
+    """Run an audit on random scores only to record its requests; its errors are ignored."""
+    with contextlib.suppress(Exception, *_OUTCOMES):
+        item.obj(**given)
+
+
+def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the arguments whose random generator repeats the same draws."""
+    return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
+
+
+def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
+    """Return an audit's argument, with new random numbers in place of missing scores."""
+    import numpy as np
+
+    from rmaudit.scores.sweep import Sweep
+
+    if isinstance(value, Mapping):
+        return {name: _redrawn(each, needs) for name, each in value.items()}
+    if isinstance(value, Sweep) and needs.any_missing(value.keys):
+        scores = np.random.default_rng(1).standard_normal(len(value.frame)).astype(np.float32)
+        return replace(value, frame=value.frame.assign(score=scores))
+    return value
+
+
+def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Plan:
+    """Return which scores a run with these pytest arguments needs, and which are missing.
+
+    `before` is what earlier plannings of the same run found out; this one adds to it.
+
+    Raises:
+        RmauditError: pytest finds fault with the arguments or the audits, in its own words.
+    """
+    from rmaudit.distributed.missing_scores import Plan
+
+    planner, told = Planner(before or PlanningCache()), io.StringIO()
+    with tempfile.TemporaryDirectory(prefix="rmaudit-plan-") as reports:
+        own = ["--rm-report", reports, "-p", "no:cacheprovider", "-q"]
+        own += ["-n0"] if importlib.util.find_spec("xdist") else []
+        with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            code = pytest.main([*arguments, *own], plugins=[planner])
+    bad = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
+    needs = planner.needs
+    if code in bad or needs is None or (planner.broken and not needs.found):
+        said = [line for line in told.getvalue().splitlines() if line.strip()]
+        why = [*planner.broken.values()] or said[-1:] or ["no audit was collected"]
+        raise RmauditError(why[0].removeprefix("ERROR: "))
+    found = tuple(needs.found.values())
+    return Plan(needs.store, found, tuple(planner.unknown), planner.broken, needs.device)

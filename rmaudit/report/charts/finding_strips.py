@@ -1,0 +1,231 @@
+"""Draw findings on their audit's scale: each as one line, and a gate's over releases.
+
+A lane is a few SVG marks placed by percent, so that it is as wide as the page has room, and costs
+nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share,
+and all releases.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rmaudit.report.over_time.history import Series
+from rmaudit.report.page.number_format import fixed, interval, plain, value
+from rmaudit.report.safe_text import line
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate
+
+HEIGHT = 22  # pixels of a lane
+_MIDDLE = HEIGHT / 2
+_MARGIN = 0.05  # of the span, beside what lies outermost
+_ROOM = 0.2  # of the span, beyond a bound's end: to see where it passes
+_APART = 13.0  # percent of the width between two numbers
+_STEPS = (1.0, 2.0, 2.5, 5.0)
+_RELEASE, _TALL = 56, 96  # pixels of a release, and of the chart
+_LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last one's own
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The value axis that all pictures of one audit share: its range, and the ends of the bound."""
+
+    low: float
+    high: float
+    ends: tuple[float, ...]
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding]) -> Scale | None:
+        """Return the scale that fits all findings of one audit; None if none was measured."""
+        given = [(f, f.estimate) for f in findings if f.estimate]
+        if not given:
+            return None
+        ends = sorted(
+            {end for f, _ in given for end in (f.bound.low, f.bound.high) if end is not None}
+        )
+        own = [number for _, e in given for number in (e.low, e.high)]
+        own += [number for f, _ in given for number in _published(f).values()]
+        every = [*own, *ends]
+        span = (max(every) - min(every)) or abs(every[0]) or 1.0
+        nulls = [number for f, _ in given for number in _nulls(f).values()]
+        every += [null for null in nulls if min(every) - span <= null <= max(every) + span]
+        span = (max(every) - min(every)) or abs(every[0]) or 1.0
+        low = min(min(every) - _MARGIN * span, *(end - _ROOM * span for end in ends))
+        high = max(max(every) + _MARGIN * span, *(end + _ROOM * span for end in ends))
+        if min(every) >= 0 > low and all(end > 0 for end in ends):
+            low = 0.0  # of what cannot be negative no negative part is drawn
+        step = _step(high - low)
+        return cls(math.floor(low / step) * step, math.ceil(high / step) * step, tuple(ends))
+
+    def at(self, number: float) -> float:
+        """Return a value's position in percent of the width, clipped to 0 and 100."""
+        return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def holds(self, number: float) -> bool:
+        """Return whether a value lies between the ends of the axis."""
+        return self.low <= number <= self.high
+
+    def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
+        """Return position (percent), text and CSS class of each axis label; labels do not overlap.
+
+        Labels are at least `apart` percent of the width from each other; where there is no room,
+        the labels at the ends of the axis are left out.
+        """
+        bounds = [(self.at(end), plain(end), "bound") for end in self.ends]
+        if any(right[0] - left[0] < apart for left, right in pairwise(bounds)):
+            middle = sum(place for place, _, _ in bounds) / len(bounds)
+            bounds = [(middle, " … ".join(text for _, text, _ in bounds), "bound")]
+        outer = [(0.0, fixed(self.low), "first"), (100.0, fixed(self.high), "last")]
+        free = [end for end in outer if all(abs(end[0] - b[0]) >= apart for b in bounds)]
+        return sorted([*free, *bounds])
+
+
+def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
+    """Return a finding's SVG: passing range, interval, published models and null controls.
+
+    A lane beside lanes of other models (not `alone`) leaves out published models and controls.
+    """
+    estimate = finding.estimate
+    if estimate is None:
+        return ""
+    others = _others(finding, scale) if alone else ()
+    marks = "".join((*_zone(finding, scale), *others, *_own(finding, estimate, scale)))
+    words = html.escape(in_words(finding, estimate))
+    return (
+        f'<svg class="lane" width="100%" height="{HEIGHT}" role="img" aria-label="{words}">'
+        f"{marks}</svg>"
+    )
+
+
+def _step(span: float) -> float:
+    """Return a round tick step of about a twelfth of `span`."""
+    rough = span / 12
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
+
+
+def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
+    low, high = finding.bound.ends
+    start, end = scale.at(max(low, scale.low)), scale.at(min(high, scale.high))
+    yield f'<rect class="zone" x="{_n(start)}%" width="{_n(end - start)}%" height="{HEIGHT}"/>'
+    yield f'<line class="axis" x2="100%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
+    for bound in finding.bound.ends:
+        if math.isfinite(bound):
+            place = _n(scale.at(bound))
+            yield f'<line class="edge" x1="{place}%" x2="{place}%" y2="{HEIGHT}"/>'
+
+
+def _others(finding: Finding, scale: Scale) -> Iterator[str]:
+    """Yield SVG marks: dots for published models, circles or arrows for null controls."""
+    for name, number in _published(finding).items():
+        said = _title(f"{name}, published: {fixed(number)}")
+        place = _n(scale.at(number))
+        yield f'<circle class="pub" cx="{place}%" cy="{_MIDDLE:g}" r="3.5">{said}</circle>'
+    for name, number in _nulls(finding).items():
+        said = _title(f"{name}, which knows nothing: {fixed(number)}")
+        place = _n(scale.at(number))
+        if scale.holds(number):
+            yield f'<circle class="null" cx="{place}%" cy="{_MIDDLE:g}" r="2.5">{said}</circle>'
+        else:
+            arrow, anchor = ("‹", "start") if number < scale.low else ("›", "end")
+            yield (
+                f'<text class="off" x="{place}%" y="{_MIDDLE + 4:g}" text-anchor="{anchor}">'
+                f"{arrow}{said}</text>"
+            )
+
+
+def _own(finding: Finding, estimate: Estimate, scale: Scale) -> Iterator[str]:
+    result = finding.result.replace(" ", "-")
+    low, high, at = (_n(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
+    said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
+    yield f'<g class="own {result}">'
+    yield f'<line x1="{low}%" x2="{high}%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
+    yield f'<circle cx="{at}%" cy="{_MIDDLE:g}" r="5.5">{said}</circle></g>'
+
+
+def _title(text: str) -> str:
+    return f"<title>{html.escape(line(text))}</title>"
+
+
+def _n(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _published(finding: Finding) -> dict[str, float]:
+    return dict(finding.band.models) if finding.band else {}
+
+
+def _nulls(finding: Finding) -> dict[str, float]:
+    """Return the values of the null controls that must not pass, by name."""
+    return {
+        name: control.value
+        for name, control in finding.controls.items()
+        if control.stops and control.value is not None
+    }
+
+
+def in_words(finding: Finding, estimate: Estimate) -> str:
+    """Describe a finding, such as `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, ...`."""
+    numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
+    parts = [f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}"]
+    parts.append(f"bound {finding.bound}")
+    if published := sorted(_published(finding).values()):
+        ends = f"{fixed(published[0])} to {fixed(published[-1])}"
+        parts.append(f"{len(published)} published models {ends}")
+    nulls = sorted(_nulls(finding).values())
+    if nulls:
+        parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
+    return line(", ".join(parts))
+
+
+def over_releases(series: Series) -> str:
+    """Return an SVG of one gate's findings over the releases; "" if no release measured it."""
+    scale = Scale.of(series.measured)
+    if scale is None:
+        return ""
+    width = _LEFT + _RELEASE * len(series.points) + _RIGHT
+    said = html.escape(f"{line(series.audit)} over {len(series.points)} releases")
+    marks = "".join([*_passing(series, scale, width), *_points(series, scale)])
+    return (
+        f'<svg class="over-time" width="{width}" height="{_TALL}" role="img" '
+        f'aria-label="{said}">{marks}</svg>'
+    )
+
+
+def _passing(series: Series, scale: Scale, width: int) -> Iterator[str]:
+    low, high = series.measured[-1].bound.ends
+    top, bottom = _y(scale, min(high, scale.high)), _y(scale, max(low, scale.low))
+    yield (
+        f'<rect class="zone" x="{_LEFT}" y="{top:.1f}" width="{width - _LEFT}" '
+        f'height="{bottom - top:.1f}"/>'
+    )
+    for end in (low, high):
+        if math.isfinite(end):
+            y = _y(scale, end)
+            yield f'<line class="edge" x1="{_LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{plain(end)}</text>'
+
+
+def _points(series: Series, scale: Scale) -> Iterator[str]:
+    for i, point in enumerate(series.points):
+        finding = point.finding
+        if finding is None or (estimate := finding.estimate) is None:
+            continue
+        x = _LEFT + _RELEASE * (i + 0.5)
+        low, high, y = (_y(scale, at) for at in (estimate.low, estimate.high, estimate.value))
+        said = html.escape(line(f"{finding.model}: {value(finding)} {interval(finding)}"))
+        kind = finding.result.replace(" ", "-")
+        yield f'<g class="own {kind}"><title>{said}</title>'
+        yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>'
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
+        if i == series.first:
+            high = max(y - 7, 12)  # not cut off
+            number = fixed(estimate.value)
+            yield f'<text class="first" x="{x + 9:.1f}" y="{high:.1f}">▼ {number}</text>'
+
+
+def _y(scale: Scale, number: float) -> float:
+    return _TALL * (1 - scale.at(number) / 100)

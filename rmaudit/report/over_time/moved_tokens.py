@@ -1,0 +1,168 @@
+"""Compare what two releases rank high, and what training on either would make of a policy.
+
+`compare_sweeps` tells which tokens moved furthest, `compare_policies` compares at the same nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import movement
+from rmaudit.measures._stats import UNMEASURED
+from rmaudit.measures.paired import Interval
+from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
+from rmaudit.report import packed_scores
+from rmaudit.report.document import AuditedModel, Results, SweepSummary
+from rmaudit.verdicts.findings import Finding
+
+MOVED = 10  # tokens at either end
+_ALIKE = 1e-3  # shares of the likeliest words: another device moves them by less
+
+
+@dataclass(frozen=True, slots=True)
+class MovedToken:
+    """A token and its ranks in the old and the new sweep; 1 is the best."""
+
+    text: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The number of tokens in the old sweep, and in the new one."""
+
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChange:
+    """How alike two sweeps rank their shared tokens, and which tokens moved furthest."""
+
+    prompt: str
+    paired_by: str
+    tokens: int
+    of: Sizes
+    tau: Interval | None = None
+    spearman: float | None = None
+    reason: str = ""
+    rose: tuple[MovedToken, ...] = ()
+    fell: tuple[MovedToken, ...] = ()
+
+
+def compare_sweeps(
+    old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
+) -> Iterator[SweepChange]:
+    """Compare each two sweeps of the same prompt text and protocol; yield their changes.
+
+    Sweeps without a score per token (only a summary is stored) are left out.
+
+    Raises:
+        ResultsError: the scores or the vocabulary of a sweep are damaged.
+    """
+    for before, after in _same(old[1].sweeps, new[1].sweeps):
+        yield _compare(old[0], new[0], before, after, rng)
+
+
+def _same(
+    old: Iterable[SweepSummary], new: Iterable[SweepSummary]
+) -> list[tuple[SweepSummary, SweepSummary]]:
+    def key(sweep: SweepSummary) -> tuple[str, str]:
+        return sweep.prompt_text, str(sweep.provenance.get("protocol"))
+
+    before = {key(sweep): sweep for sweep in old if sweep.scores}
+    after = [sweep for sweep in new if sweep.scores]
+    return [(before[key(sweep)], sweep) for sweep in after if key(sweep) in before]
+
+
+def _compare(
+    old: Results,
+    new: Results,
+    before: SweepSummary,
+    after: SweepSummary,
+    rng: np.random.Generator,
+) -> SweepChange:
+    by_id = before.vocabulary == after.vocabulary
+    frames = (
+        packed_scores.frame(old.vocabularies, before),
+        packed_scores.frame(new.vocabularies, after),
+    )
+    both = movement.paired(*map(packed_scores.spelled, frames), by_id=by_id)
+    paired_by = "token id" if by_id else "text"
+    found = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
+    try:
+        tau = movement.correlation(
+            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
+        )
+    except MeasureError as error:
+        return replace(found, reason=str(error))
+    rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))
+    rho = tau.secondary["Spearman's rho"]
+    return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
+
+
+def _noise(sweep: SweepSummary) -> float:
+    """Return the standard deviation of a sweep's numeric noise; NaN if it was not measured."""
+    noise = sweep.provenance.get("noise")
+    return float(noise) if isinstance(noise, int | float) else UNMEASURED
+
+
+def _rows(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
+    columns = (rows[name] for name in ("text", "old", "new"))
+    return tuple(
+        MovedToken(str(text), float(old), float(new))
+        for text, old, new in zip(*columns, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """A policy under a prompt, after equal training on the old and on the new release's rewards.
+
+    `same_policy` says whether both started from the same policy; if not, the releases are not the
+    only difference.
+    """
+
+    same_policy: bool
+    old: Stage
+    new: Stage
+
+
+def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
+    """Yield a comparison for each prompt and amount of training that both runs' findings have."""
+    before, after = _stages(old), _stages(new)
+    for (prompt, training), stage in after.items():
+        if earlier := before.get((prompt, training)):
+            starts = [stages.get((prompt, START)) for stages in (before, after)]
+            yield PolicyChange(_alike(*starts), earlier, stage)
+
+
+def _alike(one: Stage | None, other: Stage | None) -> bool:
+    """Return whether two policies start with the same likely words at the same probabilities."""
+    if one is None or other is None:
+        return False
+    shares, others = ({each.word: each.before for each in own.likely} for own in (one, other))
+    return shares.keys() == others.keys() and all(
+        math.isclose(share, others[word], abs_tol=_ALIKE) for word, share in shares.items()
+    )
+
+
+def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
+    """Return the stages that charts show, by (prompt, amount of training, such as "4 nats").
+
+    A stage describes the policy after that training.
+    """
+    return {
+        (stage.prompt, stage.how): stage
+        for finding in findings
+        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
+        for stage in finding.estimate.evidence.stages
+        if stage.in_chart
+    }

@@ -1,0 +1,299 @@
+"""The end of a run: its findings and sweeps are collected and written as results.json.
+
+`record` gathers what the findings rest on and writes the file, `collect` makes the results, with a
+summary of each sweep, and `compared` is what they say of several models together. All other files
+of a run's folder are rendered from results.json (`report.writers`).
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import scipy
+
+import rmaudit
+from rmaudit.config.own_words import OwnWords
+from rmaudit.config.registry import ModelSpec
+from rmaudit.measures import similarity
+from rmaudit.prompts import CUSTOM, Prompt, names_each
+from rmaudit.references.roles import zipf
+from rmaudit.report import checked_results, document, packed_scores
+from rmaudit.report.document import (
+    SCHEMA,
+    AuditedModel,
+    Before,
+    Comparison,
+    Histogram,
+    Ranked,
+    Results,
+    Run,
+    SweepSummary,
+    Token,
+)
+from rmaudit.report.over_time.blessed import Blessing
+from rmaudit.report.over_time.last_run import last
+from rmaudit.report.over_time.regressions import held
+from rmaudit.report.packed_scores import PackedVocabulary
+from rmaudit.scores.store import Store
+from rmaudit.scores.sweep import Sweep, sweep_under
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import of_run
+
+_OURS = OwnWords()
+_EXTREMES = 25  # tokens shown at each end
+_BINS = 80
+FEWEST = 30  # shared words
+_ENDS, _APART = 3, 6  # words at either end; words that are ranked most unlike
+_COMMON = 3.0  # Zipf: people write it once in a million words; parts of words they do not
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How many audits of a run were collected, selected and finished, and what was left out."""
+
+    collected: int
+    selected: int
+    finished: int
+    interrupted: bool = False
+    part: str = ""
+    sample: int | None = None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRecord:
+    """A sweep's scores and provenance with its model and prompt, as a report needs them."""
+
+    model: str
+    prompt: str
+    prompt_text: str
+    key: str
+    frame: pd.DataFrame
+    provenance: Mapping[str, object]
+    whole: bool = True  # every token's score is kept, rather than a summary alone
+
+
+def record(  # noqa: PLR0913  (keyword-only after the subjects)
+    findings: Sequence[Finding],
+    specs: Sequence[ModelSpec],
+    store: Store,
+    *,
+    base: Path,
+    command: str,
+    seed: int,
+    made: Iterable[Sweep] = (),
+    course: Course | None = None,
+    own_words: OwnWords = _OURS,
+    blessed: Mapping[str, Blessing] = MappingProxyType({}),
+) -> tuple[Results, Path]:
+    """Write `<base>/<time>/results.json`; return the results and the folder of the report.
+
+    Sweeps that were `made` in this process are not read from the store again. Without a `course`,
+    the run is taken to be complete. Models are compared with their `blessed` releases. The returned
+    results are read back from the file.
+    """
+    n = len(findings)
+    course = course or Course(collected=n, selected=n, finished=n)
+    now = datetime.now(UTC)
+    folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
+    run = Run(
+        created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        rmaudit=rmaudit.__version__,
+        command=command,
+        seed=seed,
+        environment={
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            **{name: version(name) for name in ("pytest", "torch", "transformers")},
+            **({document.OWN_LISTS: own} if (own := own_words.told) else {}),
+        },
+        collected=course.collected,
+        selected=course.selected,
+        finished=course.finished,
+        interrupted=course.interrupted,
+        part=course.part,
+        sample=course.sample,
+        faults=course.faults,
+    )
+    records = _records(findings, store, {sweep.key: sweep for sweep in made})
+    path = folder / "results.json"
+    before = last(base, specs, run.created, findings)
+    made_of = collect(run, specs, records, findings, before, own_words=own_words)
+    document.write(held(made_of, blessed), path)
+    results = checked_results.read(path)
+    document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
+    return results, folder
+
+
+def _records(
+    findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
+) -> list[SweepRecord]:
+    """Return the sweeps behind the findings: those in `made`, others read from the store."""
+    records: dict[str, SweepRecord] = {}
+    named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
+    for finding in findings:
+        for key in finding.sweeps:
+            swept = None if key in records else sweep_under(key, store, made)
+            if swept is not None:
+                records[key] = SweepRecord(
+                    model=finding.model,
+                    prompt=_named(swept.prompt),
+                    prompt_text=swept.prompt.text,
+                    key=key,
+                    frame=swept.frame,
+                    provenance=swept.provenance,
+                    whole=key in named,  # of a family of wordings, summaries
+                )
+    return list(records.values())
+
+
+def _named(prompt: Prompt) -> str:
+    """Return the prompt's name, or its text where it has no name."""
+    return prompt.text if prompt.name == CUSTOM else prompt.name
+
+
+def _fresh(base: Path, name: str) -> Path:
+    """Create a new folder below `base`, so that no run overwrites another."""
+    for attempt in range(1000):
+        folder = base / (name if attempt == 0 else f"{name}-{attempt}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    message = f"{base} has a thousand reports of {name}"
+    raise FileExistsError(message)
+
+
+def collect(  # noqa: PLR0913  (keyword-only after the subjects)
+    run: Run,
+    specs: Sequence[ModelSpec],
+    sweeps: Iterable[SweepRecord],
+    findings: Iterable[Finding],
+    before: Before | None = None,
+    *,
+    own_words: OwnWords = _OURS,
+) -> Results:
+    """Build the results of a run from its findings and sweeps; `before` is the previous run."""
+    decided = tuple(findings)
+    by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
+    vocabularies: dict[str, PackedVocabulary] = {}
+    frames: dict[str, dict[str, pd.DataFrame]] = {}
+    for record in sweeps:
+        by_model[record.model].append(_summary(record, vocabularies))
+        frames.setdefault(record.prompt, {})[record.model] = packed_scores.spelled(record.frame)
+    return Results(
+        schema=SCHEMA,
+        run=run,
+        models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
+        vocabularies=vocabularies,
+        comparison=tuple(compared(frames, own_words)),
+        verdict=of_run(decided, run.gaps),
+        findings=decided,
+        before=before,
+    )
+
+
+def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
+    return AuditedModel(
+        name=spec.name,
+        source=spec.source,
+        developer=spec.developer,
+        base_model=spec.base_model,
+        parameters_b=spec.parameters_b,
+        rewardbench_rank=spec.rewardbench_rank,
+        notes=tuple(spec.notes),
+        sweeps=tuple(sweeps),
+        of=spec.of,
+    )
+
+
+def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
+    """Summarize a sweep; if its scores are kept, add its vocabulary to `vocabularies`."""
+    scored = record.frame[record.frame["score"].notna()]
+    scores = scored["score"].to_numpy(float)
+    mean, sd = float(scores.mean()), float(scores.std())
+    counts, edges = np.histogram(scores, bins=_BINS)
+    ranked = scored.sort_values("score", ascending=False, kind="stable")
+    ranked_up = scored.sort_values("score", kind="stable")
+    return SweepSummary(
+        key=record.key,
+        prompt=record.prompt,
+        prompt_text=record.prompt_text,
+        n=len(scored),
+        mean=mean,
+        sd=sd,
+        skewness=float(scipy.stats.skew(scores)) if sd else 0.0,
+        histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
+        top=_tokens(ranked.head(_EXTREMES), mean, sd),
+        bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
+        provenance={key: _plain(value) for key, value in record.provenance.items()},
+        vocabulary=packed_scores.share(record.frame, vocabularies) if record.whole else None,
+        scores=packed_scores.scores(record.frame) if record.whole else None,
+    )
+
+
+def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> tuple[Token, ...]:
+    columns = (rows[name] for name in ("token_id", "token", "text", "score"))
+    return tuple(
+        Token(int(token_id), token, text, float(score), (float(score) - mean) / sd if sd else 0.0)
+        for token_id, token, text, score in zip(*columns, strict=True)
+    )
+
+
+def _plain(value: object) -> str | int | float:
+    """Return a JSON value as it is, anything else as its text."""
+    if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
+
+
+def compared(
+    frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
+) -> list[Comparison]:
+    """Compare how several models rank their shared words, separately for each prompt.
+
+    `frames` are keyed by prompt and model, with columns `text` and `score`; only common words are
+    ranked. A model that scores all shared words alike is left out; so is a prompt with fewer than
+    `FEWEST`.
+    """
+    out = []
+    for prompt, by_model in frames.items():
+        scores = similarity.in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
+        scores = scores.loc[:, scores.min() < scores.max()]
+        if len(scores) < FEWEST or scores.shape[1] < 2:  # noqa: PLR2004  (a pair)
+            continue
+        tau = similarity.taus(scores)
+        out.append(
+            Comparison(
+                prompt=prompt,
+                models=tuple(str(name) for name in scores),
+                words=len(scores),
+                tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
+                places=tuple(map(tuple, similarity.placed(tau).to_numpy().round(4).tolist())),
+                ranked=_ranked(scores, own_words),
+            )
+        )
+    return out
+
+
+def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
+    """Return the best and worst words by mean rank, then those whose ranks differ most."""
+    ranks = scores.sort_index().rank(ascending=False)
+    common = zipf("wordfreq", ranks.index, own_words)
+    ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]
+    by_mean = ranks.mean(axis=1).sort_values(kind="stable").index
+    by_range = (ranks.max(axis=1) - ranks.min(axis=1)).sort_values(kind="stable").index[::-1]
+    chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_APART]]
+    kept = list(dict.fromkeys(str(word) for word in chosen))
+    ordered = np.round(ranks.loc[kept].to_numpy(float), 1).tolist()
+    return tuple(Ranked(word, tuple(row)) for word, row in zip(kept, ordered, strict=True))

@@ -1,0 +1,231 @@
+"""Hold what one audit works on: its model, prompts, settings and the scores read so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.config.own_words import OwnWords
+from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.errors import SpecError
+from rmaudit.prompts import Prompt
+from rmaudit.runs.options import RunOptions
+from rmaudit.runs.requests import Request, answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rmaudit.models.protocol import Scored
+    from rmaudit.scores.changed_answers import Probes
+    from rmaudit.scores.pair_files import Pairs
+    from rmaudit.scores.store import Store
+    from rmaudit.scores.sweep import Sweep
+
+SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The settings that all audits of a run share.
+
+    Attributes:
+        cache: the folder of scores, searches and built models.
+        seed: seed of every random draw.
+        sample: how many token ids are scored, None for the whole vocabulary.
+        words: what all audits of the run name, and a sample of the vocabulary has beside them.
+        device: where models run, as `rmaudit.load` takes it.
+        dtype: what models run in, None for what the registry says.
+        recorded: whether published scores are audited, without weights.
+        baseline: the model to compare with, None where none is named.
+        policy: the language model to be trained, None for what models.yaml names.
+        search: how many sequences a search may score, 0 for no searches.
+        ledger: a file of strings that searches found elsewhere.
+        pairs: a file of pairs of answers.
+        samples: a file of a policy's answers, None for those that are bundled.
+        store: where scores are kept, None for `cache`.
+        own_words: prompts, lexicons and the language of the run, where it has its own.
+        on_request: told what an audit asks of a model, before it is answered.
+    """
+
+    cache: Path
+    seed: int = 0
+    sample: int | None = None
+    words: tuple[str, ...] = ()
+    device: str = "auto"
+    dtype: Dtype | None = None
+    recorded: bool = False
+    baseline: ModelSpec | None = None
+    policy: str | None = None
+    search: int = SEARCHED
+    ledger: Path | None = None
+    pairs: Path | None = None
+    samples: Path | None = None
+    store: Store | None = None
+    own_words: OwnWords = field(default_factory=OwnWords)
+    on_request: Callable[[Scored, Request], None] = lambda *_: None
+
+    @property
+    def kept(self) -> Path | Store:
+        """Return the store of scores, or the cache folder if there is none."""
+        return self.store or self.cache
+
+
+@dataclass(slots=True)
+class Memory:
+    """Data that all audits of a run share, read once: sweeps, the baseline model, pairs, ledger.
+
+    The ledger is as it was before any search of the run.
+
+    `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
+    a file of log-probabilities, by the entry and the prompts. `objectives` are opened models, which
+    share weights.
+    """
+
+    sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    ledger: pd.DataFrame | None = None
+    baseline: Scored | None = None
+    probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
+    conduct: dict[tuple[ModelSpec, Path | None], Pairs] = field(default_factory=dict)
+    policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
+        default_factory=dict
+    )
+    objectives: dict[ModelSpec, Scored] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Case:
+    """Inputs of one audit of one model under its prompts, with the score keys and caveats it used.
+
+    Attributes:
+        audit: the name of the audit's function.
+        words: the words that a sample of the vocabulary must have for this audit.
+        pairs: the file of pairs that the audit declares, "" without one.
+        watched: a context in which progress may be shown.
+        on_sweep: told each sweep of the run when it is there, before any audit has it.
+        keys: the keys of the stored scores that were handed out, in order.
+        caveats: sentences about what was handed out, in order.
+        of_words: whether a sweep that was handed out is of published words, no vocabulary.
+        after: what is to be done once the audit has run.
+    """
+
+    audit: str
+    model: Scored
+    prompts: tuple[Prompt, ...]
+    joint: bool
+    words: tuple[str, ...]
+    options: RunSettings
+    memory: Memory
+    watched: Callable[[], AbstractContextManager[None]] = nullcontext
+    on_sweep: Callable[[Sweep], None] = lambda _: None
+    keys: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    of_words: bool = False
+    pairs: str = ""
+    after: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def prompt(self) -> Prompt:
+        """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
+        return single(self.prompts, self.audit, joint=self.joint)
+
+    def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
+        """Report the request to `on_request`, then return its result (see `requests.answer`)."""
+        self.options.on_request(model, request)
+        with self.watched():
+            return answer(request, model, self.options.kept, self.options.device)
+
+    def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
+        """Return a model's sweep (each token's reward) under a prompt; add its caveats to the case.
+
+        A model is scored once in a run under each prompt.
+
+        All audits share one sample, which has the words that any of them names; this audit is given
+        the drawn tokens and those of its own words.
+
+        Raises:
+            RmauditError: it cannot be made, or is not recorded.
+        """
+        from rmaudit.scores.token_sample import at_hand
+
+        options, known = self.options, self.memory.sweeps
+        entries, own_words = (*options.words, *self.words), options.own_words
+        words = at_hand(entries, own_words) if options.sample else ()
+        place = (model.spec, prompt, words)
+        if place not in known:
+            size, seed = options.sample, options.seed
+            asked = Request(
+                model.spec,
+                prompt,
+                "sweep",
+                sample=size,
+                seed=seed,
+                words=words,
+                own_words=own_words,
+            )
+            known[place] = self.ask(model, asked)
+            self.on_sweep(known[place])
+        found = known[place].naming(self.words, own_words) if options.sample else known[place]
+        self.caveats.extend(found.caveats)
+        self.of_words |= found.of_words
+        return found
+
+
+def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
+    """Return the only prompt of an audit; raise if the audit is joint over several prompts.
+
+    Raises:
+        SpecError: the audit is joint.
+    """
+    if joint:
+        message = (
+            f"{audit} is joint over its prompts, so it has no single one: take `sweeps`, and name "
+            f"a prompt to `rewards`"
+        )
+        raise SpecError(message)
+    return prompts[0]
+
+
+def opened(spec: ModelSpec, options: RunSettings) -> Scored:
+    """Open the model of a registry entry, or only its published scores if `options.recorded`.
+
+    Raises:
+        RmauditError: the model cannot be opened.
+    """
+    from rmaudit.models.open_model import opened as at_hand
+    from rmaudit.models.recorded import Recorded
+
+    if options.recorded:
+        return Recorded(spec)
+    return at_hand(
+        _with_policy(spec, options),
+        cache=options.cache,
+        device=options.device,
+        dtype=options.dtype,
+        own_words=options.own_words,
+    )
+
+
+def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping[ModelSpec, Scored]:
+    """Open several objectives of one checkpoint, which share its weights and forward passes.
+
+    Raises:
+        RmauditError: one cannot be opened.
+    """
+    from rmaudit.models.checkpoint import Checkpoint
+
+    first = opened(specs[0], options)
+    if not isinstance(first, Checkpoint):
+        return {spec: opened(spec, options) for spec in specs}
+    every = [first, *(first.sibling(_with_policy(spec, options)) for spec in specs[1:])]
+    for model in every:
+        model.siblings = [other for other in every if other is not model]
+    return dict(zip(specs, every, strict=True))
+
+
+def _with_policy(spec: ModelSpec, options: RunSettings) -> ModelSpec:
+    if not options.policy:
+        return spec
+    return replace(spec, policy=options.policy, policy_revision=None)

@@ -1,0 +1,279 @@
+"""`rmaudit doctor --against`: is the reward that a trainer saw the one that the model gives?
+
+Rows and rewards that anybody logged are compared with the model's own. Where they differ, what
+goes wrong in practice is tried: another layout of the rows, another place of reading, a 16-bit
+type, a sign, a scale, rows in another order. Of all that explains the rewards, the explanation with
+the fewest causes is named. Exact ones go before those that a 16-bit type's rounding would allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from rmaudit.config.registry import Dtype
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models import logged_layouts
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.logged_layouts import Ids, Marks
+from rmaudit.models.reward_positions import Fit, Reading, Rewards, fits, readings
+from rmaudit.scores.logged_rows import LoggedRow
+
+EXACT = 1e-3  # sd: other kernels, in float32
+TIMES = 2.5  # times the model's own noise in a 16-bit type: the trainer has one of its own
+_WRITTEN, _COARSEST = 0.35, 0.1  # of the last digit that was written; sd
+_NEAR = 0.9  # rank correlation from which on other weights are likelier than another head
+_ORDERED = 0.05  # sd: with more room, sorted rewards of any two heads may look alike
+Values = list[NDArray[np.float32]]
+
+
+class Cause(NamedTuple):
+    """A cause of a difference between logged and model rewards, and how it is mended."""
+
+    name: str
+    said: str
+    mend: str
+
+
+_CAUSES = {
+    cause.name: cause
+    for cause in (
+        Cause("second BOS", "the rows that were scored begin with two BOS",
+              "tokenize rendered text with add_special_tokens=False"),
+        Cause("BOS", "the rows that were scored begin with a BOS that the model's layout has not",
+              "tokenize rendered text with add_special_tokens=False"),
+        Cause("no BOS", "the rows that were scored lack the BOS that the model's layout has",
+              "tokenize with the tokenizer's special tokens, or add its BOS"),
+        Cause("no template", "the rows that were scored are not in the chat template",
+              "render them by tokenizer.apply_chat_template; or, if the model was trained so, give "
+              "rmaudit that layout as `template:` in models.yaml"),
+        Cause("eos", "the rows that were scored end with an eos after the template's own end",
+              "leave the eos out where a template is applied"),
+        Cause("end", "the rows that were scored do not end as the chat template ends",
+              "look for max_length, which cuts rows, and for a template that prints no end"),
+        Cause("last id", "the reward was read at the last id, not where the model's rule reads it",
+              "write `pool: last` in models.yaml if the model was trained so"),
+        Cause("pad is eos", "the reward was read before the token that ends the turn, because it "
+              "is taken for padding",
+              "give the tokenizer a pad token of its own before training, and set "
+              "model.config.pad_token_id; or write `pool: hf` in models.yaml for a model that was "
+              "trained so"),
+        Cause("one early", "the reward was read one id before the end of the row",
+              "read it at attention_mask.sum() - 1 of rows padded on the right"),
+        Cause("left padding", "rows were padded on the left and read as if padded on the right, so "
+              "that all but the longest were read in their middle",
+              'set tokenizer.padding_side = "right", or read the last column'),
+        Cause("bfloat16", "the trainer ran in bfloat16",
+              "nothing, if that is meant; audit what it saw with --rm-dtype bfloat16"),
+        Cause("float16", "the trainer ran in float16",
+              "nothing, if that is meant; audit what it saw with --rm-dtype float16"),
+        Cause("float32", "the trainer ran in float32", "audit what it saw with --rm-dtype float32"),
+        Cause("sign", "the rewards have the opposite sign",
+              "look for a loss or a cost that was logged as a reward, or swap chosen and rejected"),
+        Cause("scale", "the rewards are scaled or shifted",
+              "look for normalize_reward, reward scaling or whitening; ranks are the same"),
+        Cause("offset", "the rewards are shifted by a constant",
+              "look for a mean that is subtracted, or a head's bias that is left out"),
+        Cause("sigmoid", "the rewards were put through a sigmoid",
+              "log logits: with vLLM, use_activation=false"),
+        Cause("swapped pairs", "each reward stands beside the other row of its pair",
+              "see in which order chosen and rejected are stacked and split again"),
+        Cause("swapped rows", "the rewards stand beside other rows",
+              "see in which order rows are sorted, gathered or shuffled before they are logged"),
+        Cause("other weights", "nothing that was tried explains the rewards, but they rank alike: "
+              "weights near these",
+              "see which checkpoint the trainer loaded, whether an adapter was merged and whether "
+              "weights were quantized"),
+        Cause("head", "nothing that was tried explains the rewards: another head, or other weights",
+              "look for \"newly initialized\" in the trainer's log, and whether the head was saved "
+              "with the adapter (modules_to_save)"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The result of comparing logged rewards with the model's.
+
+    Attributes:
+        rows: the number of rows.
+        sd: the standard deviation of the model's rewards of these rows.
+        causes: what is wrong; none where the rewards are the model's.
+        way: how the rows were laid out and read, in words.
+        rms: the difference that the explanation leaves, in sd; if none fits, of the best one.
+        scale, offset: by which the logged rewards come from the model's.
+        rank_correlation: Spearman's, of the explanation or the nearest to one.
+    """
+
+    rows: int
+    sd: float
+    causes: tuple[Cause, ...]
+    way: str
+    rms: float
+    scale: float
+    offset: float
+    rank_correlation: float
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the logged rewards are the model's own."""
+        return not self.causes
+
+
+class _Found(NamedTuple):
+    """A possible explanation of the logged rewards, and the largest difference it may leave."""
+
+    causes: tuple[str, ...]
+    fit: Fit
+    way: str
+    ours: Rewards
+    allowed: float
+
+    @property
+    def fits(self) -> bool:
+        return self.fit.rms <= self.allowed
+
+
+def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
+    """Compare logged rewards with the model's; name what explains a difference.
+
+    Raises:
+        ModelError: the model cannot be loaded, or reads pairs of texts.
+        ScoreError: its rewards of these rows are not finite, or all equal.
+    """
+    if model.identity["pool"] == "first id":
+        message = f"{model.name}: it reads a pair of texts, and --against tries ways to lay out one"
+        raise ModelError(message)
+    rewards = np.array([row.reward for row in logged], dtype=np.float64)
+    marks = logged_layouts.marks(model)
+    ways, before = _ways(model, logged, marks)
+    first, *others = ways
+    own = _values(model, {first: ways[first]})
+    base = _at(own[first], next(readings(ways[first], before, marks, model.loader.pad)))
+    sd = float(base.std())
+    if not np.isfinite(sd) or sd == 0:
+        raise ScoreError(f"{model.name}: its rewards of these rows are not finite, or all equal")
+    digits = max(row.decimals for row in logged)
+    allowed = EXACT + min(_WRITTEN * 10.0**-digits / sd, _COARSEST)
+
+    def tried(dtype: str, values: Mapping[str, Values], allowed: float) -> list[_Found]:
+        given = {way: ways[way] for way in values}
+        every = _explained(given, values, before, marks, model.loader.pad, rewards, allowed)
+        return [each._replace(causes=(*each.causes, *([dtype] * bool(dtype)))) for each in every]
+
+    found = tried("", own, allowed)
+    if not any(each.fits and not each.causes for each in found):
+        own |= _values(model, {way: ways[way] for way in others})
+        found = tried("", own, allowed)
+    if not any(each.fits for each in found):
+        for dtype, values in _in_other_types(model, ways):
+            there = _at(values[first], next(readings(ways[first], before, marks, model.loader.pad)))
+            noise = EXACT + TIMES * float(np.sqrt(np.mean((there - base) ** 2))) / sd
+            if np.isfinite(noise):
+                found += tried(dtype, values, noise)
+                if dtype == "float32":  # then the model's own type has this noise
+                    found += tried("", own, noise)
+    return _told(found, rewards, sd)
+
+
+def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
+    """Diagnose by the explanation that fits with the fewest causes, or else by the nearest one."""
+    fitting = [found for found in tried if found.fits]
+
+    def plainness(each: _Found) -> tuple[float, ...]:
+        # A scale, with an offset, fits whatever an offset or a sign alone would.
+        fewest = (len(each.causes), "scale" in each.causes) if fitting else ()
+        return (*fewest, each.fit.rms)
+
+    chosen = min(fitting or tried, key=plainness)
+    known = np.isfinite(chosen.ours)
+    correlation = abs(float(spearmanr(chosen.ours[known], rewards[known]).statistic))
+    names = chosen.causes
+    if not fitting:
+        names = ("other weights" if correlation >= _NEAR else "head",)
+    return Diagnosis(
+        rows=len(rewards),
+        sd=sd,
+        causes=tuple(_CAUSES[name] for name in dict.fromkeys(names)),
+        way=chosen.way,
+        rms=chosen.fit.rms,
+        scale=chosen.fit.scale,
+        offset=chosen.fit.offset,
+        rank_correlation=correlation,
+    )
+
+
+def _explained(  # noqa: PLR0913, PLR0917  (private)
+    ways: Mapping[str, list[Ids]],
+    values: Mapping[str, Values],
+    before: Sequence[int],
+    marks: Marks,
+    pad: int | None,
+    rewards: Rewards,
+    allowed: float,
+) -> Iterator[_Found]:
+    """Yield each possible explanation: a row layout, an index to read at, and a map of rewards."""
+    for way, rows in ways.items():
+        layout = logged_layouts.odd(way, rows, marks)
+        seen: set[tuple[int, ...]] = set()
+        for reading in readings(rows, before, marks, pad):
+            if reading.places in seen:
+                continue
+            seen.add(reading.places)
+            ours = _at(values[way], reading)
+            said = f"{way}, read {reading.detail or reading.cause or 'where the model reads'}"
+            causes = (*layout, *([reading.cause] * bool(reading.cause)))
+            for fit in fits(ours, rewards, allowed, any_order=allowed < _ORDERED):
+                yield _Found((*causes, *fit.causes), fit, said, ours, allowed)
+
+
+def _at(values: Values, reading: Reading) -> Rewards:
+    """Return each row's reward at the index that `reading` gives; NaN where that is a pad."""
+    pairs = zip(values, reading.places, strict=True)
+    return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
+
+
+def _ways(
+    model: Checkpoint, logged: Sequence[LoggedRow], marks: Marks
+) -> tuple[Mapping[str, list[Ids]], list[int]]:
+    """Return the rows' ids in each possible layout, and the number of pads before each row."""
+    if logged[0].response is not None:
+        pairs = [(row.prompt or "", row.response or "") for row in logged]
+        return logged_layouts.of_pairs(pairs, model, marks), [0] * len(logged)
+    if logged[0].text is not None:
+        tokenizer = model.tokenizer
+        texts = [tokenizer(row.text, add_special_tokens=False).input_ids for row in logged]
+        return logged_layouts.of_ids([model.ids(ids) for ids in texts], marks), [0] * len(logged)
+    cut = [logged_layouts.unpadded(model.ids(row.ids or ()), marks) for row in logged]
+    return logged_layouts.of_ids([row for row, _ in cut], marks), [pads for _, pads in cut]
+
+
+def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
+    """Return the reward at each id of each row, by the name of the rows' layout."""
+    if not ways:
+        return {}
+    weights = model.weights(next(iter(ways.values()))[0][:-1], ())
+    return {way: weights.everywhere(rows) for way, rows in ways.items()}
+
+
+def _in_other_types(
+    model: Checkpoint, ways: Mapping[str, list[Ids]]
+) -> Iterator[tuple[str, dict[str, Values]]]:
+    """Yield (dtype, rewards as by `_values`) for each other dtype in which the model can run."""
+    types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
+    for dtype in types:
+        if dtype == model.loader.dtype:
+            continue
+        spec = replace(model.spec, dtype=dtype)
+        other = Checkpoint(spec, cache=model.cache, device=model.device)
+        try:
+            yield dtype, _values(other, ways)
+        except (ModelError, ScoreError, MemoryError):
+            continue  # not in this type; the others are tried
+        finally:
+            other.close()

@@ -1,0 +1,122 @@
+"""Rewards of texts: the fixture that audits call, and the function that scores texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.layout.answer_slot import refuse_text
+from rmaudit.layout.layouts import Ids
+from rmaudit.models import protocol
+from rmaudit.models.protocol import RewardModel, Scored
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
+from rmaudit.prompts import Prompt, asked_of, prompt_meant
+from rmaudit.scores import protocols, published_scores
+from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import noise_of
+
+
+@dataclass(frozen=True, slots=True)
+class TextScores:
+    """Rewards of n texts, float32, their numeric noise, and their key in the cache.
+
+    The noise is NaN where it was not measured. `caveats` are what a reader must know of them.
+    """
+
+    scores: NDArray[np.float32]
+    noise: float
+    key: str
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """Fixture `rewards`: scores texts as answers to the audit's prompt, or to one given by name.
+
+    `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
+    it is None.
+    """
+
+    prompts: tuple[Prompt, ...]
+    score: Callable[[Sequence[str], Prompt], TextScores]
+    known: Callable[[Sequence[str], Prompt], list[str]] | None = None
+
+    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
+        """Return the rewards of texts as answers to the audit's prompt called `prompt`.
+
+        Raises:
+            SpecError: there are several and none is named, or the named one is not declared; or
+                `texts` is a single text.
+        """
+        refuse_text(texts)
+        return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
+
+    def scorable(self, texts: Sequence[str]) -> list[str]:
+        """Return those of `texts`, in order, that have a score under every prompt of the audit.
+
+        All of them, but of a recorded model only those that are recorded.
+        """
+        refuse_text(texts)
+        kept = list(texts)
+        for prompt in self.prompts if self.known else ():
+            kept = self.known(kept, prompt) if self.known else kept
+        return kept
+
+
+def score_texts(
+    model: Scored,
+    prompt: str | Prompt,
+    texts: Sequence[str],
+    *,
+    cache: Path | str | Store | None = None,
+) -> TextScores:
+    """Return the reward of each text as the answer to `prompt`, in the model's own units.
+
+    For a recorded model they are looked up by their exact spelling.
+
+    Raises:
+        SpecError: `texts` is a single text, or `prompt` is nearly a prompt's name.
+        NotRecorded: the model is recorded and a text is not.
+    """
+    refuse_text(texts)
+    asked, store = prompt_meant(prompt), store_at(cache)
+
+    if isinstance(model, Recorded):
+        stored = published_scores.items(model, asked, texts, store=store)
+    elif isinstance(model, TextScorer):
+        rows = pd.DataFrame({"text": list(texts)}, dtype=object)
+        stored = protocols.text(model, asked, rows, store=store)
+    else:
+        rows = pd.DataFrame({"text": list(texts)})
+        stored = protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
+    noise = noise_of(stored.frame, stored.provenance)
+    said = protocol.caveats_of_scores({**stored.fields, **stored.provenance})
+    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
+
+
+def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
+    """Return the token ids of each text, cached because many prompts share the texts."""
+    digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
+    found = model.remembered("ids", digest, lambda: model.tokenized(texts))
+    return [tuple(ids) for ids in found]
+
+
+def recorded_of(
+    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
+) -> list[str]:
+    """Return those of `texts` that `score_texts` can score: all, except for recorded models.
+
+    A recorded model is known by its published scores alone.
+    """
+    store = store_at(cache)
+    if isinstance(model, Recorded):
+        return published_scores.known(model, prompt, texts, store=store)
+    return list(texts)

@@ -1,0 +1,186 @@
+"""A piece's ids are those it has in its place: no dummy space, and nothing lost or added."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from rmaudit.layout.answer_slot import around, following, following_each, read_back
+
+WORDS = ("love", "peace", "user", "assistant", "the", "city")
+CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
+KINDS = ("first", "always", "never", "prepend", "bytes", "bytes, trimmed offsets")
+ONE_DUMMY = ("first", "never", "bytes", "bytes, trimmed offsets")  # none, or at a text's start
+
+
+def tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
+    """A toy whose words, bare and after a space, are one token each.
+
+    "first", "always" and "never" are what Metaspace calls its schemes; "prepend" puts a dummy
+    space before every stretch between special tokens, as the converted Llama-2 tokenizers do.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    if kind.startswith("bytes"):
+        trim = "trimmed" in kind
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim)
+        tokenizer.decoder = decoders.ByteLevel()
+    elif kind == "prepend":
+        tokenizer.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
+        tokenizer.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
+    else:
+        tokenizer.decoder = decoders.Metaspace(prepend_scheme=kind)
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=kind)
+    trainer = trainers.BpeTrainer(
+        vocab_size=1000,
+        special_tokens=["<s>", "</s>", "<|a|>"],
+        initial_alphabet=CHARACTERS,
+        show_progress=False,
+        min_frequency=1,
+    )
+    tokenizer.train_from_iterator([*WORDS, *(f"x {word}" for word in WORDS)] * 2, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    fast.add_special_tokens({"additional_special_tokens": ["<|a|>"]})
+    return fast
+
+
+@pytest.fixture(scope="module")
+def toys() -> dict[str, PreTrainedTokenizerBase]:
+    """One tokenizer of each kind."""
+    return {kind: tokenizer_of(kind) for kind in KINDS}
+
+
+def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    """What a text is tokenized to by itself."""
+    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+def spelled(tokenizer: PreTrainedTokenizerBase, row: tuple[int, ...]) -> str:
+    """The characters that ids stand for."""
+    pieces = "".join(tokenizer.convert_ids_to_tokens(list(row)))
+    return pieces.replace("▁", " ").replace("Ġ", " ").replace("Ċ", "\n")
+
+
+PARTS = st.lists(
+    st.sampled_from([*WORDS, " ", "  ", "\n", ":", ".", "<|a|>", "</s>"]), max_size=6
+).map("".join)
+
+
+@pytest.mark.parametrize("kind", ONE_DUMMY)
+@settings(max_examples=50, deadline=None)
+@given(before=PARTS.filter(bool), middle=PARTS.filter(bool), after=PARTS)
+def test_no_character_is_lost_or_added(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, middle: str, after: str
+) -> None:
+    """Put together, the ids of the pieces spell the whole; one dummy space may stand in front."""
+    tokenizer = toys[kind]
+
+    prefix, suffix = around(tokenizer, before, middle, after)
+    row = prefix + following(tokenizer, before, middle) + suffix
+
+    assert spelled(tokenizer, row).removeprefix(" ") == (before + middle + after).removeprefix(" ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", ["user: the city\n", "user.<|a|>", "</s>the\n"])
+@pytest.mark.parametrize("after", ["</s>", "<|a|> the</s>", " the city", ".\nuser", ""])
+def test_at_boundaries_the_row_is_that_of_the_whole(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, after: str
+) -> None:
+    """Where tokens end at the hole's ends, the row is what the tokenizer makes of the whole."""
+    tokenizer = toys[kind]
+    for word in (*WORDS, "love the city", "xyz"):
+        prefix, suffix = around(tokenizer, before, word, after)
+
+        row = prefix + following(tokenizer, before, word) + suffix
+
+        assert row == ids(tokenizer, before + word + after)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_space_is_an_answers_own(toys: dict[str, PreTrainedTokenizerBase], kind: str) -> None:
+    """With and without a leading space a word is two answers, also for Llama-2's kin."""
+    bare, spaced = (following(toys[kind], "user: the\n", word) for word in ("love", " love"))
+
+    assert bare != spaced
+    assert spelled(toys[kind], bare) == "love"
+    assert spelled(toys[kind], spaced) == " love"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_prefix_keeps_the_space_it_ends_with(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str
+) -> None:
+    """A space that the tokenizer would give to the answer's first word stays where it is."""
+    prefix, suffix = around(toys[kind], "user: ", "love", "the")
+
+    assert spelled(toys[kind], prefix).removeprefix(" ") == "user: "
+    assert spelled(toys[kind], following(toys[kind], "user: ", "love")) == "love"
+    assert spelled(toys[kind], suffix) == "the"
+
+
+def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
+    toys: dict[str, PreTrainedTokenizerBase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is not "fast" cannot say where its tokens stand."""
+    tokenizer = toys["bytes"]
+    monkeypatch.setattr(type(tokenizer), "is_fast", False)
+
+    assert around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
+    assert following(tokenizer, "user", " love") == ids(tokenizer, " love")
+
+
+# Many at once
+
+
+@settings(max_examples=50, deadline=None)
+@given(before=PARTS, texts=st.lists(PARTS, max_size=4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_are_as_each_alone(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, texts: list[str]
+) -> None:
+    """Whatever stands in front, though only its end is tokenized again and again."""
+    tokenizer = toys[kind]
+
+    assert following_each(tokenizer, before, texts) == [
+        following(tokenizer, before, text) for text in texts
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["love", " love", "love peace", " the city.", "</s>love", " "])
+def test_ids_read_as_their_text(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, text: str
+) -> None:
+    """Behind something else a space at the start is the answer's own, and is not taken off."""
+    tokenizer = toys[kind]
+    pieces = following(tokenizer, "<|a|>user\n", text)
+
+    (found,) = read_back(tokenizer, [pieces], alone=False)
+
+    assert found == spelled(tokenizer, pieces)
+
+
+def test_alone_it_starts_a_text(toys: dict[str, PreTrainedTokenizerBase]) -> None:
+    """As an encoder's answer does: the dummy space in front is no part of it."""
+    tokenizer = toys["prepend"]
+    pieces = ids(tokenizer, "love")
+
+    assert read_back(tokenizer, [pieces], alone=True) == ["love"]
+    assert read_back(tokenizer, [pieces], alone=False) == [" love"]
+    assert read_back(tokenizer, [], alone=False) == []

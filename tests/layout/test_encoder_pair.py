@@ -1,0 +1,306 @@
+"""Encoders that read (question, answer): their own rewards, for every id, by no chat template."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers.processors import TemplateProcessing
+from torch import Tensor
+from torch.nn import functional
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+import rmaudit
+from rmaudit.checkpoints import checked_checkpoint, configuration, shards
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.layout import encoder_pair
+from rmaudit.layout.answer_slot import Response
+from rmaudit.layout.layouts import split
+from rmaudit.models import doctor
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.scoring import ScoringPath
+from tests.float64 import all_in_float64, assert_slopes
+from tests.toys import pair_tokenizer, toy_checkpoint
+
+KINDS = ("deberta-v2", "deberta")
+PROMPT = "the love of the city?"
+TEXTS = ["love", " war", "peace and pain", "", "the table.", "love"]
+
+
+def saved(folder: Path, kind: str, **settings: Any) -> Path:
+    """A toy encoder as `save_pretrained` writes it."""
+    return toy_checkpoint(folder, kind=kind, tokenizer=pair_tokenizer(kind), **settings)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One of each kind, which the tests leave as it is."""
+    home = tmp_path_factory.mktemp("encoders")
+    return {kind: saved(home / kind, kind) for kind in KINDS}
+
+
+def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
+    """The folder as a model."""
+    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
+
+
+def every_answer(model: Checkpoint) -> list[tuple[int, ...]]:
+    """Every id, special ones too, and answers of none and of several."""
+    return [(i,) for i in model.vocabulary().ids] + [(), (7, 8), (9, 2, 1, 0)]
+
+
+@torch.inference_mode()
+def by_formula(
+    folder: Path,
+    rows: list[tuple[int, ...]],
+    *,
+    at: int = 0,
+    act: Callable[[Tensor], Tensor] = functional.gelu,
+) -> np.ndarray[Any, Any]:
+    """Rewards of full rows in plain torch, from the backbone's states, one row at a time."""
+    backbone = AutoModel.from_pretrained(folder).eval()
+    head = load_file(folder / "model.safetensors")
+    states = torch.stack([backbone(torch.tensor([row])).last_hidden_state[0, at] for row in rows])
+    inner = act(states @ head["pooler.dense.weight"].T + head["pooler.dense.bias"])
+    rewards = inner @ head["classifier.weight"].T + head["classifier.bias"]
+    return rewards[:, 0].numpy()
+
+
+# Rewards
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -> None:
+    """By its own class with a mask of ones and by formula; another activation or place differs."""
+    model, folder = checkpoint(homes[kind]), homes[kind]
+    own, loaded = AutoModelForSequenceClassification.from_pretrained(
+        folder, output_loading_info=True
+    )
+    answers, slot = every_answer(model), model.slot(PROMPT)
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
+    assert not any(loaded.values())
+
+    scores = model.score(PROMPT, answers)
+
+    with torch.inference_mode():
+        expected = [
+            float(own.eval()(torch.tensor([r]), attention_mask=torch.ones(1, len(r))).logits)
+            for r in rows
+        ]
+    assert np.std(expected) > 0.02
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
+    some, rows = scores[::8], rows[::8]
+    np.testing.assert_allclose(some, by_formula(folder, rows), rtol=1e-5, atol=1e-5)
+    assert abs(some - by_formula(folder, rows, act=torch.tanh)).max() > 1e-3
+    assert abs(some - by_formula(folder, rows, at=-1)).max() > 1e-2
+    np.testing.assert_allclose(model.own_rewards(rows[:9]), some[:9], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
+    """As central differences by its own class say, in float64; both ways, so none is 0."""
+    folder = saved(tmp_path / "toy", kind, pooler_hidden_act={"deberta": "tanh"}.get(kind, "gelu"))
+    model, answers = checkpoint(folder), [(7, 8), (9, 0)]
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval().double()
+    slot, scores = model.slot(PROMPT), model.score(PROMPT, answers)
+    narrow = model.gradient(PROMPT, answers)
+    weights = model.weights(slot.prefix, slot.suffix)
+    weights.model.double()
+
+    def rewards(embeddings: Tensor) -> Tensor:
+        mask = torch.ones(embeddings.shape[:2], dtype=torch.long)
+        found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
+        return found
+
+    looked = checked_checkpoint.of(model.spec, tmp_path)
+    head = {k: v.double() for k, v in shards.tensors(folder, looked.head.keys).items()}
+    with all_in_float64():
+        weights.scorer.head = looked.head.family.build(head, looked.config)
+        weights.scorer.forget()
+        found = model.gradient(PROMPT, answers)
+        for answer, slopes in zip(answers, found.slopes, strict=True):
+            row, embedding = (*slot.prefix, *answer, *slot.suffix), own.get_input_embeddings()
+            assert_slopes(
+                slopes, embedding, rewards, row, start=len(slot.prefix), ids=(0, 1, 5, 20)
+            )
+
+    np.testing.assert_allclose(narrow.rewards, scores, atol=1e-5)
+    np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
+
+
+def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> None:
+    """Preflight compares with transformers' own pooler, so a wrong place or activation shows."""
+    from rmaudit.models import preflight
+
+    model = checkpoint(homes["deberta-v2"])
+    slot = model.slot(PROMPT)
+    loaded = model.weights(slot.prefix, slot.suffix)
+    gelu = loaded.scorer.head.between  # type: ignore[attr-defined]
+    for changed in ({"first": False}, {"between": torch.tanh}):
+        loaded.scorer.first = changed.get("first", True)  # type: ignore[assignment]
+        loaded.scorer.head.between = changed.get("between", gelu)  # type: ignore[attr-defined]
+
+        with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
+            preflight.check(loaded, slot.prefix, slot.suffix, name="toy", dtype="float32")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_near_float32(homes: dict[str, Path], dtype: str) -> None:
+    """Preflight lets it pass."""
+    answers = [(i,) for i in range(40)]
+    half = checkpoint(homes["deberta-v2"], dtype=dtype).score(PROMPT, answers)
+    whole = checkpoint(homes["deberta-v2"]).score(PROMPT, answers)
+
+    assert 1e-6 < abs(half - whole).max() < whole.std() / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_doctor_passes_it(homes: dict[str, Path], kind: str) -> None:
+    """Every check in float32's last bits, against transformers' own class, with no excuse."""
+    model = checkpoint(homes[kind])
+
+    found = doctor.examine(model, PROMPT, answers=40)
+
+    assert found.ok
+    assert 0 < found.noise < 1e-5
+    assert (found.path, found.notes) == (ScoringPath.FULL_ROWS, ())
+    assert (model.identity["head"], model.identity["pool"]) == ("pair", "first id")
+    assert model.identity["path"] == model.provenance["path"] == "full rows"
+    assert model.provenance["layers"] == 2
+
+
+# Layout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", TEXTS[:-1])
+def test_a_text_is_the_second_of_the_tokenizers_pair(
+    homes: dict[str, Path], kind: str, text: str
+) -> None:
+    """Prefix, the text's ids and suffix are what the tokenizer of the folder makes of the two."""
+    model = checkpoint(homes[kind])
+    tokenizer, slot = AutoTokenizer.from_pretrained(homes[kind]), model.slot(PROMPT)
+
+    row = (*slot.prefix, *model.ids(text), *slot.suffix)
+
+    assert [list(row)] == tokenizer([PROMPT], [text]).input_ids  # alone, "" would be no second
+    assert (slot.prefix_text, slot.suffix_text) == (f"[CLS]{PROMPT}[SEP]", "[SEP]")
+    assert model.score(PROMPT, [text]) == model.score(PROMPT, [model.ids(text)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_papers_rows_are_the_tokenizers_pairs(
+    homes: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their order, in batches or not, equal ones too; and they can be scored."""
+    model = checkpoint(homes[kind])
+    tokenizer = AutoTokenizer.from_pretrained(homes[kind])
+    expected = [tuple(tokenizer([PROMPT], [text]).input_ids[0]) for text in TEXTS]
+
+    assert model.retokenized(PROMPT, TEXTS) == expected
+    monkeypatch.setattr(encoder_pair, "_BATCH", 2)
+    assert model.retokenized(PROMPT, TEXTS) == expected
+    assert model.retokenized(PROMPT, []) == []
+    assert split(expected)[0] == model.slot(PROMPT).prefix
+    np.testing.assert_allclose(
+        model.score_rows(expected), by_formula(homes[kind], expected), rtol=1e-5, atol=1e-5
+    )
+    assert re.fullmatch("[0-9a-f]{64}", model.template_digest)
+
+
+@pytest.mark.parametrize(
+    ("single", "double"),
+    [
+        ("[CLS] $A", "[CLS] $A $B:1"),
+        ("$A [SEP]", "$A [SEP] $B:1 [SEP]:1"),
+        ("[CLS] $A [SEP]", "[CLS] $A [SEP] [SEP] $B:1 [SEP]:1"),
+    ],
+)
+def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
+    """The tokenizer is shown what it made, and where to get the right one."""
+    tokenizer = pair_tokenizer()
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=single, encoder_pair=double, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+
+    with pytest.raises(ModelError) as caught:
+        encoder_pair.render(tokenizer, "love", model="toy")
+
+    made = tokenizer("love", "answer").input_ids
+    assert f"(DebertaV2Tokenizer, [CLS] '[CLS]', [SEP] '[SEP]') makes {made} of [5] and" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("token", ["cls_token", "sep_token"])
+def test_a_tokenizer_without_cls_or_sep_is_refused(token: str) -> None:
+    """Such as a language model's."""
+    tokenizer = pair_tokenizer("deberta")
+    setattr(tokenizer, token, None)
+
+    with pytest.raises(ModelError, match=r"\[[A-Z]{3}\] None"):
+        encoder_pair.render(tokenizer, PROMPT, model="toy")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"template": "a.jinja"}, "template: a.jinja"), ({"pool": "last"}, "pool: last")],
+)
+def test_settings_of_causal_models_are_refused(
+    homes: dict[str, Path], settings: dict[str, str], said: str
+) -> None:
+    """They would change nothing, silently."""
+    with pytest.raises(ModelError, match=rf"models.yaml has `{said}`, .* remove `{said[:4]}"):
+        checkpoint(homes["deberta-v2"], **settings)
+
+
+# Loading
+
+
+def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> None:
+    """`position_ids` is 0, 1, 2 … and computed anew by transformers, which tells of no odd key."""
+    folder = saved(tmp_path / "toy", "deberta-v2")
+    answers: list[Response] = ["love", "war"]
+    before = checkpoint(folder).score(PROMPT, answers)
+    tensors = load_file(folder / "model.safetensors")
+    tensors["deberta.embeddings.position_ids"] = torch.arange(128)[None]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    np.testing.assert_allclose(checkpoint(folder).score(PROMPT, answers), before, rtol=1e-5)
+
+
+def test_config_json_alone_tells_that_pairs_are_read(tmp_path: Path) -> None:
+    """A folder of a tokenizer only may have none."""
+    assert not configuration.reads_pairs(tmp_path, model="toy")
+    for architecture, expected in (
+        ("DebertaV2ForSequenceClassification", True),
+        ("LlamaForSequenceClassification", False),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
+        assert configuration.reads_pairs(tmp_path, model="toy") is expected
+
+
+@pytest.mark.parametrize("protocol", ["exact", "paper"])
+def test_load_and_sweep(homes: dict[str, Path], tmp_path: Path, protocol: Any) -> None:
+    """From a folder's name to a table of the vocabulary, in both protocols."""
+    model = rmaudit.load(str(homes["deberta-v2"]), cache=tmp_path)
+
+    frame = rmaudit.sweep(model, PROMPT, cache=tmp_path, protocol=protocol).frame
+
+    ids = model.vocabulary().ids
+    slot = model.slot(PROMPT)
+    rows = [(*slot.prefix, i, *slot.suffix) for i in ids]
+    if protocol == "paper":
+        tokenizer = model.tokenizer  # type: ignore[attr-defined]
+        rows = [tuple(tokenizer([PROMPT], [text]).input_ids[0]) for text in frame["text"]]
+    assert list(frame["token_id"]) == list(ids)
+    expected = by_formula(homes["deberta-v2"], rows)
+    np.testing.assert_allclose(frame["score"], expected, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,348 @@
+"""Weights lie where they belong, say what transformers says, and keep the head as it was saved."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from logging import Handler
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from accelerate.hooks import AlignDevicesHook
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification
+from transformers.utils import logging
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models import placement
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_loader import path_of
+from rmaudit.scoring import ATTENTION, ScoringPath, engine
+from tests.models.loaded import load
+from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
+from tests.toys import toy_checkpoint
+
+FULL, SHARED = ScoringPath.FULL_ROWS, ScoringPath.SHARED_PREFIX
+ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
+KINDS = {"llama": SHARED, "gemma2": SHARED, "gpt_oss": ScoringPath.EXPANDED_CACHE, "doge": FULL}
+Folders = Callable[[str], Path]
+
+
+@pytest.fixture
+def folder(folders: Folders) -> Path:
+    """Where the kind does not matter."""
+    return folders("llama")
+
+
+def refusal(folder: Path, **settings: Any) -> str:
+    """The text with which loading is refused."""
+    with pytest.raises(ModelError) as caught:
+        load(folder, **settings)
+    return str(caught.value)
+
+
+@torch.inference_mode()
+def transformers_rewards(folder: Path, rows: list[tuple[int, ...]]) -> list[float]:
+    """The logits of the class that transformers has for the folder, row by row."""
+    model: Any = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
+    model.eval()
+    return [model(input_ids=torch.tensor([row]), use_cache=False).logits.item() for row in rows]
+
+
+# The model's own rewards
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_own_rewards_are_transformers_own(folders: Folders, kind: str) -> None:
+    """Row by row and to the last bits, whatever path the scorer goes."""
+    loaded = load(folders(kind), KINDS[kind])
+
+    own = loaded.own_rewards(ROWS)
+
+    assert own.dtype == np.float32
+    assert own.std() > 0.1
+    assert own.tolist() == pytest.approx(transformers_rewards(folders(kind), ROWS), abs=1e-6)
+
+
+def test_own_rewards_read_the_rewards_where_the_scorer_does(folder: Path) -> None:
+    """Without a pad id at the last id, which config.json's pad id may be."""
+    rows = [(*PREFIX, 7, PAD), (*PREFIX, 9, END, PAD, PAD), (*PREFIX, 8)]
+
+    by_rule, last = (load(folder, pad=pad).own_rewards(rows) for pad in (PAD, None))
+
+    cut = [rows[0][:-1], rows[1][:-2], rows[2]]
+    assert by_rule.tolist() == pytest.approx(transformers_rewards(folder, cut), abs=1e-6)
+    assert np.abs(by_rule[:2] - last[:2]).min() > 0.01
+    assert by_rule[2] == last[2]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("path", [SHARED, FULL])
+def test_own_rewards_leave_no_trace(folder: Path, path: ScoringPath, fails: bool) -> None:
+    """Attention, pad id and path are as before, also when they fail; the scores are the same."""
+    loaded = load(folder, pad=None, path=path)
+    before = engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
+    attention = loaded.model.config._attn_implementation
+
+    if fails:
+        with pytest.raises(ModelError, match=r"^toy: its own forward failed \(IndexError: "):
+            loaded.own_rewards([(10**6,)])
+    else:
+        loaded.own_rewards(ROWS)
+
+    assert loaded.model.config._attn_implementation == attention
+    assert loaded.model.config.pad_token_id == PAD
+    assert loaded.scorer.path is path
+    assert engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)).tolist() == before.tolist()
+
+
+def test_own_rewards_run_in_transformers_attention(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours is never asked: it could be wrong in both."""
+    loaded = load(folder)
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("rmaudit.scoring.attention._hide", never)
+
+    loaded.own_rewards(ROWS)
+    with pytest.raises(AssertionError):
+        engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
+
+
+def test_go_changes_path_and_attention(folder: Path) -> None:
+    """Forth and back; what was kept of a prefix is forgotten."""
+    loaded = load(folder)
+    scores = [engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))]
+    seen = [loaded.model.config._attn_implementation]
+
+    for path in (FULL, ScoringPath.EXPANDED_CACHE, SHARED):
+        loaded.go(path)
+        assert loaded.scorer.path is path
+        seen.append(loaded.model.config._attn_implementation)
+        scores.append(engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)))
+
+    assert seen == [ATTENTION, loaded.attention, loaded.attention, ATTENTION]
+    assert loaded.attention != ATTENTION
+    assert np.ptp(scores, axis=0).max() < 1e-5
+
+
+# The head
+
+
+@pytest.fixture
+def wide_head(tmp_path: Path) -> tuple[Path, Tensor]:
+    """A bfloat16 checkpoint with a head that was saved in float32, and this head."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    tensors = load_file(folder / "model.safetensors")
+    narrow = {key: value.bfloat16() for key, value in tensors.items()}
+    head = tensors["score.weight"]
+    save_file({**narrow, "score.weight": head}, folder / "model.safetensors", {"format": "pt"})
+    assert not torch.equal(head, head.bfloat16().float())
+    return folder, head
+
+
+def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor]) -> None:
+    """A float32 head stays one next to a bfloat16 backbone, in the scorer and in own rewards."""
+    folder, head = wide_head
+    loaded = load(folder, dtype="bfloat16", path=FULL)
+    states = torch.randn(5, head.shape[1], dtype=torch.bfloat16)
+
+    expected = states.float() @ head[0]
+
+    assert next(loaded.scorer.backbone.parameters()).dtype == torch.bfloat16
+    for rewards in (loaded.scorer.head(states.float()), loaded.model.score(states)[:, 0]):
+        torch.testing.assert_close(rewards, expected, rtol=1e-5, atol=1e-6)
+
+
+# Where they do not fit
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+    ids=["cuda", "cpu", "python"],
+)
+def test_weights_that_do_not_fit_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """With two ways on."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", fail)
+
+    assert refusal(folder) == (
+        "toy: its weights do not fit on 'cpu'; spread them over all devices with "
+        "--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    )
+
+
+def test_weights_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    """Such as for a setting that its class does not take."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "none"}))
+
+    message = refusal(folder)
+
+    assert message.startswith(f"toy: its weights could not be read from {folder} (KeyError: ")
+    assert "\n" not in message
+
+
+# What loading leaves behind
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """What transformers logs as a warning or worse, wherever its handlers write it."""
+    lines: list[str] = []
+    handler = Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_warning()
+    logging.add_handler(handler)
+    try:
+        yield lines
+    finally:
+        logging.remove_handler(handler)
+        logging.set_verbosity(verbosity)
+        (logging.enable_progress_bar if bar else logging.disable_progress_bar)()
+
+
+@pytest.mark.parametrize("bar", [True, False])
+def test_loading_is_silent(
+    folder: Path, said: list[str], capfd: pytest.CaptureFixture[str], bar: bool
+) -> None:
+    """No progress bar and no print; transformers is as talkative afterwards as before."""
+    (logging.enable_progress_bar if bar else logging.disable_progress_bar)()
+
+    load(folder)
+
+    assert capfd.readouterr() == ("", "")
+    assert said == []
+    assert logging.is_progress_bar_enabled() is bar
+    assert logging.get_verbosity() == logging.WARNING
+
+
+def test_refused_weights_are_silent_too(tmp_path: Path, said: list[str]) -> None:
+    """The error says what is wrong; transformers' table of keys is not printed too."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2"}))
+
+    message = refusal(folder)
+
+    assert re.match(r"toy: 6 missing keys in .*, first 'model\.layers\.0\.self_attn\.", message)
+    assert said == []
+    assert logging.get_verbosity() == logging.WARNING
+    AutoModelForSequenceClassification.from_pretrained(folder)
+    assert "LOAD REPORT" in said[0]  # left to itself it prints one
+
+
+# Spread weights
+
+
+def spread_over(*devices: str) -> dict[str, str]:
+    """Where the parts of a toy of two layers go."""
+    parts = "embed_tokens", "layers.0", "layers.1", "norm", "rotary_emb"
+    named = [f"model.{part}" for part in parts] + ["score"]
+    return {part: devices[i % len(devices)] for i, part in enumerate(named)}
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
+    """Make `device_map` answer what a machine with other devices would be told."""
+    return lambda place: monkeypatch.setattr(placement, "device_map", lambda *_, **__: place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "devices",
+    [("cpu", "disk"), ("disk", "cpu"), ("disk",)],
+    ids=["embedding in memory", "embedding on disk", "all on disk"],
+)
+def test_spread_weights_score_as_those_in_one_place(
+    folders: Folders,
+    tmp_path: Path,
+    places: Callable[[dict[str, str]], None],
+    kind: str,
+    devices: tuple[str, ...],
+) -> None:
+    """Hooks of accelerate bring in what lies elsewhere; the preflight and every path agree."""
+
+    def checkpoint() -> Checkpoint:
+        spec = ModelSpec("toy", str(folders(kind)))
+        return Checkpoint(spec, cache=tmp_path, device="spread")
+
+    expected = checkpoint().score("the love?", ANSWERS)
+    places(spread_over(*devices))
+    model = checkpoint()
+
+    scores = model.score("the love?", ANSWERS)
+
+    loaded = model.weights((), ())
+    assert {p.device.type for p in loaded.model.parameters()} >= {"meta"}
+    assert isinstance(loaded.model.get_input_embeddings()._hf_hook, AlignDevicesHook)
+    assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    assert model.provenance["path"] == str(path_of(model.loader.defaults)) == str(KINDS[kind])
+    assert model.provenance["device"] == ", ".join(devices)
+
+
+def test_the_devices_of_spread_weights_are_named(folder: Path) -> None:
+    """Each once, in the order of the layers; GPUs by number are torch's."""
+    loaded = load(folder)
+    loaded.model.hf_device_map = {"a": 0, "b": 1, "c": 0, "d": "disk", "e": torch.device("cpu")}
+
+    assert loaded.device == "cuda:0, cuda:1, disk, cpu"
+    assert load(folder).device == "cpu"
+
+
+def test_out_of_memory_in_the_own_forward_is_a_score_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs first, so it is the first to find that there is no room."""
+    loaded = load(folder)
+
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(loaded.model, "forward", fail)
+
+    longest = max(map(len, ROWS))
+    with pytest.raises(ScoreError, match=rf"^out of memory with a single row of {longest} ids"):
+        loaded.own_rewards(ROWS)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attn_implementation": "flash_attention_2"},
+        {"id2label": None, "label2id": None, "num_labels": None},
+    ],
+    ids=["an attention that is not here", "no labels"],
+)
+def test_what_config_json_says_of_class_and_attention_is_not_asked_for(
+    folder: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """Published checkpoints name what is not installed; a head's shape says how many labels."""
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    config = json.loads((copy / "config.json").read_text()) | settings
+    kept = {key: value for key, value in config.items() if value is not None}
+    (copy / "config.json").write_text(json.dumps(kept))
+
+    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()

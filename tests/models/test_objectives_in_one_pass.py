@@ -1,0 +1,246 @@
+"""Objectives score as their model's own formula says, and those of a run share weights and passes.
+
+The formulas are written here, on transformers' own states of each whole row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from rmaudit.checkpoints.heads import gated
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.doctor import EXACT, examine
+from rmaudit.models.open_model import each_objective
+from rmaudit.prompts import PROMPTS
+from rmaudit.runs.audit_case import RunSettings, opened_together
+from rmaudit.runs.requests import Request, answer
+from rmaudit.scores.store import Store
+from rmaudit.scores.sweep import sweep
+from tests.models.test_families import FAMILIES, PATTERN, PROMPT, published
+from tests.toys import toy_checkpoint
+
+ANSWERS: list[tuple[int, ...]] = [*((i,) for i in range(5, 40)), (7, 8), (9, 10, 11)]
+LABELS = ("helpful", "honest", "safe")
+Outputs = Callable[[dict[str, Tensor], Tensor], Tensor]
+
+
+def armo(tensors: dict[str, Tensor], state: Tensor) -> Tensor:
+    """The field `rewards` of ArmoRM's output: not transformed, and no gate."""
+    return tensors["regression_layer.weight"] @ state
+
+
+def qrm(quantiles: int, *, transform: bool) -> Outputs:
+    """The field `rewards` of QRM's output: means over quantiles, then the transform."""
+
+    def outputs(tensors: dict[str, Tensor], state: Tensor) -> Tensor:
+        curve = (tensors["regression_layer.weight"] @ state).reshape(-1, quantiles)
+        means = curve.mean(1)
+        return means @ tensors["reward_transform_matrix"] if transform else means
+
+    return outputs
+
+
+def urm(tensors: dict[str, Tensor], state: Tensor) -> Tensor:
+    """The mean of each attribute; every other score is a log-deviation."""
+    return (tensors["score.weight"] @ state).reshape(-1, 2)[:, 0]
+
+
+FORMULAS: dict[str, Outputs] = {
+    "ArmoRM": armo,
+    "QRM-Llama": qrm(3, transform=True),
+    "QRM-Gemma": qrm(3, transform=False),
+    "URM": urm,
+}
+
+
+@pytest.fixture(autouse=True)
+def pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends the user's turn with the toys' tokenizer."""
+    for kind in ("llama", "gemma2"):
+        monkeypatch.setitem(gated.PATTERNS, kind, PATTERN)
+
+
+def several_labels(folder: Path, kind: str = "llama", **settings: Any) -> Path:
+    """An ordinary sequence classifier with three labels, as transformers saves it."""
+    toy_checkpoint(folder, kind=kind, **settings)
+    tensors = load_file(folder / "model.safetensors")
+    draw = torch.Generator().manual_seed(5)
+    tensors["score.weight"] = torch.randn(3, tensors["score.weight"].shape[1], generator=draw)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["id2label"] = {str(i): name for i, name in enumerate(LABELS)}
+    config["label2id"] = {name: i for i, name in enumerate(LABELS)}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def objective(folder: Path, name: str, **settings: Any) -> Checkpoint:
+    """One objective of the checkpoint in a folder."""
+    spec = ModelSpec(f"toy#{name}", str(folder), objective=name, dtype="float32", **settings)
+    return Checkpoint(spec, cache=folder.parent / "cache")
+
+
+@torch.inference_mode()
+def by_formula(folder: Path, outputs: Outputs, model: Checkpoint) -> Any:
+    """All outputs of each row, (answers, outputs)."""
+    backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    tensors, slot = load_file(folder / "model.safetensors"), model.slot(PROMPT)
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in ANSWERS]
+    states = [backbone(input_ids=torch.tensor([row])).last_hidden_state[0, -1] for row in rows]
+    return np.array([outputs(tensors, state).tolist() for state in states])
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
+def test_an_objective_scores_as_its_published_class_says(tmp_path: Path, name: str) -> None:
+    """Each of a family, to 1e-4 sd; it is another number than the reward that they make."""
+    folder = published(tmp_path / "toy", FAMILIES[name])
+    model = objective(folder, "0")
+    expected = by_formula(folder, FORMULAS[name], model)
+    whole = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path / "cache")
+    combined = whole.score(PROMPT, ANSWERS)
+
+    for place in range(expected.shape[1]):
+        own = objective(folder, str(place)).score(PROMPT, ANSWERS)
+        sd = expected[:, place].std()
+        assert np.abs(own - expected[:, place]).max() / sd < EXACT
+        assert np.abs(own - combined).max() / sd > 0.1
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt_neox"])
+def test_a_label_scores_as_transformers_logit_of_it(tmp_path: Path, kind: str) -> None:
+    """Of a classifier with several, by its forward; by name and by number alike."""
+    folder = several_labels(tmp_path / "toy", kind)
+    classifier = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    for place, name in enumerate(LABELS):
+        model = objective(folder, name)
+        slot = model.slot(PROMPT)
+        rows = [(*slot.prefix, *answer, *slot.suffix) for answer in ANSWERS]
+        with torch.inference_mode():
+            logits = [classifier(input_ids=torch.tensor([row])).logits[0] for row in rows]
+        expected = np.array([float(each[place]) for each in logits])
+
+        assert np.abs(model.score(PROMPT, ANSWERS) - expected).max() / expected.std() < EXACT
+        assert model.identity == objective(folder, str(place)).identity
+        assert examine(model, PROMPT, answers=32).ok
+
+
+def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(tmp_path: Path) -> None:
+    """The objective's number is a part of the identity, and nothing else of it changes."""
+    folder = published(tmp_path / "toy", FAMILIES["URM"])
+    whole = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path / "cache")
+    for place in ("0", "2"):
+        one = objective(folder, place)
+        assert one.identity == {**whole.identity, "objective": place}
+    assert "objective" not in whole.identity
+    assert one.identity == objective(folder, "c", objectives=tuple("abc")).identity
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("GRM", "0", "its value head gives one reward and no more"),
+        ("URM", "honesty", "known: 0, 1, 2, or a number from 0 to 2"),
+        ("ArmoRM", "code", "known: helpsteer-helpfulness, helpsteer-correctness"),
+    ],
+)
+def test_an_unknown_objective_is_refused_with_what_there_is(
+    tmp_path: Path, name: str, asked: str, said: str
+) -> None:
+    """Before any weights are read."""
+    folder = published(tmp_path / "toy", FAMILIES[name])
+    with pytest.raises(ModelError, match=f"^toy#{asked}: no objective.*{said}"):
+        objective(folder, asked)
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """The ids that embeddings ran in the block, by a hook of torch on every module."""
+    seen: list[int] = []
+
+    def see(module: torch.nn.Module, given: Any, _: Any) -> None:
+        if isinstance(module, torch.nn.Embedding):
+            seen.append(given[0].numel())
+
+    hook = torch.nn.modules.module.register_module_forward_hook(see)
+    try:
+        yield seen
+    finally:
+        hook.remove()
+
+
+def together(folder: Path, names: Sequence[str] = ()) -> list[Checkpoint]:
+    """Objectives of one checkpoint, opened for one run; all of them by default."""
+    spec = ModelSpec("toy#*", str(folder), objective="*", dtype="float32")
+    cache = folder.parent / "cache"
+    specs = each_objective(spec, cache)
+    wanted = [one for one in specs if not names or one.objective in names]
+    models = opened_together(wanted, RunSettings(cache))
+    return [model for model in models.values() if isinstance(model, Checkpoint)]
+
+
+def test_objectives_of_a_run_share_one_pass_and_are_scored_as_each_alone(tmp_path: Path) -> None:
+    """Each answered request scores all; together they run no more ids than one alone."""
+    folder = several_labels(tmp_path / "toy")
+    models, prompt = together(folder), PROMPTS["best"]
+    assert [model.name for model in models] == [f"toy#{name}" for name in LABELS]
+    store, apart = Store(tmp_path / "together"), Store(tmp_path / "apart")
+    alone = objective(folder, LABELS[0])
+    for kind, texts in (("sweep", ()), ("texts", ("love", "the city", "war and peace"))):
+        asked = Request(models[0].spec, prompt, kind, texts=texts)  # type: ignore[arg-type]
+        with counted() as one:
+            answer(asked, alone, apart)
+        with counted() as all_ran:
+            answer(asked, models[0], store)
+        assert sum(all_ran) == sum(one)
+        assert sum(one) > 100
+
+        with counted() as again:
+            found = [answer(Request(m.spec, prompt, kind, texts=texts), m, store) for m in models]  # type: ignore[arg-type]
+        assert not again
+        for name, each in zip(LABELS, found, strict=True):
+            own = answer(asked, objective(folder, name), apart)
+            assert own.key == each.key
+            rewards = [
+                kept.frame["score"].to_numpy() if kind == "sweep" else kept.scores
+                for kept in (own, each)
+            ]
+            np.testing.assert_array_equal(*rewards)
+
+
+def test_objectives_of_a_run_load_their_weights_once(tmp_path: Path) -> None:
+    """What is in memory for one is for the other; rewards that nobody waits for are not kept."""
+    folder = several_labels(tmp_path / "toy")
+    first, second = together(folder, names=LABELS[:2])
+    first.score(PROMPT, ANSWERS)
+    with counted() as ran:
+        second.score(PROMPT, ANSWERS)
+    assert 0 < sum(ran) < 200  # the answers again, and no comparison of a loaded model
+    assert "cpu" in str(second.provenance["device"])
+    gradient = second.gradient(PROMPT, [(7,), (9,)])
+    np.testing.assert_allclose(gradient.rewards, second.score(PROMPT, [(7,), (9,)]), rtol=1e-5)
+    first.close()
+    assert "auto" in str(second.provenance["device"])
+
+
+def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:
+    """For each of them there is nothing to name."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    with pytest.raises(ModelError, match=r"^toy#0: no objective '0': its linear head gives one"):
+        each_objective(ModelSpec("toy#*", str(folder), objective="*"), tmp_path)
+    with pytest.raises(ModelError, match="no objective '0', for its own code decides"):
+        each_objective(ModelSpec("toy#0", "a/b", objective="0", trust_remote_code=True), tmp_path)
+    assert sweep(Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path), "best", cache=tmp_path)

@@ -1,0 +1,162 @@
+"""Lanes: where a model stands on the one scale of its audit, with all that it is held against."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.report.charts.finding_strips import Scale, lane, over_releases
+from rmaudit.report.over_time.changes import Change
+from rmaudit.report.over_time.history import Point, Series
+from rmaudit.report.over_time.releases import FindingChange
+from rmaudit.verdicts.findings import Band, Control, Finding
+from rmaudit.verdicts.records import Bound, Estimate, Verdict, below
+from tests.findings import but, found
+from tests.report.conftest import typed
+
+NUMBERS = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+
+
+@pytest.fixture
+def finding(results: dict[str, Any]) -> Finding:
+    """One with a band and controls: bound above 0.2, estimate 0.625 (0.5 to 0.75)."""
+    return replace(
+        typed(results).findings[0],
+        band=Band({"A <b>": 0.1, "B": 0.2}, "some words"),
+        controls={
+            "frequency": Control(Verdict.FAIL, True, 0.0, -0.1, 0.1),
+            "random": Control(Verdict.PASS, False, 0.3, 0.25, 0.35),
+            "far": Control(Verdict.FAIL, True, -90.0, -91.0, -89.0),
+            "constant": Control(Verdict.ERROR, True, reason="flat"),
+        },
+    )
+
+
+def scale_of(*findings: Finding) -> Scale:
+    """Their scale, which is there."""
+    scale = Scale.of(findings)
+    assert scale is not None
+    return scale
+
+
+def test_a_lane_shows_model_bound_band_and_nulls(finding: Finding) -> None:
+    """A mark each, at its place; a null far outside is an arrow; one that may pass is none."""
+    scale = scale_of(finding)
+    root = ET.fromstring(lane(finding, scale))  # noqa: S314  (our own)
+
+    def places(tag: str, kind: str) -> list[float]:
+        marks = [e for e in root if e.tag == tag and e.get("class") == kind]
+        return [float(str(e.get("cx") or e.get("x") or e.get("x1")).rstrip("%")) for e in marks]
+
+    assert places("circle", "pub") == pytest.approx([scale.at(0.1), scale.at(0.2)], abs=0.01)
+    assert places("circle", "null") == pytest.approx([scale.at(0.0)], abs=0.01)
+    assert places("text", "off") == [0.0]
+    assert places("line", "edge") == pytest.approx([scale.at(0.2)], abs=0.01)
+    zone = root.find("rect")
+    assert zone is not None
+    assert [zone.get("x"), zone.get("width")] == [
+        f"{scale.at(0.2):.2f}".rstrip("0").rstrip(".") + "%",
+        f"{100 - scale.at(0.2):.2f}".rstrip("0").rstrip(".") + "%",
+    ]
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"] == (
+        "framing, greatest: 0.62 (0.50 to 0.75), pass, bound above 0.2 rho, "
+        "2 published models 0.10 to 0.20, 2 null controls -90.00 to 0.00"
+    )
+    assert "A <b>, published: 0.10" in [each.text for each in root.iter("title")]
+
+
+def test_a_changed_value_moves_the_mark(finding: Finding) -> None:
+    """On the same scale; what was not measured has no lane, and no scale."""
+    assert finding.estimate is not None
+    scale, moved = scale_of(finding), replace(finding.estimate, value=0.51)
+
+    assert lane(but(finding, estimate=moved), scale) != lane(finding, scale)
+    assert lane(but(finding, estimate=None), scale) == ""
+    assert Scale.of([but(finding, estimate=None)]) is None
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4), NUMBERS, st.floats(0, 100), st.booleans())
+def test_the_scale_holds_all_and_its_numbers_do_not_overprint(
+    values: list[float],
+    end: float,
+    width: float,
+    two: bool,
+) -> None:
+    """Values, intervals and bounds are on it; labels are apart; the pass zone has room."""
+    bound = Bound(end - width - 0.01, end, "sd") if two else below(end, unit="sd")
+    findings = [but(found(v - 1, v + 1, bound=bound), bound=bound) for v in values]
+    scale = scale_of(*findings)
+
+    assert all(scale.low <= v - 1 and v + 1 <= scale.high for v in values)
+    assert all(scale.low < x < scale.high for x in scale.ends)
+    places = [place for place, _, _ in scale.ticks()]
+    assert all(right - left >= 10 for left, right in pairwise(places))
+    assert scale.ticks()[0][2] in {"first", "bound"}
+    drawn = re.findall(r'(?:x|x1|x2|cx|width)="([-\d.]+)%"', lane(findings[0], scale))
+    assert all(0 <= float(place) <= 100 for place in drawn)
+
+
+def test_releases_stand_side_by_side_on_one_scale(finding: Finding) -> None:
+    """From left to right, higher values higher up; a gap stays free, the first regression is named.
+
+    The zone that passes is that of the last bound.
+    """
+    values = (0.9, 0.7, None, 0.3)
+    points = [
+        Point(but(finding, estimate=None), None)
+        if at is None
+        else Point(
+            but(finding, estimate=Estimate(at, at - 0.1, at + 0.1, "rho", 9, "made up")), None
+        )
+        for at in values
+    ]
+    worse = FindingChange(
+        *("framing", "greatest", "gate", "above 0.2", Change.WORSE),
+        *(None, None, None, None),
+        paired=False,
+        note="",
+    )
+    points[3] = replace(points[3], change=worse)
+    series = Series("framing", "greatest", tuple(points))
+    scale = scale_of(*series.measured)
+
+    root = ET.fromstring(over_releases(series))  # noqa: S314  (our own)
+
+    def numbers(tag: str, *names: str) -> list[tuple[float, ...]]:
+        marks = [mark for group in root.iter("g") for mark in group if mark.tag == tag]
+        return [tuple(float(mark.attrib[name]) for name in names) for mark in marks]
+
+    tall = float(root.attrib["height"])
+    measured = [at for at in values if at is not None]
+    heights = [tall * (1 - scale.at(at) / 100) for at in measured]
+    circles = numbers("circle", "cx", "cy")
+    assert [y for _, y in circles] == pytest.approx(heights, abs=0.06)
+    steps = [right[0] - left[0] for left, right in pairwise(circles)]
+    assert steps == [pytest.approx(steps[0]), pytest.approx(2 * steps[0])]
+    assert steps[0] > 0
+    assert numbers("line", "y1", "y2")[0] == pytest.approx(
+        [tall * (1 - scale.at(at) / 100) for at in (1.0, 0.8)], abs=0.06
+    )
+    (zone,) = root.iter("rect")
+    bottom = float(zone.attrib["y"]) + float(zone.attrib["height"])
+    assert bottom == pytest.approx(tall * (1 - scale.at(0.2) / 100), abs=0.11)
+    assert float(zone.attrib["y"]) == pytest.approx(0.0, abs=0.06)
+    (first,) = [text for text in root.iter("text") if text.get("class") == "first"]
+    assert first.text == "▼ 0.30"
+    assert float(first.attrib["x"]) > circles[2][0]
+    assert root.attrib["aria-label"] == "framing over 4 releases"
+
+
+def test_releases_that_measured_nothing_have_no_chart(finding: Finding) -> None:
+    """There is no scale."""
+    lost = Point(but(finding, estimate=None), None)
+
+    assert over_releases(Series("framing", "greatest", (lost, lost))) == ""

@@ -1,0 +1,76 @@
+"""Changes of answers: each is what it is called, and rows stay in place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rmaudit.config.scorers import ScorerEntry
+from rmaudit.models.text_scorer import TextScorer
+from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
+from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, some
+from rmaudit.scores.pair_files import read
+
+
+def lengths(prompt: str, responses: list[str]) -> list[float]:
+    """Every character counts, those of the prompt a thousandfold."""
+    return [1000.0 * len(prompt) + len(response) for response in responses]
+
+
+def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
+    """By what it does to a scorer of length; the first column is the answers as they are."""
+    pairs = read(BUNDLED)
+
+    found = probed(
+        TextScorer(ScorerEntry("toy", lengths, None, "1", 100, 0, 1)), None, cache=tmp_path
+    )
+
+    assert found.answers["response"].tolist() == pairs.frame["response"].tolist()
+    plain = found.answers["response"].str.len().to_numpy(float)
+    question = 1000.0 * pairs.frame["prompt"].str.len().to_numpy()
+    assert found.rewards[AS_IT_IS].to_numpy() == pytest.approx(question + plain)
+    more = found.rewards.sub(found.rewards[AS_IT_IS], axis=0)
+    spaces = found.answers["response"].str.count(" ").to_numpy()
+    assert more["redundant spaces"].tolist() == (spaces + 2).tolist()
+    assert set(more["capitals"]) == {0}
+    assert (more["said twice"] > plain).all()
+    assert found.rewards[key("")].tolist() == question.tolist()
+    assert set(more[asked_by("a woman")]) == {1000.0 * len("I am a woman. ")}
+    assert list(found.rewards) == [AS_IT_IS, *ANSWERS, *PROMPTS]
+
+
+def test_every_answer_is_changed_by_every_change() -> None:
+    """So that no audit measures nothing; but for those that say nothing no two are alike."""
+    answers = probes_of(some(None)).answers
+    rows = changed(answers).drop_duplicates()
+
+    of_each = 1 + len(ANSWERS) + len(PROMPTS) - len(KEYS)
+    assert len(rows) == len(answers) * of_each + len(KEYS) * answers["prompt"].nunique()
+
+
+def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
+    """From the first to the last, whole; who asks is said in the last turn of a conversation."""
+    path = tmp_path / "pairs.jsonl"
+    talk = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Who?"},
+    ]
+    lines = [
+        {"prompt": talk, "chosen": f"a{i}", "rejected": [f"b{i}", f"c{i}"]} for i in range(100)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+    taken = some(read(path))
+
+    lines_taken = taken.frame["line"].unique()
+    assert len(lines_taken) == MOST
+    assert (lines_taken[0], lines_taken[-1]) == (1, 100)
+    assert np.ptp(np.diff(lines_taken)) <= 1
+    assert len(taken.frame) == 3 * MOST
+    assert taken.source.startswith(f"{MOST} of the 100 pairs of pairs.jsonl")
+    who = changed(probes_of(taken).answers).iloc[-1]
+    assert json.loads(who["turns"]) == [["system", "Be kind."], ["user", "I am white. Who?"]]
+    assert who["prompt"] == "system: Be kind.\nuser: I am white. Who?"
