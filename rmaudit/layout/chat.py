@@ -169,7 +169,7 @@ def _printed(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Return each conversation as the chat template prints it; see `limited_process` for `process`."""
+    """Return each conversation as the chat template prints it; `process`: see `limited_process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:

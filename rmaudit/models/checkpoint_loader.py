@@ -1,8 +1,8 @@
 """The interface of checkpoint loaders, and what they share: dtype, layer check, scoring path.
 
 `transformers_loader` is the usual way, transformers' class with one of our heads; `own_code_loader`
-runs the class that a checkpoint brings. What both know from the configuration alone is here too: dtype, layers, and
-which way many rows go through which backbone. Nothing here loads torch.
+runs the class that a checkpoint brings. What both know from the configuration alone is here too:
+dtype, layers, and which way many rows go through which backbone. Nothing here loads torch.
 
 Each model_type of `SHARED` and `EXPANDED` was tried on small random checkpoints against full rows,
 with windows shorter than the prefix (`tests/models/test_backbones.py`). Whatever is not listed runs

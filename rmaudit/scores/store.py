@@ -5,11 +5,11 @@ that decide the scores (weights, tokenizer, rendered ids, dtype, attention, prot
 version, the answers).
 
 Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
-killed goes on with the shards that are missing. While a GPU computes some shards, those before
-them are written and the next are prepared. Where a server scores, a shard is one request, and
-several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
-at one store: shards and files are created if absent (`scores.cache_files`), so that a lost race costs
-work done twice and nothing else. On one host, a second process waits for the first one's result
+killed goes on with the shards that are missing. While a GPU computes some shards, those before them
+are written and the next are prepared. Where a server scores, a shard is one request, and several
+are made at once: if one fails, those under way are waited for and kept. Many hosts may be at one
+store: shards and files are created if absent (`scores.cache_files`), so that a lost race costs work
+done twice and nothing else. On one host, a second process waits for the first one's result
 (`checkpoints.locks`).
 """
 

@@ -7,9 +7,9 @@ Nothing is padded: every row of a batch has the same length. Nothing about a
 candidate is stored after its batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
-every backbone whose attention layers go through that interface (`models.checkpoint_loader`), and it needs
-no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever else
-a backbone asks of its attention is refused, since to ignore it would change scores silently. A
+every backbone whose attention layers go through that interface (`models.checkpoint_loader`), and it
+needs no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever
+else a backbone asks of its attention is refused, since to ignore it would change scores silently. A
 `Prefix` that is `recording` stores keys and values as the layers produce them, each on its layer's
 device; transformers' own caches are not used, since their sliding layers drop the oldest keys.
 """
