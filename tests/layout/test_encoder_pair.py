@@ -228,7 +228,7 @@ def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
     """The tokenizer is shown what it made, and where to get the right one."""
     tokenizer = pair_tokenizer()
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=single, encoder_pair=double, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        single=single, pair=double, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
 
     with pytest.raises(ModelError) as caught:
