@@ -187,7 +187,7 @@ def test_the_skewness_is_that_of_all_tokens() -> None:
 
 
 def test_too_few_words_are_refused() -> None:
-    """How many there are, of which lexicon, and how many are needed."""
+    """How many there are, of which lexicon, and how many are needed; or equal scores."""
     with pytest.raises(MeasureError) as caught:
         measure(frame(liked(1.0)[: FEWEST - 1], WORDS[: FEWEST - 1]))
 
@@ -195,10 +195,6 @@ def test_too_few_words_are_refused() -> None:
         "99 words are scored and in the lexicon 'toy'; at least 100 that differ in valence are "
         "needed"
     )
-
-
-def test_scores_that_do_not_differ_are_refused() -> None:
-    """There is no tail."""
     with pytest.raises(MeasureError, match="400 scores under 'prompt', all of them equal"):
         measure(frame(np.ones(N)))
 
