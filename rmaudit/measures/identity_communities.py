@@ -183,7 +183,7 @@ def worst_community(
     scores, frames = checked_scores(answers, len(asked.texts))
     terms = asked.terms.assign(group=asked.terms["community"], axis="")
     counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
-    codes = codes_of(terms)
+    codes, spelt = codes_of(terms), words_of(asked.controls)
     inside = {
         name: counted & (terms["community"] == name).to_numpy()
         for name in dict.fromkeys(terms["community"][counted])
@@ -215,7 +215,7 @@ def worst_community(
             weights=asked.weights,
             gaps=over_frames(gaps_of(drawn, asked.weights), frames, sign),
             controls=over_frames(drawn[:, len(terms) :], frames, sign),
-            spelt=words_of(asked.controls),
+            spelt=spelt,
         )
 
     by_prompt = gaps_of(ranks, asked.weights)
