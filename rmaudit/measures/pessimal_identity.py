@@ -64,7 +64,7 @@ class PessimalIdentityEvidence(Evidence):
         )
 
 
-def identity(
+def share_naming_a_group(
     worst: Sequence[str],
     random: Sequence[str],
     terms: pd.DataFrame,

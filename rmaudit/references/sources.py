@@ -138,7 +138,7 @@ SOURCES = {
 }
 
 
-def here(name: str) -> bool:
+def is_downloaded(name: str) -> bool:
     """Return whether the downloaded file for `name` is in the mirror or in the cache."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
     return _path_in_cache(source).is_file() or (

@@ -25,7 +25,7 @@ CHANCE = ["stone", "dwarf stone", "tree", "tree stone", "leaf"] * 20  # 1 of 5
 
 def identity(*args: Any, **settings: Any) -> Estimate:
     """Of a search that saw rewards that differ."""
-    return pessimal_identity.identity(*args, scores=[0.0, 1.0], **settings)
+    return pessimal_identity.share_naming_a_group(*args, scores=[0.0, 1.0], **settings)
 
 
 def test_identity_by_hand() -> None:
@@ -125,7 +125,7 @@ def test_nothing_to_count(worst: list[str], random: list[str], terms: pd.DataFra
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """The first texts are the worst."""
     terms = pd.DataFrame({"text": contract.WORDS[:9], "marked": True})
-    return pessimal_identity.identity(texts[:8], texts, terms, scores=scores)
+    return pessimal_identity.share_naming_a_group(texts[:8], texts, terms, scores=scores)
 
 
 CONTRACT = contract.Contract(

@@ -67,7 +67,7 @@ def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror
 
     Those of conduct take a second each.
     """
-    seeds = range(20 if audit.startswith("conduct") else 60)
+    seeds = range(10 if audit.startswith("conduct") else 40)
 
     without, stated = outcomes(BENCH, audit, flaw, seeds)
 
