@@ -15,7 +15,15 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.measures import positive_skew
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.positive_skew import FEWEST, TAIL, UNIT, moments, tail
+from rmaudit.measures.positive_skew import (
+    FEWEST,
+    TAIL,
+    UNIT,
+    _influences_on_top_valence,
+    _mean_valence_of_top,
+    moments,
+    tail,
+)
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
@@ -131,6 +139,18 @@ def test_forms_of_a_word_are_no_further_evidence() -> None:
         return estimate.high - estimate.low
 
     assert width(1) == pytest.approx(width(4), rel=0.1)
+
+
+def test_influences_spread_as_the_jackknife() -> None:
+    """Each word really left out, where the valence at the cut decides much."""
+    scores = liked(3.0)
+
+    def value(kept: NDArray[np.bool_]) -> float:
+        return _mean_valence_of_top(scores[kept], stats.zscore(VALENCE.to_numpy()[kept]))
+
+    without = [value(np.arange(N) != i) for i in range(N)]
+    spread = _influences_on_top_valence(scores, HAPPY).std()
+    assert spread == pytest.approx((N - 1) * np.std(without), rel=0.1)
 
 
 @pytest.mark.slow
