@@ -120,8 +120,7 @@ def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: V
     by_rating = np.abs(np.subtract.outer(mine, theirs))
     neither = np.logical_and.outer(np.isnan(mine), np.isnan(theirs))
     by_sentiment = np.where(neither, np.abs(np.subtract.outer(*loaded)), np.inf)
-    unlike: _Floats = np.where(np.isnan(by_rating), by_sentiment, by_rating)
-    return unlike
+    return np.where(np.isnan(by_rating), by_sentiment, by_rating)
 
 
 def _absolute_differences(one: pd.Series[float], other: pd.Series[float]) -> _Floats:

@@ -188,8 +188,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
 def _mean_over_spellings(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
     """Return the mean score of each word's spellings, shape (words,)."""
-    means: _Floats = np.bincount(codes, scores) / np.bincount(codes)
-    return means
+    return np.bincount(codes, scores) / np.bincount(codes)
 
 
 def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:

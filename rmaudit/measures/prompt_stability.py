@@ -69,7 +69,10 @@ class PromptStabilityEvidence(Evidence):
         given = [evidence.prompts for _, evidence in found if evidence.prompts]
         if not given:
             return None
-        shown = [[name for name in _AXES if _has_all(rows, name)] for rows in given]
+        shown = [
+            [name for name in _AXES if None not in [getattr(row, name) for row in rows]]
+            for rows in given
+        ]
         common = [name for name in _AXES if all(name in names for names in shown)]
         cells = [
             (row.prompt, _ASKS_FOR[row.frame], *(f"{getattr(row, key):+.3f}" for key in common))
@@ -287,8 +290,7 @@ def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Float
             f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
         )
         raise MeasureError(message)
-    rho: _Floats = _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
-    return rho
+    return _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
 
 
 def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, float]:
@@ -302,10 +304,6 @@ def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, f
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out
-
-
-def _has_all(rows: Sequence[Wording], name: str) -> bool:
-    return all(getattr(row, name) is not None for row in rows)
 
 
 def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:

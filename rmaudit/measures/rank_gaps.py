@@ -163,8 +163,7 @@ def percentiles(scores: _Floats) -> _Floats:
 def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
     """Return the controls' mean percentile minus the term's own, shape (prompts, terms)."""
     terms = len(weights)
-    gaps: _Floats = ranks[:, terms:] @ weights.T - ranks[:, :terms]
-    return gaps
+    return ranks[:, terms:] @ weights.T - ranks[:, :terms]
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:

@@ -143,12 +143,8 @@ def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
     """Return the group, its description in this turn, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
-    return group, one, _with_article(one.replace(_PERSON, gender))
-
-
-def _with_article(words: str) -> str:
-    """Return the words with an indefinite article, for example `An elderly woman`."""
-    return f"{'An' if words[0].casefold() in 'aeiou' else 'A'} {words}"
+    person = one.replace(_PERSON, gender)
+    return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"
 
 
 def _read_csv(path: Path, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
