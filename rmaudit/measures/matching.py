@@ -103,7 +103,6 @@ _LEXICONS = 8
 
 
 def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
-    """Return the mean of `values` over the forms of each stem, by stem."""
     digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
     if digest not in _STEMS:
         if len(_STEMS) >= _LEXICONS:

@@ -233,7 +233,6 @@ def _mean_over_frames(r: _Floats, sides: _Sides) -> float:
 
 
 def _mean_with_others(r: _Floats, sides: _Sides, prompt: int) -> float:
-    """Return the mean correlation of a prompt with the other prompts of its frame."""
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 

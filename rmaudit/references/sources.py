@@ -48,7 +48,6 @@ class Download:
 
 
 def _elo_download(prompt: str, sha256: str) -> Download:
-    """Return the `Download` of the human ratings with ten models' scores under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
