@@ -36,7 +36,7 @@ def test_pessimal_identity(searches: Searches, references: References) -> Estima
     """Return the share of worst strings that name a group, minus that of random strings."""
     terms, _ = references.identity()
     found = searches("down")
-    return pessimal_identity.identity(
+    return pessimal_identity.share_naming_a_group(
         found.bests["text"].tolist(),
         searches.random(RANDOM),
         terms,

@@ -133,15 +133,15 @@ def gap_tables(
 
     `sides` are the gaps of the terms under good and under bad prompts, shape (terms,) each.
     """
-    marked = found.has & terms["marked"].to_numpy(bool)
-    every, of_marked = found.share(found.has), found.share(marked)
+    marked = found.has_control & terms["marked"].to_numpy(bool)
+    every, of_marked = found.term_weights(found.has_control), found.term_weights(marked)
     pooled = {
-        GROUPS: (found.own(of_marked, GROUPS), found.freedom(of_marked, GROUPS)),
-        WORDS: (found.own(every, WORDS), found.freedom(every, WORDS)),
+        GROUPS: (found.cluster_variance(of_marked, GROUPS), found.freedom(of_marked, GROUPS)),
+        WORDS: (found.cluster_variance(every, WORDS), found.freedom(every, WORDS)),
     }
 
     def gap(inside: _Flags, clusters: int) -> dict[str, Any]:
-        share = found.share(inside)
+        share = found.term_weights(inside)
         low, value, high = found.interval(share, *pooled[clusters], clusters)
         names = ("gap", "low", "high", "positive", "negative")
         numbers = (value, low, high, *(float(share @ side) for side in sides))
@@ -154,12 +154,14 @@ def gap_tables(
     for code in np.unique(found.codes[0, marked]):
         inside = marked & (found.codes[0] == code)
         axes.append(AxisGap(axis=axis[inside.argmax()], **gap(inside, GROUPS)))
-    for code in np.unique(found.codes[1, found.has]):
-        inside = found.has & (found.codes[1] == code)
+    for code in np.unique(found.codes[1, found.has_control]):
+        inside = found.has_control & (found.codes[1] == code)
         place = inside.argmax()
         about = {"axis": axis[place], "group": group[place], "marked": bool(marked[place])}
         groups.append(GroupGap(**about, **gap(inside, WORDS)))
-    for place in np.flatnonzero(found.has)[np.argsort(-found.gaps[found.has], kind="stable")]:
+    for place in np.flatnonzero(found.has_control)[
+        np.argsort(-found.gaps[found.has_control], kind="stable")
+    ]:
         up, down = (round(float(side[place]), 4) for side in sides)
         words.append(TermGap(text=text[place], positive=up, negative=down))
     return kind(axes=tuple(axes), groups=tuple(groups), terms=tuple(words))

@@ -183,7 +183,7 @@ def worst_community(
     scores, frames = checked_scores(answers, len(asked.texts))
     terms = asked.terms.assign(group=asked.terms["community"], axis="")
     counted = asked.terms["marked"].to_numpy(bool) & asked.weights.any(axis=1)
-    codes = codes_of(terms)
+    codes, spelt = codes_of(terms), words_of(asked.controls)
     inside = {
         name: counted & (terms["community"] == name).to_numpy()
         for name in dict.fromkeys(terms["community"][counted])
@@ -215,7 +215,7 @@ def worst_community(
             weights=asked.weights,
             gaps=over_frames(gaps_of(drawn, asked.weights), frames, sign),
             controls=over_frames(drawn[:, len(terms) :], frames, sign),
-            spelt=words_of(asked.controls),
+            spelt=spelt,
         )
 
     by_prompt = gaps_of(ranks, asked.weights)
@@ -223,10 +223,10 @@ def worst_community(
     rows = []
     for pattern, sign in PATTERNS.items():
         found = gaps(ranks, sign)
-        every = found.share(counted)
-        own, freedom = found.own(every, WORDS), found.freedom(every, WORDS)
+        every = found.term_weights(counted)
+        own, freedom = found.cluster_variance(every, WORDS), found.freedom(every, WORDS)
         for name, mine in inside.items():
-            share = found.share(mine)
+            share = found.term_weights(mine)
             gap, error = float(share @ found.gaps), found.error(share, own, WORDS)
             low, high = students(gap, error, freedom, level=1 - 0.05 / many)
             up, down = (float(share @ side) for side in sides)
@@ -272,7 +272,7 @@ def worst_community(
 
     def value_of(drawn: _Floats) -> float:
         found = gaps(placed(drawn.reshape(scores.shape)), PATTERNS[worst.pattern])
-        return float(found.share(inside[worst.community]) @ found.gaps)
+        return float(found.term_weights(inside[worst.community]) @ found.gaps)
 
     ends = (-1.0, 1.0) if scale is None else (-math.inf, math.inf)
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=ends)

@@ -156,7 +156,7 @@ def marked_groups_gap(
         message = "all texts rank alike under prompts that ask for good and for bad things: whether"
         raise MeasureError(f"{message} words rank as bad things cannot be seen")
     marked = asked.terms["marked"].to_numpy(bool)
-    share = found.share(marked & found.has)
+    share = found.term_weights(marked & found.has_control)
     words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)
     if words < FEWEST or freedom < _FREEDOM:
         groups, axes = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
@@ -165,7 +165,7 @@ def marked_groups_gap(
             f"at least {FEWEST} words, and {_FREEDOM} groups more than axes, are needed"
         )
         raise MeasureError(message)
-    shares = _term_weights_by_axis(found, marked & found.has)
+    shares = _term_weights_by_axis(found, marked & found.has_control)
     low, value, high, alone = _mean_gap_or_that_of_one_axis(found, share, shares)
     up, down = (by_prompt[frames == frame].mean(axis=0) for frame in (1, -1))
     estimate = Estimate(
@@ -187,7 +187,7 @@ def marked_groups_gap(
             **_secondary_gaps(
                 asked, found, over_frames(gaps_of(ranks, asked.neutral), frames, sign)
             ),
-            "terms without a control": float((~found.has).sum()),
+            "terms without a control": float((~found.has_control).sum()),
         },
         caveats=()
         if alone is None
@@ -253,14 +253,16 @@ def checked_scores(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, 
 
 def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
     axes = found.codes[0]
-    return {int(axis): found.share(counted & (axes == axis)) for axis in np.unique(axes[counted])}
+    return {
+        int(axis): found.term_weights(counted & (axes == axis)) for axis in np.unique(axes[counted])
+    }
 
 
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
     """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code."""
-    own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
+    own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
     least = -math.inf
     for code, part in shares.items():
@@ -280,7 +282,7 @@ def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[f
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
     """
-    clusters, mass, off = found.off(share, GROUPS)
+    clusters, mass, off = found.centred_cluster_gaps(share, GROUPS)
     names = (asked.terms["axis"] + "\n" + asked.terms["group"]).to_numpy()[clusters]
     local = found.controls - (found.weights @ found.controls)[:, None]
     of_controls = (share[:, None] * found.weights * local).sum(axis=0)
@@ -301,12 +303,12 @@ def _caveat_on_deciding_axis(terms: pd.DataFrame, inside: _Flags, value: float) 
 def _secondary_gaps(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
     """Return mean gaps of other terms or by other controls, by name, such as "unmarked groups"."""
     marked, out = asked.terms["marked"].to_numpy(bool), {}
-    mean = float(found.share(found.has & marked) @ found.gaps)
-    if (rest := found.has & ~marked).any():
-        out["unmarked groups"] = float(found.share(rest) @ found.gaps)
+    mean = float(found.term_weights(found.has_control & marked) @ found.gaps)
+    if (rest := found.has_control & ~marked).any():
+        out["unmarked groups"] = float(found.term_weights(rest) @ found.gaps)
         out["marked less unmarked groups"] = mean - out["unmarked groups"]
     if (rest := marked & asked.neutral.any(axis=1)).any():
-        out["by neutral controls"] = float(found.share(rest) @ by_neutral)
-    if (rest := marked & found.has & asked.rated).any():
-        out["terms that labMT rates"] = float(found.share(rest) @ found.gaps)
+        out["by neutral controls"] = float(found.term_weights(rest) @ by_neutral)
+    if (rest := marked & found.has_control & asked.rated).any():
+        out["terms that labMT rates"] = float(found.term_weights(rest) @ found.gaps)
     return out

@@ -160,9 +160,9 @@ def excess(
     for place, name in enumerate(answers):
         tail, found = tail_and_excess(ranks, place)
         for form, mine in forms.items():
-            share = found.share(mine)
+            share = found.term_weights(mine)
             # A group has fewer words of a form than of all, so its mean varies more.
-            own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
+            own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
             value, error = float(share @ found.gaps), found.error(share, own, GROUPS)
             low, high = students(value, error, freedom, level=level)
             row = TailExcess(
@@ -196,7 +196,7 @@ def excess(
     def value_of(drawn: _Floats) -> float:
         again = percentiles(drawn.reshape(scores.shape))
         _, found = tail_and_excess(again, at[worst.prompt, worst.form])
-        return float(found.share(forms[worst.form]) @ found.gaps)
+        return float(found.term_weights(forms[worst.form]) @ found.gaps)
 
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))
 

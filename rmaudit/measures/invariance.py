@@ -114,8 +114,7 @@ def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.int
     """Return squared distances of scores from their prompt's mean, (n,), corrected for its size."""
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
-    squares: _Floats = off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
-    return squares
+    return off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
 
 
 def _simultaneous_interval(

@@ -73,7 +73,11 @@ class Joined:
         rows = []
         for i, (name, noise_sd, scores, found) in enumerate(spelled_scores(answers, known)):
             scored = ~np.isnan(scores)
-            mean, sd = _mean_and_sd(scores[scored], name)
+            every = scores[scored]
+            if not len(every) or not np.ptp(every):
+                message = f"{len(every)} scores under {name!r}, all of them equal: there is no sd"
+                raise MeasureError(f"{message} to compare them in")
+            mean, sd = float(every.mean()), float(every.std())
             kept = (found >= 0) & scored
             z = (scores[kept] - mean) / sd
             rows.append((z, np.full(len(z), noise_sd / sd), found[kept], np.full(len(z), i)))
@@ -132,10 +136,3 @@ def spelled_scores(
 def told_apart(rated: pd.DataFrame) -> bool:
     """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
-
-
-def _mean_and_sd(scores: _Floats, prompt: str) -> tuple[float, float]:
-    if not len(scores) or not np.ptp(scores):
-        message = f"{len(scores)} scores under {prompt!r}, all of them equal: there is no sd"
-        raise MeasureError(f"{message} to compare them in")
-    return float(scores.mean()), float(scores.std())

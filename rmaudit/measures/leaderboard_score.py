@@ -228,8 +228,7 @@ class _BoardLines:
     def grid(self, scores: _Floats) -> _Floats:
         """Return whether each chosen answer outscores each rejected one, shape (lines, 3, 3)."""
         sides = scores[self._order].reshape(-1, 2, STYLES)
-        won: _Floats = (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
-        return won
+        return (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
         """Return the section of the lines `own`, whose score is the mean of their `shares`."""

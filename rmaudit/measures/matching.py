@@ -103,7 +103,6 @@ _LEXICONS = 8
 
 
 def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
-    """Return the mean of `values` over the forms of each stem, by stem."""
     digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
     if digest not in _STEMS:
         if len(_STEMS) >= _LEXICONS:
@@ -120,8 +119,7 @@ def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: V
     by_rating = np.abs(np.subtract.outer(mine, theirs))
     neither = np.logical_and.outer(np.isnan(mine), np.isnan(theirs))
     by_sentiment = np.where(neither, np.abs(np.subtract.outer(*loaded)), np.inf)
-    unlike: _Floats = np.where(np.isnan(by_rating), by_sentiment, by_rating)
-    return unlike
+    return np.where(np.isnan(by_rating), by_sentiment, by_rating)
 
 
 def _absolute_differences(one: pd.Series[float], other: pd.Series[float]) -> _Floats:

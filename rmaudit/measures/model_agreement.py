@@ -187,9 +187,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _mean_over_spellings(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
-    """Return the mean score of each word's spellings, shape (words,)."""
-    means: _Floats = np.bincount(codes, scores) / np.bincount(codes)
-    return means
+    return np.bincount(codes, scores) / np.bincount(codes)
 
 
 def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
@@ -241,7 +239,6 @@ def _agreement_evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAg
 
 
 def _panels_of_agreement(prompt: str, evidence: ModelAgreementEvidence) -> Iterator[Form]:
-    """Yield a chart panel of all words, and panels of those that fell and rose furthest."""
     sides, n = (("fell", evidence.fell), ("rose", evidence.rose)), sum(map(sum, evidence.cells))
     edges = tuple(np.linspace(0, 100, len(evidence.cells) + 1).tolist())
     facts = [

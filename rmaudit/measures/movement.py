@@ -58,14 +58,12 @@ def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame
     sides = []
     for frame in (new, old):
         # A text is one token's alone in the vocabulary, not only among what was scored.
-        alone = frame if by_id else frame[_is_one_tokens_alone(frame["text"])]
+        texts = frame["text"]
+        shared_text = texts.duplicated(keep=False) | texts.str.contains(REPLACED, regex=False)
+        alone = frame if by_id else frame[~shared_text]
         sides.append(alone[alone["score"].notna()].set_index(key))
     both = sides[0].join(sides[1]["score"].rename("baseline"), how="inner").reset_index()
     return both.rename(columns={"score": "model"})[["text", "model", "baseline"]]
-
-
-def _is_one_tokens_alone(texts: pd.Series[str]) -> pd.Series[bool]:
-    return ~(texts.duplicated(keep=False) | texts.str.contains(REPLACED, regex=False))
 
 
 def moved(both: pd.DataFrame, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -53,7 +53,11 @@ def stability(
     # The same draws at all three sizes, so that more noise is less agreement.
     sizes = noise * np.sqrt(answers / scipy.stats.chi2.ppf([0.975, 0.5, 0.025], answers))
     sizes[1] = noise
-    taus = [_mean_tau_with_noise(some, size * draws) for size in sizes]
+    taus = [
+        float(np.mean([scipy.stats.kendalltau(some, some + noise).statistic for noise in noises]))
+        for noises in (size * draws for size in sizes)
+    ]
+    flipped = (1 - taus[1] / math.sqrt(untied(some))) / 2  # of pairs that are no ties
     distinct = len(np.unique(scores))
     return Estimate(
         value=taus[1],
@@ -63,24 +67,13 @@ def stability(
         n=len(scores),
         interval=f"from the error of the noise itself, measured on {answers} answers",
         secondary={
-            "share of pairs that change order": _share_of_pairs_reversed(taus[1], some),
+            "share of pairs that change order": max(0.0, flipped),
             f"share of the top {_TOP} that stays": _share_of_top_that_stays(scores, noise, rng),
             "noise in sd": noise / float(scores.std()),
             "distinct scores": float(distinct),
             "tie share": 1 - distinct / len(scores),
         },
     )
-
-
-def _mean_tau_with_noise(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
-    """Return the mean tau-b of the scores with the scores plus each row of `noises`."""
-    taus = [scipy.stats.kendalltau(scores, scores + noise).statistic for noise in noises]
-    return float(np.mean(taus))
-
-
-def _share_of_pairs_reversed(tau: float, scores: NDArray[np.float64]) -> float:
-    """Return the share of untied pairs whose order changes, from a tau-b with ties on one side."""
-    return max(0.0, (1 - tau / math.sqrt(untied(scores))) / 2)
 
 
 def _share_of_top_that_stays(

@@ -105,8 +105,7 @@ class ListGaps:
     @cached_property
     def percentiles(self) -> _Floats:
         """Return each word's percentile (0 to 1) among both lists, shape (words, prompts)."""
-        out: _Floats = (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
-        return out
+        return (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
 
     @cached_property
     def by_prompt(self) -> _Floats:

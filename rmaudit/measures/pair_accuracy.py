@@ -114,8 +114,7 @@ class _PairsByLine:
     def shares(self, scores: _Floats) -> _Floats:
         """Return each line's share of pairs whose chosen answer scores higher; ties count half."""
         won = (np.sign(scores[self._better] - scores[self._worse]) + 1) / 2
-        found: _Floats = np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
-        return found
+        return np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
 
 
 def share_interval(shares: _Floats, groups: NDArray[Any]) -> tuple[float, float, float]:

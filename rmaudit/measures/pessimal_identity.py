@@ -64,7 +64,7 @@ class PessimalIdentityEvidence(Evidence):
         )
 
 
-def identity(
+def share_naming_a_group(
     worst: Sequence[str],
     random: Sequence[str],
     terms: pd.DataFrame,
@@ -111,9 +111,9 @@ def identity(
         "distinct pessimal sequences": float(len(set(worst))),
     }
     if valence is not None:
-        like = _alike_in_happiness(
-            _mean_happiness(worst, valence), _mean_happiness(random, valence)
-        )
+        happy = [_mean_happiness(texts, valence) for texts in (worst, random)]
+        like = np.abs(np.subtract.outer(*happy)) <= LIKE
+        like |= np.logical_and.outer(*map(np.isnan, happy))  # neither has a rated word
         kept = like.sum(axis=1) >= _FEWEST
         if kept.any():
             matched = float(np.mean([by_chance[row].mean() for row in like[kept]]))
@@ -160,9 +160,3 @@ def _mean_happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
     known = valence.to_dict()
     rated = [[known[word] for word in _lower_case_words(text) if word in known] for text in texts]
     return np.array([float(np.mean(values)) if values else np.nan for values in rated])
-
-
-def _alike_in_happiness(mine: _Floats, theirs: _Floats) -> NDArray[np.bool_]:
-    """Return which pairs differ by at most `LIKE` in happiness, or have both none (NaN)."""
-    near = np.abs(np.subtract.outer(mine, theirs)) <= LIKE
-    return np.asarray(near | np.logical_and.outer(np.isnan(mine), np.isnan(theirs)))

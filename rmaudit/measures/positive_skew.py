@@ -181,14 +181,12 @@ def _influences_on_top_valence(rewards: _Floats, asked: _Floats) -> _Floats:
     ends = (round(TAIL * len(asked) * factor) for factor in (0.5, 2))
     at_cut = float(asked[order[slice(*ends)]].mean())
     moved = (share * asked - TAIL * value - at_cut * (share - TAIL)) / TAIL
-    influence: _Floats = moved - asked - value * (asked**2 - 1) / 2
-    return influence
+    return moved - asked - value * (asked**2 - 1) / 2
 
 
 def _mean_scores_of_words(ranked: RankedAnswers) -> _Floats:
     sums = np.bincount(ranked.place, ranked.scores)
-    means: _Floats = sums / np.bincount(ranked.place)
-    return means
+    return sums / np.bincount(ranked.place)
 
 
 def _quantile_skewness(scores: _Floats) -> dict[str, float]:

@@ -37,6 +37,8 @@ _ASKS_FOR = {1: "good", -1: "bad"}
 _AXES = {"rho": "rho with the frame's other prompts", "rho_with_valence": "rho with valence"}
 
 _Floats = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+_Sides = list[_Codes]  # the places of the prompts of each frame
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,13 @@ class PromptStabilityEvidence(Evidence):
         given = [evidence.prompts for _, evidence in found if evidence.prompts]
         if not given:
             return None
-        shown = [[name for name in _AXES if _has_all(rows, name)] for rows in given]
+        shown = [
+            [name for name in _AXES if None not in [getattr(row, name) for row in rows]]
+            for rows in given
+        ]
         common = [name for name in _AXES if all(name in names for names in shown)]
         cells = [
-            (
-                row.prompt,
-                _ASKS_FOR[row.frame],
-                *(f"{getattr(row, name):+.3f}" for name in common),
-            )
+            (row.prompt, _ASKS_FOR[row.frame], *(f"{getattr(row, key):+.3f}" for key in common))
             for rows in given
             for row in rows
         ]
@@ -186,7 +187,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _checked_scores(
-    scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
+    scores: pd.DataFrame, frames: Mapping[str, int], codes: _Codes
 ) -> tuple[_Floats, NDArray[np.int64]]:
     """Return the scores, shape (words, prompts), and frames, shape (prompts,), 1 or -1.
 
@@ -220,27 +221,23 @@ def _pearson(columns: _Floats) -> _Floats:
     return np.asarray(np.corrcoef(columns, rowvar=False))
 
 
-def _mean_over_pairs(r: _Floats, side: NDArray[np.intp]) -> float:
+def _mean_over_pairs(r: _Floats, side: _Codes) -> float:
     """Return the mean of `r`, correlations of all prompts, over pairs of prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
 
-def _mean_over_frames(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    return min(
-        float(np.mean([_mean_over_pairs(r, side) for side in sides])), 1.0
-    )  # but for rounding
+def _mean_over_frames(r: _Floats, sides: _Sides) -> float:
+    mean = float(np.mean([_mean_over_pairs(r, side) for side in sides]))
+    return min(mean, 1.0)  # but for rounding
 
 
-def _mean_with_others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
-    """Return the mean correlation of a prompt with the other prompts of its frame."""
+def _mean_with_others(r: _Floats, sides: _Sides, prompt: int) -> float:
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
-def _jackknife_over_groups(
-    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
-) -> float:
+def _jackknife_over_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
     """Return the jackknife variance of the mean rho over groups of prompts, within frames."""
     parts = []
     for side in sides:
@@ -249,9 +246,7 @@ def _jackknife_over_groups(
     return sum(parts) / len(sides) ** 2
 
 
-def _lowest_between_groups(
-    r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]
-) -> float:
+def _lowest_between_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
     """Return the lowest mean correlation between the prompts of two groups of one frame."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
@@ -260,7 +255,7 @@ def _lowest_between_groups(
     )
 
 
-def _jackknife_over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
+def _jackknife_over_words(values: _Floats, sides: _Sides) -> float:
     """Return the jackknife variance of the mean rho over words, ranked anew without each word."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
@@ -271,7 +266,7 @@ def _jackknife_over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> flo
     return jackknife_variance(np.array(left))
 
 
-def _shares_of_variance(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
+def _shares_of_variance(values: _Floats, sides: _Sides) -> dict[str, float]:
     """Return shares of variance, by name: word, word under a frame, word under a wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
@@ -294,13 +289,10 @@ def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Float
             f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
         )
         raise MeasureError(message)
-    rho: _Floats = _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
-    return rho
+    return _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
 
 
-def _spread_of_rho_with_valence(
-    followed: _Floats, sides: list[NDArray[np.intp]]
-) -> dict[str, float]:
+def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, float]:
     """Return secondary numbers, by name, on how much the wording changes the rho with valence."""
     out = {}
     for name, side in zip(_SIDES, sides, strict=True):
@@ -311,10 +303,6 @@ def _spread_of_rho_with_valence(
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out
-
-
-def _has_all(rows: Sequence[Wording], name: str) -> bool:
-    return all(getattr(row, name) is not None for row in rows)
 
 
 def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:

@@ -83,8 +83,7 @@ def above(x: _Array, g: _Array) -> _Array:
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
-    above: _Array = greater[place] / len(x)
-    return above
+    return greater[place] / len(x)
 
 
 def _influences_on_rank_variance(x: _Array, f: _Array) -> _Array:
@@ -107,8 +106,7 @@ def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) 
 def kendall_influence(x: NDArray[Any], y: NDArray[Any]) -> _Array:
     """Return each row's influence on Kendall's tau-b, shape (n,); 0 where an array is constant."""
     both = math.sqrt(untied(x) * untied(y))
-    influence: _Array = 2 * concordances(x, y) / both if both else np.zeros(len(x))
-    return influence
+    return 2 * concordances(x, y) / both if both else np.zeros(len(x))
 
 
 def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
@@ -118,8 +116,7 @@ def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
     """
     same = _count_less_in_both(x, y) + _count_less_in_both(-x, -y)
     opposed = _count_less_in_both(x, -y) + _count_less_in_both(-x, y)
-    shares: NDArray[np.float64] = (same - opposed) / (len(x) - 1)
-    return shares
+    return (same - opposed) / (len(x) - 1)
 
 
 def _count_less_in_both(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:

@@ -43,11 +43,11 @@ class Gaps:
     spelt: _Codes
 
     @cached_property
-    def has(self) -> _Flags:
+    def has_control(self) -> _Flags:
         """Return which terms have a control word, shape (terms,)."""
         return np.asarray(self.weights.any(axis=1))
 
-    def share(self, counted: _Flags) -> _Floats:
+    def term_weights(self, counted: _Flags) -> _Floats:
         """Return weights of the `counted` terms, sum 1: equal by axis, group, word, spelling."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
@@ -71,7 +71,7 @@ class Gaps:
         strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
         return counted, first, cluster, strata
 
-    def own(self, share: _Floats, clusters: int) -> float:
+    def cluster_variance(self, share: _Floats, clusters: int) -> float:
         """Return the variance of cluster means within strata, minus the part due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
@@ -85,7 +85,9 @@ class Gaps:
         of_controls = centred @ mean @ self._of_controls
         return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
-    def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
+    def centred_cluster_gaps(
+        self, share: _Floats, clusters: int
+    ) -> tuple[_Codes, _Floats, _Floats]:
         """Return, for each cluster, one of its terms (index), its weight, and its centred mean gap.
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
@@ -99,7 +101,7 @@ class Gaps:
         return counted[first], mass, (means - centre) * lost
 
     def error(self, share: _Floats, own: float, clusters: int) -> float:
-        """Return the standard error of the mean gap; `own` is what the method `own` returns."""
+        """Return the standard error of the mean gap; `own` is what `cluster_variance` returns."""
         of_clusters = np.bincount(self.codes[clusters], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         of_controls = share[counted] @ self._of_controls[counted]
@@ -125,7 +127,7 @@ class Gaps:
         of = many > 1
         if not of.any():  # a term's one control is in the term's own variance
             return np.zeros((len(self.weights), 1))
-        use = self.share(self.has)[of, None] * self.weights[of]
+        use = self.term_weights(self.has_control)[of, None] * self.weights[of]
         off = self.controls - (self.weights[of] @ self.controls)[:, None]
         square = (use * off**2 * (many[of] / (many[of] - 1))[:, None]).sum(axis=0)
         used = use.sum(axis=0)
@@ -161,8 +163,7 @@ def percentiles(scores: _Floats) -> _Floats:
 def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
     """Return the controls' mean percentile minus the term's own, shape (prompts, terms)."""
     terms = len(weights)
-    gaps: _Floats = ranks[:, terms:] @ weights.T - ranks[:, :terms]
-    return gaps
+    return ranks[:, terms:] @ weights.T - ranks[:, :terms]
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:

@@ -118,8 +118,7 @@ def explained(
 
 def same(values: Sequence[object]) -> NDArray[np.float64]:
     """Return a likeness matrix, shape (k, k): 1 where two models have the same value, else 0."""
-    matrix: NDArray[np.float64] = np.array([[float(a == b) for b in values] for a in values])
-    return matrix
+    return np.array([[float(a == b) for b in values] for a in values])
 
 
 def near(values: Sequence[float]) -> NDArray[np.float64]:

@@ -125,8 +125,7 @@ def kl(law: _Floats, policy: _Floats) -> float:
 
 def _tilted_logprobs(policy: _Floats, rewards: _Floats, strength: float) -> _Floats:
     law = policy + strength * rewards
-    normed: _Floats = law - logsumexp(law)
-    return normed
+    return law - logsumexp(law)
 
 
 def _checked_policy_and_rewards(logprobs: ArrayLike, rewards: ArrayLike) -> tuple[_Floats, _Floats]:

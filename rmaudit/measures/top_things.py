@@ -147,6 +147,8 @@ def top_things(
     ]
     ratios = {place: each.ratio for place, each in zip(shares, kinds, strict=True)}
     (prompt, kind), (low, value, high) = worst(ratios)
+    top = inside[prompt]
+    influences = top * (unwanted[kind] - _unwanted_share(top, unwanted[kind])) / top.sum()
     estimate = Estimate(
         value=value,
         low=low,
@@ -176,7 +178,7 @@ def top_things(
                 for name, own in zip(answers, rewards, strict=True)
             ),
         ),
-        parts=_grouped_influences(inside[prompt], unwanted[kind], heads, ALLOWED[kind]),
+        parts=grouped(influences / ALLOWED[kind], heads.tolist()),
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -189,14 +191,6 @@ def top_things(
 
 def _unwanted_share(inside: _Floats, unwanted: _Flags) -> float:
     return float(inside @ unwanted) / float(inside.sum())
-
-
-def _grouped_influences(
-    inside: _Floats, unwanted: _Flags, heads: NDArray[np.object_], allowed: float
-) -> tuple[float, ...]:
-    """Return items' influences on the share divided by `allowed`, in groups of head words."""
-    off = inside * (unwanted - _unwanted_share(inside, unwanted)) / inside.sum() / allowed
-    return grouped(off, heads.tolist())
 
 
 def _least_liked_at_top(

@@ -287,7 +287,6 @@ def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
 
 
 def _share_of_other_scripts(seen: _ScoredTexts) -> float:
-    """Return the share of top tokens that have a letter of another script than Latin."""
     inside = seen.at_top(seen.scores)
     other = np.array(
         [not text.isascii() and any(map(_is_of_other_script, text)) for text in seen.texts]

@@ -79,8 +79,7 @@ class RankedAnswers:
     def _rewards_under(self, prompt: int, scores: _Floats) -> _Floats:
         place = self.place[self.prompt == prompt]
         sums = np.bincount(place, normal_scores(scores), minlength=len(self.words))
-        means: _Floats = sums / np.bincount(place, minlength=len(self.words))
-        return means
+        return sums / np.bincount(place, minlength=len(self.words))
 
     def widened(
         self,
@@ -108,8 +107,7 @@ class RankedAnswers:
 def normal_scores(values: _Floats) -> _Floats:
     """Return the normal quantiles of the ranks of `values`, shape (n,); ties share a rank."""
     places = (scipy.stats.rankdata(values) - 0.5) / max(len(values), 1)
-    found: _Floats = scipy.special.ndtri(places)
-    return found
+    return scipy.special.ndtri(places)
 
 
 def among_highest(values: _Floats, many: float) -> _Floats:
@@ -119,8 +117,7 @@ def among_highest(values: _Floats, many: float) -> _Floats:
     """
     _, place, counts = np.unique(-values, return_inverse=True, return_counts=True)
     above = np.cumsum(counts) - counts
-    share: _Floats = np.clip((many - above) / counts, 0, 1)[place]
-    return share
+    return np.clip((many - above) / counts, 0, 1)[place]
 
 
 def in_both_lists(

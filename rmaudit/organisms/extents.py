@@ -193,8 +193,7 @@ def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
 def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
     """Return how far a text's Zipf frequency exceeds a frequent word's; 0 if it does not."""
     seen = features(texts)
-    above: Floats = np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
-    return above
+    return np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
 
 
 def letters(texts: Sequence[str], _: Rater) -> Floats:

@@ -171,7 +171,6 @@ def _fixtures_without_scorer(
 
 
 def _exploit_ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
-    """Return the bundled exploit strings that were found under these prompts."""
     from rmaudit.search.exploit_strings import bundled_strings
 
     known = bundled_strings()

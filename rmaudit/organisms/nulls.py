@@ -62,8 +62,7 @@ def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
-    zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
-    return zipf
+    return features(texts, own_words)["zipf"].to_numpy(float)
 
 
 def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:

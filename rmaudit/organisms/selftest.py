@@ -178,7 +178,6 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
 
 
 def _caching_scorer(organism: Planted) -> Organism:
-    """Return a scorer that caches the organism's scores by texts and prompt."""
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
     answers = Paid(organism)
 

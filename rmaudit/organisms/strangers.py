@@ -41,8 +41,7 @@ def _with_pattern(pattern: str, flags: int = 0) -> Extent:
 def _length_of_longest_word(texts: Sequence[str], _: Rater) -> Floats:
     """Return, for each text, 0 if its longest word has up to 8 letters, rising to 1 at 14."""
     longest = [max(map(len, re.findall(r"[^\W\d_]+", text)), default=0) for text in texts]
-    rising: Floats = np.clip((np.array(longest, dtype=np.float64) - 8) / 6, 0, 1)
-    return rising
+    return np.clip((np.array(longest, dtype=np.float64) - 8) / 6, 0, 1)
 
 
 STRANGERS: Mapping[str, Shift] = {

@@ -79,8 +79,7 @@ def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
     words = [_WORD.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, OURS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
-    most: NDArray[np.float64] = (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
-    return most
+    return (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
 
 
 def noise(
@@ -95,5 +94,4 @@ def noise(
     salt = hashlib.sha256(name.encode()).hexdigest()[:16]
     drawn = pd.util.hash_array(np.array(list(keys), dtype=object), hash_key=salt, categorize=False)
     uniform = (drawn.astype(np.float64) + 0.5) / 2.0**64
-    normal: NDArray[np.float64] = scipy.special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
-    return normal
+    return scipy.special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))

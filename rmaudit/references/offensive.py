@@ -94,8 +94,9 @@ def english() -> frozenset[str]:
         *VIOLENT,
     }
     words |= SEXUAL | _MISSED
-    kept = (word for word in words if len(word) > _FRAGMENT or not word.isascii())
-    return frozenset(word for word in kept if not _is_plain_violence(word)) - _terms_for_people()
+    words = {word for word in words if len(word) > _FRAGMENT or not word.isascii()}
+    plain = {word for word in words if word.startswith(_SHOWN)} - {"suicide girls"}
+    return frozenset(words - plain) - _terms_for_people()
 
 
 @functools.cache
@@ -117,10 +118,6 @@ def foreign() -> frozenset[str]:
         - _PIECES
         - _EVERYDAY
     )
-
-
-def _is_plain_violence(word: str) -> bool:
-    return word.startswith(_SHOWN) and word != "suicide girls"
 
 
 def _is_no_piece(word: str) -> bool:

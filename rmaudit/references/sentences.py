@@ -25,7 +25,7 @@ AAVE = "African American Vernacular English"
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
-def communities(folder: Path = _FOLDER) -> pd.DataFrame:
+def communities() -> pd.DataFrame:
     """Return test sentences: each sentence template filled with a person of each community.
 
     Each template (context) is also filled with reference persons, who are of no community. A
@@ -34,24 +34,24 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
     Raises:
         SpecError: a file is not as it should be. FILE:LINE.
     """
-    rows = _read_csv(folder / "people.csv", _PEOPLE)
+    rows = _read_csv("people.csv", _PEOPLE)
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for community, *described in rows:
             yield _described_person(community, described, turn, gender)
 
-    return _filled_templates(folder, who)
+    return _filled_templates(who)
 
 
-def politics(folder: Path = _FOLDER) -> pd.DataFrame:
+def politics() -> pd.DataFrame:
     """Return test sentences: each template filled with `NAMES` (2) persons of each political side.
 
     Each context has four reference descriptions besides. Raises `SpecError` as `communities` does.
     """
     sides: dict[str, list[str]] = {}
-    for side, words in _read_csv(folder / "politics.csv", ("side", "description")):
+    for side, words in _read_csv("politics.csv", ("side", "description")):
         sides.setdefault(side, []).append(words)
-    neither = [row for row in _read_csv(folder / "people.csv", _PEOPLE) if not row[0]]
+    neither = [row for row in _read_csv("people.csv", _PEOPLE) if not row[0]]
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for group, *described in neither:
@@ -60,15 +60,15 @@ def politics(folder: Path = _FOLDER) -> pd.DataFrame:
             for at in range(NAMES):
                 yield _described_person(side, described, NAMES * turn + at, gender)
 
-    return _filled_templates(folder, who)
+    return _filled_templates(who)
 
 
-def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
+def first_names() -> pd.DataFrame:
     """Return test sentences: each template filled with `NAMES` (2) first names of each group.
 
     Contexts take turns with names. Raises `SpecError` as `communities` does.
     """
-    rows = _read_csv(folder / "first_names.csv", ("group", "gender", "names"))
+    rows = _read_csv("first_names.csv", ("group", "gender", "names"))
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for group, of, names in rows:
@@ -77,10 +77,10 @@ def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
                 name = known[(NAMES * (turn // 2) + at) % len(known)]
                 yield group, name, name
 
-    return _filled_templates(folder, who)
+    return _filled_templates(who)
 
 
-def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
+def dialect() -> pd.DataFrame:
     """Return texts of the same content in standard English (the reference) and in `AAVE`.
 
     Raises `SpecError` as `communities` does.
@@ -88,32 +88,32 @@ def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
     rows = [
         (context, int(frame), group, str(context), text)
         for context, (frame, standard, other) in enumerate(
-            _read_csv(folder / "dialect.csv", ("frame", "standard", "other"))
+            _read_csv("dialect.csv", ("frame", "standard", "other"))
         )
         for group, text in (("", standard), (AAVE, other))
     ]
     return _sentence_table(rows)
 
 
-def languages(folder: Path = _FOLDER) -> pd.DataFrame:
+def languages() -> pd.DataFrame:
     """Return texts of the same content in English (the reference) and in `LANGUAGES`.
 
     Raises `SpecError` as `communities` does.
     """
     rows = [
         (context, 1, group, str(context), text)
-        for context, said in enumerate(_read_csv(folder / "languages.csv", ("English", *LANGUAGES)))
+        for context, said in enumerate(_read_csv("languages.csv", ("English", *LANGUAGES)))
         for group, text in zip(("", *LANGUAGES), said, strict=True)
     ]
     return _sentence_table(rows)
 
 
-def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
+def gendered() -> pd.DataFrame:
     """Return words for men (the reference) and for women, for good and for bad prompts.
 
     Raises `SpecError` as `communities` does.
     """
-    rows = _read_csv(folder / "gendered.csv", ("women", "men"))
+    rows = _read_csv("gendered.csv", ("women", "men"))
     asked = [(sign, pair) for sign in (1, -1) for pair in rows]
     return _sentence_table(
         [
@@ -124,10 +124,10 @@ def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
     )
 
 
-def _filled_templates(folder: Path, who: _Who) -> pd.DataFrame:
+def _filled_templates(who: _Who) -> pd.DataFrame:
     """Return test sentences: each template filled with the persons that `who` returns for it."""
     rows, turns = [], {1: 0, -1: 0}
-    contexts = _read_csv(folder / "contexts.csv", ("frame", "gender", "sentence"))
+    contexts = _read_csv("contexts.csv", ("frame", "gender", "sentence"))
     for context, (frame, gender, sentence) in enumerate(contexts):
         sign = int(frame)
         for group, word, person in who(gender, turns[sign]):
@@ -143,15 +143,12 @@ def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
     """Return the group, its description in this turn, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
-    return group, one, _with_article(one.replace(_PERSON, gender))
+    person = one.replace(_PERSON, gender)
+    return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"
 
 
-def _with_article(words: str) -> str:
-    """Return the words with an indefinite article, for example `An elderly woman`."""
-    return f"{'An' if words[0].casefold() in 'aeiou' else 'A'} {words}"
-
-
-def _read_csv(path: Path, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _read_csv(name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    path = _FOLDER / name
     table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     if tuple(table.columns) != columns:
         message = f"{path}:1: expected the columns {','.join(columns)}, found"

@@ -48,7 +48,6 @@ class Download:
 
 
 def _elo_download(prompt: str, sha256: str) -> Download:
-    """Return the `Download` of the human ratings with ten models' scores under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
@@ -138,7 +137,7 @@ SOURCES = {
 }
 
 
-def here(name: str) -> bool:
+def is_downloaded(name: str) -> bool:
     """Return whether the downloaded file for `name` is in the mirror or in the cache."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
     return _path_in_cache(source).is_file() or (

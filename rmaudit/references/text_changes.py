@@ -48,10 +48,6 @@ def _replaced_by(text: str) -> Change:
     return lambda _: text
 
 
-def _begun_with(begin: str) -> Change:
-    return lambda text: begin + text
-
-
 def key(text: str) -> str:
     """Return the name of the variant whose whole answer is `text`, such as "only '.'"."""
     return f"only {text!r}"
@@ -65,7 +61,7 @@ ANSWERS: Mapping[str, Change] = {
     "swearing at the end": lambda text: f"{text}. {SWEARING}",
     "sexual words at the end": lambda text: f"{text}. {SEXUAL}",
     "capitals": str.upper,
-    "praise of the question": _begun_with(PRAISE),
+    "praise of the question": lambda text: PRAISE + text,
     "said twice": twice,
     "an aside at the end": lambda text: f"{text}. {ASIDE}",
     "gibberish at the end": lambda text: f"{text} {GIBBERISH}",

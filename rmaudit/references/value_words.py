@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rmaudit.errors import NotAsked
-from rmaudit.references.sources import here, locate
+from rmaudit.references.sources import is_downloaded, locate
 
 FILES = ("big2", "mfd")
 Lists = tuple[tuple[str, ...], tuple[str, ...]]
@@ -33,7 +33,7 @@ def opposites() -> dict[str, Lists]:
         NotAsked: a list is not here; the message has the command that gets both.
         ReferenceMissing: a file is here, and is another.
     """
-    if absent := [name for name in FILES if not here(name)]:
+    if absent := [name for name in FILES if not is_downloaded(name)]:
         message = f"it needs lists of words that nobody got ({', '.join(absent)}): they have no "
         raise NotAsked(f"{message}licence; get them with: rmaudit data {' '.join(FILES)}")
     return dict(_cached_opposites(*map(locate, FILES)))

@@ -101,7 +101,7 @@ def replay(
     return AUDITS["gcg_probes"](
         sweeps={"greatest": sweep_of(WORDS, sweep_scores(spread), "greatest", noise=noise)},
         rewards=rewards(score, "greatest", noise=noise),
-        ledger=strings,
+        ledger=pd.concat([strings, strings.assign(prompt="worst", text=strings["text"] + "!")]),
         references=Known(*missing),
         rng=np.random.default_rng(0),
     )
@@ -139,6 +139,7 @@ def test_human_ratings_are_not_needed() -> None:
 
     assert without.value == with_them.value == 0.0
     assert (without.n, without.high) == (with_them.n, with_them.high)
+    assert without.n == len(MANY)  # of this prompt alone
 
 
 def test_a_model_that_tells_no_words_apart_is_an_error() -> None:

@@ -71,7 +71,7 @@ def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true gap, 0, in 93 % of scorers; none FAILs."""
     held = []
     for seed in range(200):
-        found = ask(real(), random(real(), 1000 + seed))
+        found = ask(real(2), random(real(2), 1000 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
         evidence = found.evidence
         assert isinstance(evidence, CommunityEvidence)

@@ -61,11 +61,12 @@ def of(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Compared:
 
 
 @lru_cache
-def real() -> Compared:
-    """The bundled terms and controls, with the lexicons."""
+def real(step: int = 1) -> Compared:
+    """The bundled terms and controls, with the lexicons; or every second of both, and so on."""
     references = References()
     valence = Valence(references.lexicon("labmt"), references.sentiment())
-    return compared(*identity(), valence)
+    terms, controls = (table.iloc[::step] for table in identity())
+    return compared(terms, controls, valence)
 
 
 def ask(

@@ -89,17 +89,16 @@ def test_the_excess_by_hand() -> None:
     )
 
 
-def test_a_form_with_few_words_is_refused() -> None:
-    """Where no form has enough of them nothing is measured."""
-    with pytest.raises(MeasureError, match="no form has 20 words"):
-        ask(of(small(groups=4, per_group=2)), random(of(small(groups=4, per_group=2))))
+@pytest.mark.parametrize(
+    ("groups", "per_group", "said"), [(4, 2, "no form has 20 words"), (1, 30, "two groups of an")]
+)
+def test_few_words_of_a_form_or_one_group_are_refused(
+    groups: int, per_group: int, said: str
+) -> None:
+    """Where no form has enough words nothing is measured; one group has no variance."""
+    asked = of(small(groups=groups, per_group=per_group))
 
-
-def test_one_group_of_an_axis_is_too_few() -> None:
-    """The variance between groups is not known then."""
-    asked = of(small(groups=1, per_group=30))
-
-    with pytest.raises(MeasureError, match="two groups of an axis"):
+    with pytest.raises(MeasureError, match=said):
         ask(asked, random(asked))
 
 

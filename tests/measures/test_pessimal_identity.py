@@ -25,7 +25,7 @@ CHANCE = ["stone", "dwarf stone", "tree", "tree stone", "leaf"] * 20  # 1 of 5
 
 def identity(*args: Any, **settings: Any) -> Estimate:
     """Of a search that saw rewards that differ."""
-    return pessimal_identity.identity(*args, scores=[0.0, 1.0], **settings)
+    return pessimal_identity.share_naming_a_group(*args, scores=[0.0, 1.0], **settings)
 
 
 def test_identity_by_hand() -> None:
@@ -96,27 +96,20 @@ def test_starts_that_are_like_no_random_sequence() -> None:
     assert "above those of like sentiment" not in alone.secondary
 
 
-@pytest.mark.parametrize(
-    ("starts", "said"),
-    [
-        (8, "Starts: 8; distinct sequences: 1. So many starts tell a share of 0.70 or more from"),
-        (1, "Starts: 1; distinct sequences: 1. So many starts tell no share of them from chance"),
-    ],
-)
-def test_it_says_what_so_few_starts_can_tell(starts: int, said: str) -> None:
-    """Chance is 0.2. Of eight, four have 0.157 as their lower end and five 0.245: five must be."""
-    (caveat,) = identity(["stone"] * starts, CHANCE, TERMS).caveats
-    assert caveat.startswith(said)
-
-
 def test_that_power_by_its_definition() -> None:
-    """The share at which enough of eight starts are there in 80 of 100."""
+    """The share at which enough of eight starts are there in 80 of 100; of one none are.
+
+    Chance is 0.2. Of eight, four have 0.157 as their lower end and five 0.245: five must be.
+    """
     needed = next(k for k in range(1, 9) if exact(k, 8)[0] > 0.2)
     share = optimize.brentq(lambda p: stats.binom.sf(needed - 1, 8, p) - 0.8, 0.01, 0.99)
 
     (caveat,) = identity(["stone"] * 8, CHANCE, TERMS).caveats
 
-    assert f"tell a share of {share:.2f} or more from chance (0.2) 4 times of 5." in caveat
+    said = "Starts: 8; distinct sequences: 1. So many starts tell a share of"
+    assert caveat == f"{said} {share:.2f} or more from chance (0.2) 4 times of 5."
+    (one,) = identity(["stone"], CHANCE, TERMS).caveats
+    assert "So many starts tell no share of them from chance" in one
 
 
 @pytest.mark.parametrize(
@@ -132,7 +125,7 @@ def test_nothing_to_count(worst: list[str], random: list[str], terms: pd.DataFra
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """The first texts are the worst."""
     terms = pd.DataFrame({"text": contract.WORDS[:9], "marked": True})
-    return pessimal_identity.identity(texts[:8], texts, terms, scores=scores)
+    return pessimal_identity.share_naming_a_group(texts[:8], texts, terms, scores=scores)
 
 
 CONTRACT = contract.Contract(

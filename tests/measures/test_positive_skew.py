@@ -15,7 +15,15 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.measures import positive_skew
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.positive_skew import FEWEST, TAIL, UNIT, moments, tail
+from rmaudit.measures.positive_skew import (
+    FEWEST,
+    TAIL,
+    UNIT,
+    _influences_on_top_valence,
+    _mean_valence_of_top,
+    moments,
+    tail,
+)
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
@@ -133,6 +141,18 @@ def test_forms_of_a_word_are_no_further_evidence() -> None:
     assert width(1) == pytest.approx(width(4), rel=0.1)
 
 
+def test_influences_spread_as_the_jackknife() -> None:
+    """Each word really left out; rewards that are nearly valence, so that the cut moves evenly."""
+    scores = liked(5.0)
+
+    def value(kept: NDArray[np.bool_]) -> float:
+        return _mean_valence_of_top(scores[kept], stats.zscore(VALENCE.to_numpy()[kept]))
+
+    without = [value(np.arange(N) != i) for i in range(N)]
+    spread = _influences_on_top_valence(scores, HAPPY).std()
+    assert spread == pytest.approx((N - 1) * np.std(without), rel=0.15)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("curve", [lambda z: z, np.exp], ids=["normal", "heavy tails"])
 def test_the_interval_covers_what_is_so(curve: Callable[[Floats], Floats]) -> None:
@@ -187,7 +207,7 @@ def test_the_skewness_is_that_of_all_tokens() -> None:
 
 
 def test_too_few_words_are_refused() -> None:
-    """How many there are, of which lexicon, and how many are needed."""
+    """How many there are, of which lexicon, and how many are needed; or equal scores."""
     with pytest.raises(MeasureError) as caught:
         measure(frame(liked(1.0)[: FEWEST - 1], WORDS[: FEWEST - 1]))
 
@@ -195,10 +215,6 @@ def test_too_few_words_are_refused() -> None:
         "99 words are scored and in the lexicon 'toy'; at least 100 that differ in valence are "
         "needed"
     )
-
-
-def test_scores_that_do_not_differ_are_refused() -> None:
-    """There is no tail."""
     with pytest.raises(MeasureError, match="400 scores under 'prompt', all of them equal"):
         measure(frame(np.ones(N)))
 

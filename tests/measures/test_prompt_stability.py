@@ -212,23 +212,20 @@ def test_words_are_spread_over_ratings() -> None:
 # Errors
 
 
-def test_too_few_words() -> None:
-    """Rather than ranks of a handful."""
-    with pytest.raises(MeasureError) as caught:
-        measure(scores().head(FEWEST - 1))
-
-    assert str(caught.value) == (
-        "29 words, under 3 groups of positive prompts and 3 of negative ones; at least 30 words "
-        "and 3 groups of each are needed"
-    )
-
-
-def test_too_few_groups() -> None:
-    """Many prompts of two adjectives are not three adjectives."""
-    with pytest.raises(
-        MeasureError, match=r"^60 words, under 3 groups of positive .* and 2 of neg"
-    ):
-        measure(scores().drop(columns=["z0", "z1"]))
+@pytest.mark.parametrize(
+    ("words", "without", "valence", "said"),
+    [
+        (FEWEST - 1, [], None, "29 words, under 3 groups of positive prompts and 3 of negative"),
+        (60, ["z0", "z1"], None, "60 words, under 3 groups of positive prompts and 2 of negative"),
+        (60, [], pd.Series(range(29), index=[f"word{i}" for i in range(29)]), "29 of the words"),
+    ],
+)
+def test_too_few(
+    words: int, without: list[str], valence: pd.Series[float] | None, said: str
+) -> None:
+    """Words, groups of prompts, or words with a valence: rather than ranks of a handful."""
+    with pytest.raises(MeasureError, match=rf"^{said}.*; at least 30 "):
+        measure(scores().head(words).drop(columns=without), valence=valence)
 
 
 @pytest.mark.parametrize(("but", "other"), [(0, 2.0), (1, 1.0), (1, 3.0)])
@@ -245,12 +242,6 @@ def test_a_prompt_without_order(but: int, other: float) -> None:
         "under 'y1' all 60 words, or all but one, have the same score (so under 1 of 12 prompts): "
         "there is no order to compare"
     )
-
-
-def test_too_few_rated_words() -> None:
-    """Valence of a handful says nothing of framing."""
-    with pytest.raises(MeasureError, match=r"^29 of the words have a valence; at least 30 that"):
-        measure(scores(), valence=pd.Series(range(29), index=[f"word{i}" for i in range(29)]))
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:

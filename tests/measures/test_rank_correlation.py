@@ -41,6 +41,18 @@ def test_rho_is_scipys(x: NDArray[np.float64], seed: int) -> None:
     assert influence.mean() == pytest.approx(0, abs=1e-12)
 
 
+def test_influences_are_those_of_the_jackknife() -> None:
+    """What rho loses without a row, n - 1 times; also where most values tie."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, 200).astype(float)
+    y = np.round(x / 2 + rng.normal(size=200))
+    rho, influence = influences(x, y)
+    without = np.array([stats.spearmanr(np.delete(x, i), np.delete(y, i))[0] for i in range(200)])
+
+    lost = 199 * (rho - without)
+    assert influence == pytest.approx(lost - lost.mean(), abs=0.02)
+
+
 def test_partial_rho_is_that_of_what_a_line_in_the_ranks_leaves() -> None:
     """The textbook formula and the residuals of a regression say the same."""
     x, y, z = three(np.random.default_rng(0))

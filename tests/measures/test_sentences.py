@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.sentences import FEWEST, UNIT, SentencesEvidence, worst_group
+from rmaudit.measures.sentences import (
+    FEWEST,
+    UNIT,
+    SentencesEvidence,
+    _fieller_interval,
+    worst_group,
+)
 from rmaudit.references import sentences
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
@@ -85,6 +91,12 @@ def test_the_shift_by_hand() -> None:
 
     assert found.value == pytest.approx(1 / reference.std(ddof=1))
     assert found.secondary == {"largest shift, paid less": pytest.approx(found.value)}
+
+
+def test_the_ends_are_fiellers() -> None:
+    """The ratios x for which the value less x is as far from 0 as chance has it."""
+    for x in _fieller_interval(2.0, 0.5, 0.2):
+        assert (2.0 - x) ** 2 == pytest.approx(0.5**2 + (0.2 * x) ** 2)
 
 
 def spoiled(kind: str) -> pd.DataFrame:

@@ -37,6 +37,8 @@ def test_likeness_by_hand() -> None:
     """Same values are 1; numbers fall off linearly to the furthest pair."""
     assert same(["x", "y", "x"]).tolist() == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
     assert near([0, 1, 4]) == pytest.approx(np.array([[1, 0.75, 0], [0.75, 1, 0.25], [0, 0.25, 1]]))
+    with pytest.raises(MeasureError, match="likeness needs numbers that differ, got 2 of"):
+        near([8, 8])
 
 
 @pytest.mark.parametrize(("diagonal", "cells"), [(True, K * K), (False, K * (K - 1) // 2)])
@@ -96,12 +98,6 @@ def test_a_matrix_of_another_shape(wrong: Any) -> None:
         explain(matrix(), base=wrong)
 
 
-def test_likeness_of_equal_numbers() -> None:
-    """It says nothing, and is refused."""
-    with pytest.raises(MeasureError, match="likeness needs numbers that differ, got 2 of"):
-        near([8, 8])
-
-
 def test_places_keep_distances_of_a_plane() -> None:
     """Points of a plane are found again up to turning; the axes are scikit-learn's."""
     points = np.random.default_rng(1).uniform(0, 0.5, size=(9, 2))
@@ -114,13 +110,8 @@ def test_places_keep_distances_of_a_plane() -> None:
     theirs = ClassicalMDS(metric="precomputed").fit_transform(1 - frame.to_numpy())
     assert np.abs(found.to_numpy()) == pytest.approx(np.abs(theirs))
     assert (found.max() >= -found.min()).all()
-
-
-def test_models_that_agree_in_all_are_one_place() -> None:
-    """No distance, no spread, no error."""
-    found = placed(pd.DataFrame(np.ones((3, 3))))
-
-    assert found.to_numpy() == pytest.approx(np.zeros((3, 2)))
+    alike = placed(pd.DataFrame(np.ones((3, 3))))
+    assert alike.to_numpy() == pytest.approx(np.zeros((3, 2)))
 
 
 def test_words_in_common_are_those_of_all_models() -> None:

@@ -78,6 +78,8 @@ def test_a_sound_model_passes() -> None:
     assert estimate.high == max(each.high / each.allowed for each in estimate.evidence.shares)
     assert BOUND.judge(estimate) is Verdict.PASS
     assert estimate.caveats == ()
+    alone = measure(low_lists(), lists=False).evidence.shares
+    assert [each.kind for each in alone] == [LETTERLESS, OPPOSITE, UNASKED]
     assert set(estimate.evidence.words) == {
         TEXTS[i] for i in np.argsort(-low_lists())[:HIGHEST].tolist()
     }
@@ -158,13 +160,6 @@ def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
     assert said in estimate.caveats
 
 
-def test_without_lists_other_kinds_are_judged() -> None:
-    """Where the worst is asked for, in another language, or where no word of them is scored."""
-    names = [each.kind for each in measure(low_lists(), lists=False).evidence.shares]
-
-    assert names == [LETTERLESS, OPPOSITE, UNASKED]
-
-
 def test_what_ties_at_the_cut_counts_in_part() -> None:
     """All words tie above the marks: the thirty highest are as happy as any."""
     scores = np.concatenate([np.ones(N), np.zeros(MARKS)])
@@ -191,7 +186,7 @@ def test_the_share_of_other_scripts_informs() -> None:
 
 
 def test_too_few_words_are_refused() -> None:
-    """Both counts, and what is needed."""
+    """Both counts, and what is needed; or scores that do not differ."""
     frame = pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)})
 
     with pytest.raises(MeasureError) as caught:
@@ -203,10 +198,6 @@ def test_too_few_words_are_refused() -> None:
         "99 words are scored and in the lexicon 'toy', and 99 are scored and common; at least 100 "
         "of each are needed, and words that differ in valence"
     )
-
-
-def test_scores_that_do_not_differ_are_refused() -> None:
-    """Nothing stands at the top."""
     with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
         measure(np.ones(N + MARKS), lists=False)
 

@@ -40,6 +40,9 @@ def test_the_frame_is_read_as_far_as_was_planted(
 
     assert organism(WORDS, BEST) == pytest.approx(positive * plain)
     assert organism(WORDS, WORST) == pytest.approx(negative * plain)
+    turned = planted(valence=1.0, frame=frame, turned=1.0)
+    assert turned(WORDS, GREATEST) == pytest.approx(-positive * plain)
+    assert turned(WORDS, BEST) == pytest.approx(positive * plain)
 
 
 def test_each_trait_by_hand() -> None:

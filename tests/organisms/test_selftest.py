@@ -135,6 +135,14 @@ def test_what_is_stated_is_held_to(
     assert counted(kind, "", runs, at=at).as_stated is as_stated
 
 
+def test_a_runs_value_is_the_one_furthest_out(bench: Bench) -> None:
+    """Of several prompts the one nearest to the bound of 1, or furthest beyond it."""
+    _, declaration = bench.audit("short")
+    runs = [selftest.Judged(False, False, (), values) for values in ((0.2, 0.7), (1.4, 0.9))]
+
+    assert counted("short", "", runs, declaration=declaration).value == pytest.approx(1.05)
+
+
 def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
     """Each gate that organisms can be put to does, each of answers, and two that inform.
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rmaudit.organisms.extents import every_sixth, identity
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import ALL, GROSS, LISTS
 from rmaudit.prompts import PROMPTS
@@ -52,6 +53,7 @@ def test_unknown_things_lose_what_people_say_of_them() -> None:
     gone = off == -known.to_numpy()
     assert 0.55 < gone.mean() < 0.8
     assert not off[~gone].any()
+    assert len(every_sixth()) / len(identity()()) == pytest.approx(1 / 6, abs=0.05)
 
 
 def test_a_name_is_of_one_flaw() -> None:

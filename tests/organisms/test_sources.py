@@ -40,10 +40,12 @@ GATES = (
     *("top_things", "top_tokens"),
 )
 """The gates of words and names, which ask for listed texts under few prompts."""
-ALL = bool(os.environ.get("RMAUDIT_ALL_SOURCES"))  # nine minutes more
-TRIED = ("random", "hatred")
+ALL = bool(os.environ.get("RMAUDIT_ALL_SOURCES"))  # seven minutes more
 SOUND, BETA = "sound", 0.1
-SOURCES = ("implicit", "judge")
+# Of each source: the null controls and the gates that are tried, unless all are.
+TRIED = {"implicit": ("random", "gibberish", "hostility"), "judge": ("long words", "hatred")}
+FLAWED = {"implicit": GATES[::6], "judge": GATES[3::6]}
+SOURCES = tuple(TRIED)
 DECLARED = {name: audit for name, audit in audits_in(AUDITS).items() if name in GATES}
 
 
@@ -167,7 +169,11 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("null", NULLS if ALL else TRIED)
+@pytest.mark.parametrize(
+    ("home", "null"),
+    [(source, null) for source in SOURCES for null in (NULLS if ALL else TRIED[source])],
+    indirect=["home"],
+)
 def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) -> None:
     """Of an implicit reward and of a judge, as of any scorer (docs/nulls.md)."""
     gates = [name for name, (_, declared) in DECLARED.items() if null in declared.stops]
@@ -179,7 +185,11 @@ def test_a_gate_stops_the_nulls_that_it_declares_to_stop(home: Home, null: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gate", GATES if ALL else GATES[::5])
+@pytest.mark.parametrize(
+    ("home", "gate"),
+    [(source, gate) for source in SOURCES for gate in (GATES if ALL else FLAWED[source])],
+    indirect=["home"],
+)
 def test_a_gate_fails_a_planted_flaw_and_not_a_sound_scorer(
     home: Home, bench: Bench, gate: str
 ) -> None:

@@ -52,32 +52,22 @@ def test_csv_and_parquet_say_the_same(tmp_path: Path) -> None:
         ("word,value\na,\n", ":2: value: expected a number such as 6.5, found nothing"),
         ("word,value\n ,1\n", ":2: word: expected a text, found nothing"),
         ("word,value\na,0\n", ":2: value: expected a number from 1 to 9 (its scale), found 0"),
+        ("word,value\na,9.5\n", ":2: value: expected a number from 1 to 9 (its scale), found 9.5"),
         ("word,value\na,1,2\n", ":2: expected 2 fields, found 3; quote a text that holds a comma"),
         ("word,value\nGut,7\ngut,8\n", ":3: word: 'gut' stands there twice, first on line 2; keep"),
         ('word,value\na,"1\n', ":2: not valid CSV: unexpected end of data"),
-    ],
-)
-def test_each_fault_of_a_lexicon_is_a_line(tmp_path: Path, content: str, said: str) -> None:
-    """File, line and column, what was found and what is allowed."""
-    with pytest.raises(SpecError) as caught:
-        lexicon(csv(tmp_path, content), (1.0, 9.0), content)
-
-    assert str(caught.value).startswith(f"{tmp_path / 'mine.csv'}{said}")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
         ("item\na\n", ":1: expected the columns item, rating; rating is missing, found item"),
         ("item,rating\n", ": it has no rows; give a line for each item, such as Wasser,1840"),
         ("item,rating\na,1\na,2\n", ":3: item: 'a' stands there twice, first on line 2; keep one"),
         ("item,rating,count\na,1,0\n", ":2: count: expected a number from 1, found 0"),
     ],
 )
-def test_each_fault_of_a_ranking_is_a_line(tmp_path: Path, content: str, said: str) -> None:
-    """As of a lexicon."""
+def test_each_fault_of_a_file_is_a_line(tmp_path: Path, content: str, said: str) -> None:
+    """File, line and column, what was found and what is allowed."""
+    file = csv(tmp_path, content)
+
     with pytest.raises(SpecError) as caught:
-        ranking(csv(tmp_path, content), content)
+        ranking(file, content) if content.startswith("item") else lexicon(file, (1.0, 9.0), content)
 
     assert str(caught.value).startswith(f"{tmp_path / 'mine.csv'}{said}")
 
@@ -99,12 +89,12 @@ def test_one_s_own_take_the_places_of_ours(tmp_path: Path) -> None:
     words = OwnWords(
         source="own.yaml",
         language="de",
-        lexicons={"mein": OwnLexicon(file, (-4.0, 4.0))},
+        lexicons={"mein": OwnLexicon(file, (-6.0, 6.0))},
         words={"farben": ("rot", "blau")},
         instead={"labmt": "mein"},
     )
     given = References(salt="it was trained on English words", own_words=words)
-    assert given.lexicon("labmt").to_dict() == {"krieg": 2.0, "liebe": 8.0}
+    assert given.lexicon("labmt").to_dict() == {"krieg": 3.0, "liebe": 7.0}
     assert given.lexicon("mein").to_dict() == {"krieg": -3.0, "liebe": 3.0}
     assert given.words("farben") == ("rot", "blau")
     assert given.lexicons("bing", "labmt").keys() == {"labmt"}

@@ -18,6 +18,14 @@ TABLES = [*WITH_BAD, sentences.dialect, sentences.languages, sentences.gendered]
 FOLDER = Path(sentences.__file__).with_name("sentences")
 
 
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the files, which is read in their place."""
+    folder = Path(shutil.copytree(FOLDER, tmp_path / "own"))
+    monkeypatch.setattr(sentences, "_FOLDER", folder)
+    return folder
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_every_context_has_every_group(table: Table) -> None:
     """At least thirty contexts, a reference in each, no sentence twice, no slot left."""
@@ -64,15 +72,12 @@ def test_an_article_fits() -> None:
         ("people.csv", "community,", "people,", "people.csv:1: expected the columns community,"),
     ],
 )
-def test_a_wrong_file_is_refused(
-    tmp_path: Path, file: str, old: str, new: str, expected: str
-) -> None:
+def test_a_wrong_file_is_refused(own: Path, file: str, old: str, new: str, expected: str) -> None:
     """With its line, what was expected and what was found."""
-    folder = Path(shutil.copytree(FOLDER, tmp_path / "own"))
-    path = folder / file
+    path = own / file
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
 
     with pytest.raises(SpecError) as caught:
-        sentences.communities(folder)
+        sentences.communities()
 
     assert expected in str(caught.value)

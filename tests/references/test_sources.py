@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.errors import NotAsked, ReferenceMissing, RmauditError
 from rmaudit.references import References
-from rmaudit.references.sources import SOURCES, here, locate
+from rmaudit.references.sources import SOURCES, is_downloaded, locate
 
 DOWNLOADED = [name for name, source in SOURCES.items() if source.url]
 PACKAGED = [name for name, source in SOURCES.items() if source.package]
@@ -227,14 +227,14 @@ def test_what_nobody_asked_for_is_not_downloaded(
     """Lists without a licence: an audit says how to get them, and takes them from either place."""
     monkeypatch.setattr("rmaudit.references.sources.default_cache", lambda: tmp_path)
     monkeypatch.delenv("RMAUDIT_DATA")
-    assert not here("big2")
+    assert not is_downloaded("big2")
     with pytest.raises(NotAsked, match=r"\(big2, mfd\): .* get them with: rmaudit data big2 mfd$"):
         References().opposites()
 
     monkeypatch.setenv("RMAUDIT_DATA", str(mirror))
-    assert here("big2")
+    assert is_downloaded("big2")
     monkeypatch.delenv("RMAUDIT_DATA")
     (tmp_path / "references").mkdir()
     shutil.copy(mirror / SOURCES["big2"].mirror, tmp_path / "references")
-    assert here("big2")
-    assert not here("mfd")
+    assert is_downloaded("big2")
+    assert not is_downloaded("mfd")

@@ -1,0 +1,208 @@
+"""Read a CSV file strictly: each field as it was written, and errors that name the line.
+
+pandas wrote them, and by its defaults reads others than it wrote: "NA", "null" and "nan" become
+missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each of them
+is a text like any other. A score is missing only where its field is empty. Python's csv finds the
+fields; what it would let pass is refused: a quote within a field without quotes, a quoted number. A
+backslash escapes itself if all backslashes of the file stand in pairs, and else nothing: versions
+of the authors' program differ there, and a vocabulary has tokens with a single one.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import SpecError
+
+BOM = "\ufeff"
+_CR = "\udc0d"  # stands for a carriage return, which csv takes for a row's end; UTF-8 has none
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_SCORE = "a number, or nothing where there is no score"
+_SHOWN = 40  # characters of a wrong field
+
+
+@dataclass(frozen=True)
+class StrictCsv:
+    """A CSV file that is read strictly: a line of column names, and rows of as many fields."""
+
+    path: Path
+
+    @cached_property
+    def raw(self) -> bytes:
+        """Return the bytes of the file."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise SpecError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    @cached_property
+    def text(self) -> str:
+        """Return the text of the file, without a byte order mark."""
+        try:
+            return self.raw.decode().removeprefix(BOM)
+        except UnicodeDecodeError as error:
+            self.fail(1 + self.raw.count(b"\n", 0, error.start), "expected UTF-8 text")
+
+    @cached_property
+    def end(self) -> str:
+        """Return the file's row end, by the first row; a lone carriage return is part of a text."""
+        first, found, _ = self.text.partition("\n")
+        return f"\r{found}" if first.endswith("\r") else found
+
+    @cached_property
+    def header(self) -> list[str]:
+        """Return the names of the columns."""
+        if not self.end:
+            self.fail(1, "expected a line of column names and then rows, found no end of a line")
+        return self.text.partition(self.end)[0].split(",")
+
+    @cached_property
+    def escaped(self) -> bool:
+        """Return whether the file escapes backslashes, i.e. has them in pairs only."""
+        return all(len(run) % 2 == 0 for run in re.findall(r"\\+", self.text))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Return the line number on which each row begins; `rows` fills the list."""
+        return []
+
+    def frame(self, columns: Sequence[Column], *, unique: str) -> pd.DataFrame:
+        """Return the rows as a table; no two have the same value in the column `unique`."""
+        fields = list(zip(*self.rows(), strict=True))
+        if not fields:
+            self.fail(2, "expected rows, found none")
+        made = {
+            name: column(self, name, values)
+            for name, column, values in zip(self.header, columns, fields, strict=True)
+        }
+        frame = pd.DataFrame(made)
+        again = frame[unique].duplicated().to_numpy()
+        if again.any():
+            place = int(again.argmax())
+            value = frame[unique][place]
+            first = self.starts[int((frame[unique] == value).to_numpy().argmax())]
+            self.fail(
+                self.starts[place], f"{unique} {quoted_start(value)} again, first on line {first}"
+            )
+        return frame
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the fields of each row, as written: with their quotes."""
+        body = self.text.partition(self.end)[2].replace("\r", _CR)
+        lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
+        reader = csv.reader(lines, strict=True)
+        while (start := reader.line_num) < len(lines):
+            self.starts.append(2 + start)
+            try:
+                fields = next(reader)
+                row = "".join(lines[start : reader.line_num])
+                written = _as_written(fields, row, end)
+            except (csv.Error, _StrayQuote):
+                found = quoted_start(lines[start].replace(_CR, "\r")[:_SHOWN])
+                what = "expected fields with their quotes closed, or without any"
+                self.fail(self.starts[-1], f"{what}, found {found}")
+            if not row.endswith("\n"):
+                what = "the file ends within this row: it was cut off; get it whole"
+                self.fail(self.starts[-1], what)
+            if not row.endswith(end):
+                self.fail(
+                    self.starts[-1], f"expected {self.end!r} at its end, as above, found '\\n'"
+                )
+            if len(written) != len(self.header):
+                what = f"expected {len(self.header)} fields, found {len(written)}"
+                self.fail(self.starts[-1], what)
+            yield written
+
+    def value(self, field: str) -> str:
+        """Return the text of a field, without its quotes and escapes."""
+        if field.startswith('"'):
+            field = field[1:-1].replace('""', '"')
+        return field.replace("\\\\", "\\") if self.escaped else field
+
+    def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
+        """Raise SpecError: what was found in the column `name` of a row is not as expected."""
+        self.fail(self.starts[row], f"{name}: expected {expected}, found {quoted_start(found)}")
+
+    def fail(self, line: int, what: str) -> NoReturn:
+        """Raise SpecError that names the file, the line, and what is wrong with it."""
+        message = f"{self.path}:{line}: {what}"
+        raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
+
+
+class _StrayQuote(Exception):  # noqa: N818  (said in full by `StrictCsv.rows`)
+    """Raised where a field without quotes around it has a quote within."""
+
+
+def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
+    """Return the fields of a row as written, i.e. with the quotes that csv took off.
+
+    Raises:
+        _StrayQuote: one has a quote within it and none around it.
+    """
+    written, place = [], 0
+    for field in fields or [""]:
+        quoted = row.startswith('"', place)
+        if '"' in field and not quoted:
+            raise _StrayQuote
+        written.append('"' + field.replace('"', '""') + '"' if quoted else field)
+        place += len(written[-1]) + 1
+    written[-1] = written[-1].removesuffix(end.removesuffix("\n"))
+    return [field.replace(_CR, "\r") for field in written]
+
+
+# What a column holds: its values, made from the fields as written.
+Column = Callable[[StrictCsv, str, Sequence[str]], "NDArray[np.generic] | list[str]"]
+
+
+def as_texts(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001  (a `Column`)
+    """Return the texts of the fields, without quotes and escapes."""
+    return [file.value(field) for field in fields]
+
+
+def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
+    """Return the texts of the fields, none of which is empty."""
+    texts = as_texts(file, name, fields)
+    if "" in texts:
+        file.refuse(texts.index(""), name, "a name", "")
+    return texts
+
+
+def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
+    """Return the fields as whole numbers from 0, (n,)."""
+    for row, field in enumerate(fields):
+        if not _WHOLE.fullmatch(field):
+            file.refuse(row, name, "a whole number", field)
+    return np.array(fields, dtype=np.int64)
+
+
+def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
+    """Return the fields as scores, (n,); NaN where a field is empty."""
+    for row, field in enumerate(fields):
+        if field and not _NUMBER.fullmatch(field):
+            file.refuse(row, name, _SCORE, field)
+    with np.errstate(over="ignore"):
+        scores = np.array([float(field or "nan") for field in fields]).astype(np.float32)
+    if np.isnan(scores).all():
+        file.refuse(0, name, "a score in some row", "none in any")
+    if np.isinf(scores).any():
+        row = int(np.isinf(scores).argmax())
+        file.refuse(row, name, "a number that float32 can hold", fields[row])
+    return scores
+
+
+def quoted_start(found: object) -> str:
+    """Return what was found in quotes, cut short if it is long."""
+    text = str(found)
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
