@@ -67,11 +67,7 @@ def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror
 
     Those of conduct take a second each.
     """
-<<<<<<< HEAD
     seeds = range(10 if audit.startswith("conduct") else 20)
-=======
-    seeds = range(10 if audit.startswith("conduct") else 40)
->>>>>>> e2
 
     without, stated = outcomes(BENCH, audit, flaw, seeds)
 
