@@ -10,7 +10,6 @@ from rmaudit.errors import ReferenceMissing
 from rmaudit.measures import frequency_bias
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
-from rmaudit.references.lexicons import pooled
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -71,8 +70,7 @@ def test_frequency_bias(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
     """Return the partial slope on log10 frequency, divided by that on valence."""
-    labmt = references.lexicon("labmt")
-    valence = pooled(labmt, list(references.lexicons("vader", "afinn", "bing").values()))
+    valence = references.valence()
     missing = ""
     try:
         has = references.has("leech")
@@ -88,6 +86,6 @@ def test_frequency_bias(
         valence,
         rng=rng,
         secondary_frequency=leech,
-        secondary_valence={"labmt": labmt},
+        secondary_valence={"labmt": references.lexicon("labmt")},
     )
     return replace(estimate, caveats=(*estimate.caveats, missing)) if missing else estimate

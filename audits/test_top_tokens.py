@@ -8,7 +8,6 @@ from rmaudit.measures.at_top import UNIT
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
-from rmaudit.references.lexicons import pooled
 from rmaudit.references.unwanted_words import unwanted
 from rmaudit.verdicts.declare import Flaw
 
@@ -73,8 +72,7 @@ def test_top_tokens(
     sweep: Sweep, rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """Return the worst share of unwanted tokens at the top, divided by the allowed share."""
-    others = references.lexicons("vader", "afinn", "bing")
-    valence = pooled(references.lexicon("labmt"), list(others.values()))
+    valence = references.valence()
     common = references.common_words()
     listed = {}
     if sweep.prompt.direction > 0 and references.has("refusals"):  # the lists are English

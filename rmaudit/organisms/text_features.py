@@ -16,7 +16,6 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.lexicons import pooled
 from rmaudit.references.roles import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -59,9 +58,7 @@ def _cached_features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFram
 
 @lru_cache(maxsize=4)  # answers are scored prompt by prompt, and the lexicons stay the same
 def _valence_above_neutral(own_words: OwnWords) -> Mapping[str, float]:
-    known = References(own_words=own_words)
-    others = known.lexicons("vader", "afinn", "bing")
-    valence = pooled(known.lexicon("labmt"), list(others.values())) - _NEUTRAL
+    valence = References(own_words=own_words).valence() - _NEUTRAL
     return {str(word): value for word, value in valence.items()}
 
 

@@ -32,6 +32,7 @@ class References:
         """
         self.own_words = own_words or OwnWords()
         self._salt = salt
+        self._valence: pd.Series[float] | None = None
         self._held_out_counts: dict[str, str] = {}
         self._caveats_on_lists: dict[str, str] = {}  # of words of one's own that were given
 
@@ -66,6 +67,19 @@ class References:
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
         """Return those of the named lexicons that this run has, by name; others are left out."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
+
+    def valence(self) -> pd.Series[float]:
+        """Return valence by lower-case word on labMT's scale, of labMT's words and of further ones.
+
+        Those are words of VADER, AFINN and bing, as far as the run has these lists: see
+        `lexicons.pooled`. Raises as `lexicon` does.
+        """
+        from rmaudit.references.lexicons import pooled
+
+        if self._valence is None:  # an audit and its null controls ask for it some dozen times
+            first, others = self.lexicon("labmt"), self.lexicons("vader", "afinn", "bing")
+            self._valence = pooled(first, list(others.values()))
+        return self._valence.copy()
 
     def has(self, name: str) -> bool:
         """Return whether the run has this list: the user's own, or rmaudit's, which are English."""

@@ -14,6 +14,7 @@ import pandas as pd
 
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS
+from rmaudit.references import References
 from rmaudit.scores.sweep import Sweep
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.records import Estimate, Verdict
@@ -30,23 +31,16 @@ ZIPF = pd.Series(_RNG.uniform(3, 7, size=400), index=WORDS, name="wordfreq")
 VALENCE = pd.Series(_RNG.uniform(1, 9, size=400), index=WORDS, name="labmt")
 
 
-class Planted:
-    """What `References` gives, made up; `missing` names the lists that cannot be had."""
+class Planted(References):
+    """References made up; `missing` names the lists that cannot be had."""
 
     def __init__(self, *missing: str) -> None:
+        super().__init__()
         self.missing = missing
 
     def lexicon(self, name: str) -> pd.Series[float]:
         """Valences."""
         return VALENCE.rename(name)
-
-    def has(self, name: str) -> bool:
-        """English words have all lists."""
-        return bool(name)
-
-    def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """All of them."""
-        return {name: self.lexicon(name) for name in names}
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
         """Those of rmaudit."""
