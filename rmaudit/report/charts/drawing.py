@@ -153,10 +153,13 @@ def as_svg(
 def _drawable(part: object, kept: frozenset[str]) -> object:
     """Return part of a chart without characters that crash the compiler, such as NUL.
 
-    Characters of placeholders are removed too, except in the placeholders of `kept`.
+    Vega counts characters beyond the basic plane, such as emoji, as two, cuts long labels between
+    the two, and then fails. Characters of placeholders are removed too, except in the placeholders
+    of `kept`.
     """
     if isinstance(part, str):
-        return part if part in kept or part.isprintable() else ascii(part)[1:-1]
+        shown = part if part in kept or part.isprintable() else ascii(part)[1:-1]
+        return "".join(each if each <= "\uffff" else ascii(each)[1:-1] for each in shown)
     if isinstance(part, dict):
         return {key: _drawable(value, kept) for key, value in part.items()}
     return [_drawable(value, kept) for value in part] if isinstance(part, list) else part

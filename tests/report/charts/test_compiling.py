@@ -50,6 +50,15 @@ def test_a_chart_that_is_refused_costs_no_other() -> None:
     assert page.count(UNDRAWN) == 1
 
 
+@pytest.mark.parametrize("title", ["😀" * 60, f"a{'😀' * 60}"])
+def test_a_long_title_of_emoji_is_drawn(title: str) -> None:
+    """Wherever Vega cuts it: it counts an emoji as two characters."""
+    page = compiled(chart(title))
+
+    assert page.count("<svg") == 1
+    assert UNDRAWN not in page
+
+
 @pytest.mark.parametrize("dies_of", ["", "THIRD"])
 def test_a_dead_child_is_told_of(
     dies_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
