@@ -150,6 +150,8 @@ def values(name: str) -> st.SearchStrategy[Any]:
         return st.lists(NAMES, max_size=3).map(tuple)
 
     def allowed(text: str) -> bool:
+        if text == "--":  # argparse ends the options there, even in `--rm-cache=--`
+            return False
         try:
             return read(text) is not None
         except (ValueError, RuntimeError):

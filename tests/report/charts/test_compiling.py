@@ -50,7 +50,7 @@ def test_a_chart_that_is_refused_costs_no_other() -> None:
     assert page.count(UNDRAWN) == 1
 
 
-@pytest.mark.parametrize("title", ["😀" * 60, f"a{'😀' * 60}"])
+@pytest.mark.parametrize("title", ["😀" * 60, f"a{'😀' * 60}"], ids=["even", "odd"])
 def test_a_long_title_of_emoji_is_drawn(title: str) -> None:
     """Wherever Vega cuts it: it counts an emoji as two characters."""
     page = compiled(chart(title))
