@@ -63,6 +63,9 @@ def options_of(config: pytest.Config) -> RunOptions:
     """
     if _OPTIONS not in config.stash:
         given = {name: config.getoption(_place(name)) for name in OPTIONS}
+        for name, value in given.items():
+            if value == [] or (isinstance(value, list) and [] in value):  # argparse drops the value
+                raise pytest.UsageError(f"{OPTIONS[name].pytest}: '--' is no value; write './--'")
         try:
             config.stash[_OPTIONS] = RunOptions.of(given, lambda name: OPTIONS[name].pytest)
         except SpecError as error:

@@ -37,6 +37,7 @@ TWO = "models:\n  A: {source: o/A, default: true}\n  B: {source: o/B}\n"
         ("--rm-baseline", "nobody", ["--rm-baseline", "unknown model 'nobody'"]),
         ("--rm-baseline", "S-Gem*", ["--rm-baseline", "means 2 models", "name one"]),
         ("--rm-model", "stopped", ["stopped/checkpoint-3"]),
+        *((option, "--", ["'./--'"]) for option in ("--rm-cache", "--rm-model")),  # argparse: []
     ],
 )
 def test_a_wrong_value(option: str, given: str, names: list[str], run: Run, tmp_path: Path) -> None:
