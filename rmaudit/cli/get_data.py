@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
     from rmaudit.scores.published_scores import Imported
 
+_GIVE = (
+    "give a folder with the authors' CSV files, such as a clone of github.com/brchristian/"
+    "reward_models_inherit_value_biases_from_pretraining (words) or of github.com/brchristian/"
+    "reward_model_optimal_pessimal_tokens (whole vocabularies, in git-lfs)"
+)
+
 
 def data(
     names: Annotated[list[str] | None, typer.Argument(help="which; all if none is named")] = None,
@@ -89,8 +95,7 @@ def import_(
     except RmauditError as error:
         fail(error)
     if not folder.is_dir():
-        clone = "github.com/brchristian/reward_model_optimal_pessimal_tokens"
-        fail(f"{folder}: no such folder; give a clone of {clone}, or a folder with its CSV files")
+        fail(f"{folder}: no such folder; {_GIVE}")
     told = _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
     said = []
     for line, one in told:
@@ -176,12 +181,16 @@ def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
     A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
     that have scores of items (`rated`); a table of words (`listed`) will do instead.
     """
+    missing = [model.name for model in models if model.name not in swept | rated | listed]
+    if not asked and len(missing) == len(models):
+        line = f"{folder} has no published scores of the models in models.yaml; {_GIVE}"
+        yield line, {"path": str(folder), "error": line}
+        return
     expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
     if unswept := [m for m in expected if m.files and m.name not in swept | listed]:
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}
-    missing = [model.name for model in models if model.name not in swept | rated | listed]
-    if missing and (asked or len(missing) == len(models)):
+    if missing and asked:
         line = f"{folder} has no published scores of {', '.join(missing)}"
         yield line, {"path": str(folder), "error": line}
