@@ -132,10 +132,13 @@ def _entry(folder: Path, model: str) -> str:
         name, source = model.partition("/")[2], model
     else:
         fail(f"--model: {model!r} is neither a folder nor a hub id 'owner/name'; give one of these")
-    pinned = "" if place.is_dir() else "    # revision: a full commit hash; without it the newest\n"
+    note = "    # revision: a full commit hash; without it the newest\n"
+    if place.is_dir():
+        outside = "    # outside of this repository: a run in CI does not find it\n"
+        note = outside if source.startswith("..") else ""
     return (
         f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"
-        f"    source: {json.dumps(source)}\n{pinned}"
+        f"    source: {json.dumps(source)}\n{note}"
         "    default: true\n"
         "    # base: the language model that it was trained from, for base_leakage\n"
     )

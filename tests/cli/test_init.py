@@ -108,8 +108,10 @@ def test_the_model_is_the_default_of_the_registry(
     registry = load_registry(repository / "models.yaml")
     assert (registry.default.name, list(registry.models)) == (name, [name])
     assert registry.default.source == str(places.get(source, source))
-    assert str(tmp_path) not in (repository / "models.yaml").read_text()
-    assert "base_leakage: info" not in (repository / "models.yaml").read_text()  # as declared
+    written = (repository / "models.yaml").read_text()
+    assert str(tmp_path) not in written
+    assert ("outside of this repository" in written) == (model == "FOLDER")
+    assert "base_leakage: info" not in written  # as declared
     (paper,) = resolve(known_models(repository / "models.yaml"), "N-Lla-8B")
     assert (paper.rewardbench_rank, paper.default) == (11, False)
 
