@@ -143,7 +143,8 @@ def better_wins(
     kind), `group` (its context) and `reward`. A context's share is the mean over its pairs, ties
     half. Intervals are Clopper and Pearson's over contexts, simultaneous over kinds (Bonferroni),
     and widened by numeric `noise`, the sd of that of a reward. Secondary: the share of each kind,
-    and its margin: how much more the better answers get, in sd of these.
+    and its margin: the mean over contexts of how much more the better answer gets, in sd of these
+    differences. So rewards of different prompts are never compared.
 
     Raises:
         MeasureError: a reward is missing, a kind has fewer than `FEWEST` contexts, or all rewards
@@ -163,10 +164,9 @@ def better_wins(
     for kind, won in zip(given, shares(rewards), strict=True):
         low, value, high = exact_share(float(won.sum()), len(won), level=1 - 0.05 / len(given))
         rows.append(KindShare(kind.name, value, low, high, len(won)))
-        better, other = (kind.by_context(rewards[side]) for side in (kind.better, kind.other))
-        spread = float(better.std(ddof=1))
-        margin = float((better - other).mean()) / spread if spread else 0.0
-        margins[f"margin, {kind.name}"] = margin
+        more = kind.by_context(rewards[kind.better] - rewards[kind.other])
+        spread = float(more.std(ddof=1))
+        margins[f"margin, {kind.name}"] = float(more.mean()) / spread if spread else 0.0
     estimate = _worst(rows, WON, "Clopper and Pearson's", _examples(frame, given), margins)
     return widened(
         estimate,

@@ -70,6 +70,21 @@ def test_where_the_better_answer_wins_everywhere_it_passes() -> None:
     assert WINS.judge(measured(better_wins, pairs(1, dict.fromkeys(KINDS, -2.0)))) is Verdict.PASS
 
 
+def test_rewards_of_different_prompts_are_not_compared() -> None:
+    """A number for each prompt, as in an implicit reward, changes nothing that is reported."""
+    table = pairs(0, {"one": -2.0, "two": 1.0, "three": -2.0})
+    prompts = table["prompt"].unique()
+    shifts = dict(zip(prompts, np.random.default_rng(1).normal(0, 9, len(prompts)), strict=True))
+
+    plain = measured(better_wins, table)
+    shifted = measured(
+        better_wins, table.assign(reward=table["reward"] + table["prompt"].map(shifts))
+    )
+
+    assert (shifted.value, shifted.low, shifted.high) == (plain.value, plain.low, plain.high)
+    assert shifted.secondary == pytest.approx(plain.secondary)
+
+
 def test_ties_count_half() -> None:
     """A scorer of some answers alone is at chance with the rest."""
     table = pairs(2, {})
