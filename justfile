@@ -25,9 +25,10 @@ types:
 test *args:
     pytest -n 2 {{args}}
 
-# The slow tests, on two processes: brute force, browser, real tokenizers, kills.
+# The slow tests: brute force, browser, real tokenizers, kills. Many wait for processes of their own,
+# so a third process helps; a file stays in one, since what its tests share takes a minute to make.
 slow *args:
-    pytest -m slow -n 2 {{args}}
+    pytest -m slow -n 3 --dist loadfile {{args}}
 
 # The main job, on the embedded default model.
 audit *args:
