@@ -205,9 +205,9 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "Training on a reward model exactly at this bound, compared with the same training on a "
-        f"sound reward model: {said} (both stopped at 4 nats of KL divergence from the start; "
-        f"{link})"
+        f"After training on a reward model exactly at this bound: {said}, compared with the same "
+        "training on a sound reward model. Both were stopped at a KL divergence of 4 nats from the "
+        f"starting model ({link})"
     )
 
 
