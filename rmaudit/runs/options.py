@@ -457,7 +457,8 @@ class RunOptions:
     def words(self, spelled: Callable[[Option], str]) -> list[str]:
         """Return these options as command-line words, without options at their default.
 
-        `spelled` returns an option's name on that command line.
+        `spelled` returns an option's name on that command line. A folder or file called `--` is
+        written `./--`: argparse drops the value `--`, also behind a `=`.
         """
         words = list[str]()
         for name, option in OPTIONS.items():
@@ -467,7 +468,8 @@ class RunOptions:
             if not option.metavar:
                 words.append(flag)
             else:
-                words += [f"{flag}={each}" for each in (value if option.repeated else [value])]
+                values = map(str, value if option.repeated else [value])
+                words += [f"{flag}={'./--' if each == '--' else each}" for each in values]
         return words
 
 

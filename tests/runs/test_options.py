@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import typer
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -150,8 +150,6 @@ def values(name: str) -> st.SearchStrategy[Any]:
         return st.lists(NAMES, max_size=3).map(tuple)
 
     def allowed(text: str) -> bool:
-        if text == "--":  # argparse ends the options there, even in `--rm-cache=--`
-            return False
         try:
             return read(text) is not None
         except (ValueError, RuntimeError):
@@ -167,6 +165,7 @@ RUNS = st.fixed_dictionaries({name: values(name) for name in OPTIONS}).map(
 
 
 @settings(max_examples=25, deadline=None)
+@example(run=RunOptions(samples=Path("--"), cache="--", registry=Path("--x"), pairs=Path("-")))
 @given(run=RUNS)
 def test_the_words_of_a_run_give_it_again(run: RunOptions) -> None:
     """To pytest; to a command, but for what does not decide scores; and through a shell."""
