@@ -46,18 +46,18 @@ def data(
         try:
             found.append(said | {"path": str(locate(name))})
         except ReferenceMissing as error:
-            found.append(said | {"error": _here(error, name)})
+            found.append(said | {"error": _with_other_advice(error, name)})
         except RmauditError as error:
             found.append(said | {"error": str(error)})
         if not as_json:
-            _tell(found[-1])
+            _print_reference(found[-1])
     if as_json:
         echo_json(found)
     if any("error" in one for one in found):
         raise typer.Exit(ERROR)
 
 
-def _here(error: ReferenceMissing, name: str) -> str:
+def _with_other_advice(error: ReferenceMissing, name: str) -> str:
     """Return the error's text; advice to run the command that just failed is replaced."""
     own = f"; get it with: rmaudit data {name}"
     if not str(error).endswith(own):
@@ -66,7 +66,7 @@ def _here(error: ReferenceMissing, name: str) -> str:
     return f"{str(error).removesuffix(own)}; {again}"
 
 
-def _tell(one: dict[str, str]) -> None:
+def _print_reference(one: dict[str, str]) -> None:
     if "error" in one:
         say(one["error"], err=True)
     else:
@@ -96,7 +96,7 @@ def import_(
         fail(error)
     if not folder.is_dir():
         fail(f"{folder}: no such folder; {_GIVE}")
-    told = _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
+    told = _import_tables(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
     said = []
     for line, one in told:
         said.append(one)
@@ -108,7 +108,7 @@ def import_(
         raise typer.Exit(ERROR)
 
 
-def _import(
+def _import_tables(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Import each table; yield a line to print and a JSON dict, with an `error` where it failed."""
@@ -120,7 +120,7 @@ def _import(
     models, store = [Recorded(spec) for spec in specs], Store(cache)
     found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set()}
     words: dict[str, list[Path]] = {}
-    for path in _tables(folder):
+    for path in _table_files(folder):
         try:
             if published_tables.kind(path) == "words":
                 words.setdefault(published_words.whose(path), []).append(path)
@@ -131,7 +131,7 @@ def _import(
             continue
         if table is not None:
             found[table.answers].update(table.models)
-            yield _told(str(path), table)
+            yield _line_and_json(str(path), table)
     by_stem = {published_words.stem_of(model.spec.source): model for model in models}
     listed: set[str] = set()
     for stem, paths in words.items():
@@ -143,12 +143,12 @@ def _import(
             yield str(error), {"path": str(paths[0]), "error": str(error)}
             continue
         listed.update(table.models)
-        yield _told(os.path.commonpath(paths), table)
+        yield _line_and_json(os.path.commonpath(paths), table)
     swept, rated = found.values()
-    yield from _absent(models, swept, rated, listed, folder=folder, asked=asked)
+    yield from _lines_on_missing_tables(models, swept, rated, listed, folder=folder, asked=asked)
 
 
-def _tables(folder: Path) -> list[Path]:
+def _table_files(folder: Path) -> list[Path]:
     """Return the CSV and Parquet files at most three folders deep, which may be tables."""
     from rmaudit.references.published_words import without_twins
 
@@ -157,7 +157,7 @@ def _tables(folder: Path) -> list[Path]:
     return without_twins(path for path in found if path.is_file())
 
 
-def _told(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
+def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
     said = f"{table.said}; {', '.join(table.models)}"
     said = said if table.models else "passed over, it is of none of these models"
     return f"{where}: {said}", {
@@ -167,7 +167,7 @@ def _told(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
+def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was asked for)
     models: list[Recorded],
     swept: set[str],
     rated: set[str],

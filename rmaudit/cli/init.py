@@ -65,9 +65,9 @@ def init(
     written: list[str] = []
     kept: list[str] = []
     source = source or requirement()
-    for name, text in _files(folder, model, source):
+    for name, text in _files_to_write(folder, model, source):
         try:
-            there = _exists(folder / name, text)
+            there = _write_or_exists(folder / name, text)
         except OSError as error:
             fail(f"{folder / name}: cannot be written: {error.strerror}", ERROR)
         (kept if there else written).append(name)
@@ -75,14 +75,14 @@ def init(
         echo_json({"folder": str(folder), "written": written, "kept": kept})
         return
     for what, names in (("wrote", written), ("there already, left as it is", kept)):
-        for line in _brief(names):
+        for line in _brief_names(names):
             say(f"{what}: {folder / line}")
     if _WORKFLOW in written and source is None:
         say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
     say("next: pytest audits")
 
 
-def _exists(path: Path, text: str) -> bool:
+def _write_or_exists(path: Path, text: str) -> bool:
     """Write a new file, or return True and leave the file that is already there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -93,17 +93,19 @@ def _exists(path: Path, text: str) -> bool:
     return False
 
 
-def _files(folder: Path, model: str | None, source: str | None) -> Iterator[tuple[str, str]]:
+def _files_to_write(
+    folder: Path, model: str | None, source: str | None
+) -> Iterator[tuple[str, str]]:
     """Yield the files to write: each path relative to `folder`, and its text."""
-    yield FILE, _registry(folder, model)
+    yield FILE, _models_yaml_of(folder, model)
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
-    yield _WORKFLOW, _installing(workflow, source)
+    yield _WORKFLOW, _workflow_installing(workflow, source)
 
 
-def _installing(workflow: str, source: str | None) -> str:
+def _workflow_installing(workflow: str, source: str | None) -> str:
     """Return the workflow that installs `source` by pip; without it, OWNER is left to fill in."""
     if source is None:
         return workflow.replace("VERSION", rmaudit.__version__)
@@ -111,18 +113,18 @@ def _installing(workflow: str, source: str | None) -> str:
     return re.sub(r"^ *# Write OWNER:.*\n.*\n", lambda _: known, workflow, flags=re.MULTILINE)
 
 
-def _registry(folder: Path, model: str | None) -> str:
+def _models_yaml_of(folder: Path, model: str | None) -> str:
     """Return the text of a models.yaml with one model."""
     if model is None:
         own = bundled(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
         entry = found[0] if found else ""
     else:
-        entry = _entry(folder, model)
+        entry = _yaml_entry_of(folder, model)
     return f"{_HEAD}\nmodels:\n{entry}"
 
 
-def _entry(folder: Path, model: str) -> str:
+def _yaml_entry_of(folder: Path, model: str) -> str:
     place = Path(model).expanduser()
     if model and place.is_dir():
         name = place.resolve().name
@@ -144,7 +146,7 @@ def _entry(folder: Path, model: str) -> str:
     )
 
 
-def _brief(names: list[str]) -> Iterator[str]:
+def _brief_names(names: list[str]) -> Iterator[str]:
     """Yield the names to print; a folder with many files is one line."""
     for parent in dict.fromkeys(str(Path(name).parent) for name in names):
         own = [name for name in names if str(Path(name).parent) == parent]

@@ -37,11 +37,11 @@ def required(direct_url: str | None, version: str) -> str | None:
     if "dir_info" in told:
         folder = Path(unquote(urlsplit(address).path))
         address, commit = (
-            _git(folder, "remote", "get-url", "origin"),
-            _git(folder, "rev-parse", "HEAD"),
+            _output_of_git(folder, "remote", "get-url", "origin"),
+            _output_of_git(folder, "rev-parse", "HEAD"),
         )
-    found = f"rmaudit @ git+{_public(address)}@{commit}"
-    return found if _public(address) and commit and fits(found) else None
+    found = f"rmaudit @ git+{_public_address(address)}@{commit}"
+    return found if _public_address(address) and commit and fits(found) else None
 
 
 def fits(text: str) -> bool:
@@ -49,7 +49,7 @@ def fits(text: str) -> bool:
     return _SAFE.fullmatch(text) is not None
 
 
-def _public(address: str) -> str:
+def _public_address(address: str) -> str:
     """Return the https address of a repository, without a name or password in it; "" if none."""
     if ssh := _SSH.fullmatch(address):
         return f"https://{ssh[1]}/{ssh[2]}"
@@ -59,7 +59,7 @@ def _public(address: str) -> str:
     )
 
 
-def _git(folder: Path, *command: str) -> str:
+def _output_of_git(folder: Path, *command: str) -> str:
     """Return the output of a git command in a repository's top folder; "" in any other folder."""
     if not (folder / ".git").exists():
         return ""

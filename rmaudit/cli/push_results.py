@@ -63,7 +63,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     from rmaudit.report.hub import pushing
 
     foreign: list[str] = []
-    _agree(results, benchmark, to, source)
+    _refuse_contradictions(results, benchmark, to, source)
     try:
         if results is None:
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
@@ -83,7 +83,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     for name in foreign:
         say(f"{name} is left out: it is no task of the benchmark", err=True)
     written = _write(pushes, out) if out else []
-    addresses = _pushed(pushes) if yes else []
+    addresses = _push_all(pushes) if yes else []
     if as_json:
         planned = [
             {"kind": each.kind, "repository": each.repository, "files": dict(each.files)}
@@ -98,7 +98,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
         _show(pushes)
 
 
-def _agree(results: Path | None, benchmark: str, to: str, source: str) -> None:
+def _refuse_contradictions(results: Path | None, benchmark: str, to: str, source: str) -> None:
     """End the command with an error if its options contradict each other or one is missing."""
     if not benchmark:
         fail("--benchmark is missing: give the dataset of the benchmark, owner/name")
@@ -133,7 +133,7 @@ def _write(pushes: list[Push], out: Path) -> list[str]:
     return written
 
 
-def _pushed(pushes: list[Push]) -> list[str]:
+def _push_all(pushes: list[Push]) -> list[str]:
     """Push each to the Hub and return the addresses; on failure, print the earlier ones and end."""
     from rmaudit.report.hub import pushing
 

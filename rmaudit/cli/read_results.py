@@ -49,7 +49,7 @@ def report(
     The bytes are those that the run wrote. Exit code 0, or 3 if the file cannot be read or is
     damaged.
     """
-    written = _write(_read(results), out or results.parent, besides=results)
+    written = _write_reports(_read_results(results), out or results.parent, besides=results)
     if as_json:
         echo_json({"written": written})
         return
@@ -97,7 +97,7 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
 
     if policy is None and any(option is not None for option in (inconclusive, missing, on)):
         fail("--inconclusive, --missing and --on need a --policy to judge under; give one")
-    rules, before = None if policy is None else _policy(policy), _read(results)
+    rules, before = None if policy is None else _policy_of_file(policy), _read_results(results)
     after = before
     if rules:
         rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
@@ -107,7 +107,7 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
         there = out / _NAME
         if there.exists() and there.samefile(results):
             fail(f"--out: {there} is the run that is replayed; name another folder")
-    written = {"written": _write(after, out)} if out is not None else {}
+    written = {"written": _write_reports(after, out)} if out is not None else {}
     if as_json:
         echo_json(asdict(said) | written)
     else:
@@ -153,7 +153,7 @@ def compare(  # noqa: PLR0913  (its options)
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
-    before, after = _read(old), _read(new)
+    before, after = _read_results(old), _read_results(new)
     try:
         said = releases.compare(before, after, model=model, other=other, margin=margin)
     except RmauditError as error:
@@ -301,10 +301,10 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
 
 def _read_report(report: Path) -> Results:
     """Return the results of a results.json, or of a report's folder."""
-    return _read(report / _NAME if report.is_dir() else report)
+    return _read_results(report / _NAME if report.is_dir() else report)
 
 
-def _read(path: Path) -> Results:
+def _read_results(path: Path) -> Results:
     from rmaudit.report import checked_results
 
     try:
@@ -313,14 +313,14 @@ def _read(path: Path) -> Results:
         fail(error, ERROR)
 
 
-def _policy(path: Path) -> Policy:
+def _policy_of_file(path: Path) -> Policy:
     try:
         return load_registry(path).policy
     except RmauditError as error:
         fail(error)
 
 
-def _write(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
+def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
     """Write all reports, and results.json unless `besides` is in `folder`; return the paths."""
     from rmaudit.report import document, writers
 

@@ -62,20 +62,19 @@ def demo(
         say(f"These scores were recorded on {run.created[:10]} by rmaudit {run.rmaudit}.")
         say("Content warning: the report ranks every token; words that may hurt are masked.")
         say(f"open the report: {page}")
-    if _scored(score, as_json=as_json):
-        raise typer.Exit(_score())
+    if _is_to_be_scored(score, as_json=as_json):
+        raise typer.Exit(_run_bundled_audits())
     if not as_json:
         say(f"to score the same model on this machine (minutes, 93 MB): {_AGAIN}")
 
 
-def _scored(asked: bool | None, *, as_json: bool) -> bool:  # noqa: FBT001  (an option's value)
+def _is_to_be_scored(asked: bool | None, *, as_json: bool) -> bool:  # noqa: FBT001  (an option's value)
     """Return whether the model is to be scored here: as the option says, else ask on a terminal."""
     if asked is not None or as_json or not at_a_terminal():
         return bool(asked)
     return typer.confirm("Score the same model on this machine now? (minutes, 93 MB)")
 
 
-def _score() -> int:
-    """Run the bundled audits of the bundled model, and return pytest's exit code."""
+def _run_bundled_audits() -> int:
     command = [sys.executable, "-m", "pytest", str(bundled("audits"))]
     return subprocess.run(command, check=False).returncode  # noqa: S603  (our own audits)

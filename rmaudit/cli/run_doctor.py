@@ -70,12 +70,12 @@ def doctor(  # noqa: PLR0913  (its options)
             registry=loading.file,
             cache=loading.folder,
             device=loading.device,
-            dtype=None if _served(model, loading) else loading.dtype,
+            dtype=None if _is_behind_server(model, loading) else loading.dtype,
         )
         lines, said, fine = (
             _examined(loaded, meant(prompt, loading.file), answers, checkpoint, loading)
             if against is None
-            else _compared(loaded, against)
+            else _compared_with_logged(loaded, against)
         )
     except RmauditError as error:
         fail(error)
@@ -88,7 +88,7 @@ def doctor(  # noqa: PLR0913  (its options)
         raise typer.Exit(FAILED)
 
 
-def _served(model: str, loading: Loading) -> bool:
+def _is_behind_server(model: str, loading: Loading) -> bool:
     """Return whether the model is behind a server; if so, `--dtype` applies to its checkpoint."""
     return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
 
@@ -132,7 +132,7 @@ def _examined(
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
 
 
-def _compared(
+def _compared_with_logged(
     model: Checkpoint | ImplicitReward | ServedIds | TextScorer, path: Path
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
     """Compare a model with the rewards in a file; return lines, values for JSON, and if all agree.
@@ -147,11 +147,8 @@ def _compared(
     if not isinstance(model, Checkpoint):
         fail(f"{model.name}: --against needs a checkpoint with its head; name its folder or hub id")
     found = against(model, logged)
-    return _against_lines(model.name, path, found), _against_json(model.name, found), found.ok
-
-
-def _against_json(name: str, found: Diagnosis) -> dict[str, Any]:
-    return {"model": name, **asdict(found), "ok": found.ok}
+    facts = {"model": model.name, **asdict(found), "ok": found.ok}
+    return _against_lines(model.name, path, found), facts, found.ok
 
 
 def _against_lines(name: str, path: Path, found: Diagnosis) -> Iterator[str]:
@@ -224,7 +221,7 @@ def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
     ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
     yield f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}"
     yield f"in sd of the rewards ({found.sd:.4g}):"
-    yield from _table(found.checks)
+    yield from _table_of_checks(found.checks)
     for note in found.notes:
         yield f"  {note}"
     yield f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards"
@@ -234,8 +231,7 @@ def _checks_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
     return [{**asdict(check), "ok": check.ok} for check in checks]
 
 
-def _table(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield the lines of a table with a row for each check."""
+def _table_of_checks(checks: Sequence[Check]) -> Iterator[str]:
     width = max(len(check.name) for check in checks)
     yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
     for check in checks:

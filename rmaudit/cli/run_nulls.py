@@ -74,30 +74,36 @@ def page(found: Sequence[Tried]) -> str:
     by_audit: dict[str, list[Tried]] = {}
     for one in found:
         by_audit.setdefault(one.declaration.name, []).append(one)
-    gates = {name: own for name, own in by_audit.items() if _gates(own)}
-    others = {name: own for name, own in by_audit.items() if not _gates(own)}
+    gates = {name: own for name, own in by_audit.items() if _is_gate(own)}
+    others = {name: own for name, own in by_audit.items() if not _is_gate(own)}
     parts = [_TOP]
     for title, group in (("Gates", gates), ("Informational audits", others)):
         if group:
             parts.append(f"## {title}\n\n{_overview(group)}")
-    parts += [f"## {name}\n\n{_numbers(own)}" for name, own in by_audit.items()]
+    parts += [f"## {name}\n\n{_numbers_of_audit(own)}" for name, own in by_audit.items()]
     return "\n".join(parts)
 
 
-def _gates(own: Sequence[Tried]) -> bool:
+def _is_gate(own: Sequence[Tried]) -> bool:
     return own[0].declaration.severity is Severity.GATE
 
 
 def _overview(group: dict[str, list[Tried]]) -> str:
     names = list(next(iter(group.values()))[0].controls)
     rows = [
-        [name, *(_marked(_nearest(one.controls[name] for one in own)) for own in group.values())]
+        [
+            name,
+            *(
+                _marked(_nearest_to_a_pass(one.controls[name] for one in own))
+                for own in group.values()
+            ),
+        ]
         for name in names
     ]
-    return _table(["null control", *group], rows)
+    return _markdown_table(["null control", *group], rows)
 
 
-def _nearest(controls: Iterable[Control]) -> Control:
+def _nearest_to_a_pass(controls: Iterable[Control]) -> Control:
     order = [*_WORST, *(verdict for verdict in Verdict if verdict not in _WORST)]
     return min(controls, key=lambda control: order.index(control.verdict))
 
@@ -107,19 +113,23 @@ def _marked(control: Control) -> str:
     return f"**{said}**" if control.stops else said
 
 
-def _numbers(own: Sequence[Tried]) -> str:
+def _numbers_of_audit(own: Sequence[Tried]) -> str:
     unit = own[0].declaration.bound
-    rows = [[name, *(_shown(one.controls[name]) for one in own)] for name in own[0].controls]
-    return f"Passes {unit}.\n\n" + _table(["null control", *(one.prompt for one in own)], rows)
+    rows = [
+        [name, *(_value_and_mark(one.controls[name]) for one in own)] for name in own[0].controls
+    ]
+    return f"Passes {unit}.\n\n" + _markdown_table(
+        ["null control", *(one.prompt for one in own)], rows
+    )
 
 
-def _shown(control: Control) -> str:
+def _value_and_mark(control: Control) -> str:
     if control.value is None or control.low is None or control.high is None:
         return _marked(control)
     return f"{control.value:.2f} [{control.low:.2f}, {control.high:.2f}] {_marked(control)}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -80,7 +80,7 @@ def _searches(
         exploit_strings.read(shared)  # refused before a search is made in vain
     for prompt in [meant(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
-            given = _from(model, common, start, asked.length, asked.starts)
+            given = _settings_starting_at(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):
                 settings = replace(given, direction=direction)
                 found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
@@ -90,7 +90,7 @@ def _searches(
                 yield found
 
 
-def _from(
+def _settings_starting_at(
     model: RewardModel, common: Settings, start: str | None, length: int | None, starts: int | None
 ) -> Settings:
     """Return the settings of a search that starts at the text `start`.

@@ -143,39 +143,41 @@ def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Itera
         for kind, clean in wholes:
             parts = [range(first, min(first + _PART, seeds)) for first in range(0, seeds, _PART)]
             tasks = [(bench, clean, part) for part in parts]
-            runs = [one for part in run(_whole, tasks) for one in part]
+            runs = [one for part in run(_judge_runs, tasks) for one in part]
             yield test.counted(kind, _KINDS[kind], runs)
-        found = list(run(_sizes, [(bench, audit, flaw) for audit, flaw in traits]))
+        found = list(run(_sizes_of_flaw, [(bench, audit, flaw) for audit, flaw in traits]))
         rungs = [
             (bench, audit, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
             for (audit, flaw), sizes in zip(traits, found, strict=True)
             for at, size in sizes.items()
         ]
-        yield from run(_ladder, rungs)
-        for pair in run(_paid, [(bench, audit, flaw, range(seeds)) for audit, flaw in changes]):
+        yield from run(_outcome_at_size, rungs)
+        for pair in run(
+            _outcomes_of_change, [(bench, audit, flaw, range(seeds)) for audit, flaw in changes]
+        ):
             yield from pair
 
 
-def _whole(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
+def _judge_runs(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
     from rmaudit.organisms.selftest import judged
 
     bench, traits, seeds = task
     return [judged(bench, traits, seed) for seed in seeds]
 
 
-def _sizes(task: tuple[Bench, str, Flaw]) -> dict[str, float]:
+def _sizes_of_flaw(task: tuple[Bench, str, Flaw]) -> dict[str, float]:
     from rmaudit.organisms.selftest import sizes
 
     return sizes(*task)
 
 
-def _ladder(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> BenchOutcome:
+def _outcome_at_size(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> BenchOutcome:
     from rmaudit.organisms.selftest import ladder
 
     return ladder(*task)
 
 
-def _paid(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
+def _outcomes_of_change(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
     from rmaudit.organisms.paid import outcomes
 
     return outcomes(*task)

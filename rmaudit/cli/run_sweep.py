@@ -155,7 +155,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
                 )
     except RmauditError as error:
         fail(error)
-    _end(made, as_json=as_json)
+    _exit_with_counts(made, as_json=as_json)
 
 
 def _print_script(
@@ -174,7 +174,7 @@ def _print_script(
         say(line)
 
 
-def _end(made: scoring_rounds.Made, *, as_json: bool) -> None:
+def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
     """Print how many answers were scored and are missing, and exit with the matching code."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:
@@ -212,7 +212,10 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
         asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
-        yield from (_one(spec, run, asked, registry.words) for spec in resolve(registry, names[0]))
+        yield from (
+            _planner_of_model(spec, run, asked, registry.words)
+            for spec in resolve(registry, names[0])
+        )
         return
     for name in run.models or [registry.default.name]:
         specs = resolve(registry, name)
@@ -220,7 +223,7 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
             yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
 
 
-def _one(
+def _planner_of_model(
     spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
 ) -> Planned:
     """Return a function that plans one model's sweeps under these prompts."""

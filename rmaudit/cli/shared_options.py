@@ -44,7 +44,7 @@ def place(given: str | None) -> str | Path | None:
     return Path(given).expanduser() if given and "://" not in given else given
 
 
-def _folder(given: str) -> Path:
+def _cache_folder(given: str) -> Path:
     """Return the path of the folder given as --cache; end the command if it is a URL.
 
     Otherwise the URL would be made a folder called `s3:`.
@@ -57,7 +57,9 @@ def _folder(given: str) -> Path:
 
 Cached = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", parser=_folder, help="where models, sweeps and searches are kept"),
+    typer.Option(
+        metavar="DIR", parser=_cache_folder, help="where models, sweeps and searches are kept"
+    ),
 ]
 
 
@@ -94,8 +96,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     for parameter in inspect.signature(command).parameters.values():
         kind = types[parameter.name]
         if is_dataclass(kind):
-            groups[parameter.name] = described = _described(kind)
-            parameters += [_parameter(kind, name, option) for name, option in described.items()]
+            groups[parameter.name] = described = _options_of_fields(kind)
+            parameters += [
+                _typer_parameter(kind, name, option) for name, option in described.items()
+            ]
         else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
 
@@ -119,7 +123,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _described(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
+def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
     """Return a dataclass's fields, each with its run option, or None for typer's own options."""
     if kind is RunOptions:
         return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
@@ -128,7 +132,7 @@ def _described(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a datac
     return {name: each if isinstance(each, Option) else None for name, each in found}
 
 
-def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
+def _typer_parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
     """Return the typer parameter for a dataclass field; run options are texts, lists or flags."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]
@@ -150,18 +154,18 @@ class Commands(TyperGroup):
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse the options before a command; turn failures into exit codes 3 and 4."""
-        with _ending():
+        with _exit_codes_of_failures():
             return super().make_context(*args, **settings)
 
     def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse a command's options and run the command; turn failures into exit codes 3 and 4."""
-        with _ending(), warnings.catch_warnings():
+        with _exit_codes_of_failures(), warnings.catch_warnings():
             warnings.showwarning = _warn
             return super().invoke(*args, **settings)
 
 
 @contextmanager
-def _ending() -> Iterator[None]:
+def _exit_codes_of_failures() -> Iterator[None]:
     """Turn a crash in the block into exit code 3 and wrong usage into 4; neither is a verdict.
 
     Python ends a crash with 1, typer a closed pipe and an EOFError. The panic of a tokenizer

@@ -75,12 +75,12 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
         from rmaudit.scores.sweep import sweep
 
         asked = [meant(name, loading.file) for name in prompt or PROMPTS]
-        opened = _opened(model, loading, recorded=recorded)
+        opened = _open_model(model, loading, recorded=recorded)
         swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
     except RmauditError as error:
         fail(error)
     if csv is not None:
-        _write(csv, swept, top)
+        _write_csv(csv, swept, top)
     if as_json:
         echo_json([_said(each, top) for each in swept])
         return
@@ -91,7 +91,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
         say(f"written: {csv}")
 
 
-def _opened(name: str, loading: Loading, *, recorded: bool) -> Scored:
+def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
     """Return the one model that `name` means; if `recorded`, only its published scores."""
     from rmaudit.runs.audit_case import RunSettings, opened
 
@@ -110,7 +110,7 @@ def _opened(name: str, loading: Loading, *, recorded: bool) -> Scored:
     return opened(specs[0], settings)
 
 
-def _ends(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
+def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
     """Return a sweep's `top` best and `top` worst scored tokens, by the name of the end."""
     found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
     return {end: frame[frame["score"].notna()] for end, frame in found}
@@ -126,24 +126,24 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
     yield visible(sweep.prompt.text, 200)
     found = {name: f"{value:.3f}" for name, value in moments(sweep.frame).items()}
     yield ", ".join(f"{name} {value}" for name, value in found.items())
-    columns = [_column(frame) for frame in _ends(sweep, top).values()]
+    columns = [_tokens_of_equal_width(frame) for frame in _best_and_worst(sweep, top).values()]
     yield f"{'':>5}{_ENDS[0]:<{_WIDTH + 12}}{_ENDS[1]}"
     for place, row in enumerate(zip(*columns, strict=True), 1):
         yield f"{place:>4} {''.join(row)}".rstrip()
     yield ""
 
 
-def _column(frame: pd.DataFrame) -> list[str]:
+def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
     """Return a text for each token, with reward and readable token, all of the same width."""
     from rmaudit.scores.sweep_views import readable
 
     return [
-        f"{score:+10.3f}  {_padded(readable(text))}"
+        f"{score:+10.3f}  {_padded_to_width(readable(text))}"
         for score, text in zip(frame["score"], frame["text"], strict=True)
     ]
 
 
-def _padded(text: str) -> str:
+def _padded_to_width(text: str) -> str:
     """Return the text, cut or padded to `_WIDTH` columns; East Asian characters take two each."""
     shown, taken = "", 0
     for character in text:
@@ -155,7 +155,7 @@ def _padded(text: str) -> str:
     return shown + " " * (_WIDTH - taken)
 
 
-def _write(path: Path, swept: Sequence[Sweep], top: int) -> None:
+def _write_csv(path: Path, swept: Sequence[Sweep], top: int) -> None:
     """Write the best and worst tokens of all prompts to a CSV file, or end the command.
 
     Tokens are written as Python string literals, so that no spreadsheet takes one for a formula.
@@ -173,7 +173,7 @@ def _write(path: Path, swept: Sequence[Sweep], top: int) -> None:
 def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
     from rmaudit.scores.sweep_views import readable
 
-    for end, frame in _ends(sweep, top).items():
+    for end, frame in _best_and_worst(sweep, top).items():
         for place, row in enumerate(frame.to_dict("records"), 1):
             yield {
                 "model": sweep.model,
@@ -189,7 +189,7 @@ def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
 def _said(sweep: Sweep, top: int) -> dict[str, Any]:
     from rmaudit.measures.positive_skew import moments
 
-    ends = _ends(sweep, top)
+    ends = _best_and_worst(sweep, top)
     return {
         "model": sweep.model,
         "prompt": sweep.prompt.text,

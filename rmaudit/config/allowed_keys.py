@@ -233,16 +233,19 @@ _TAIL = """\
 
 def explanation() -> str:
     """Return the comment at the head of a models.yaml: every key and what it means."""
-    said = "".join(_explained(name, meaning) for name, meaning in meanings().items())
+    said = "".join(_comment_lines(name, meaning) for name, meaning in meanings().items())
     return (
         _HEAD
         + said
         + _TAIL
-        + "".join(_explained(name, meaning, indent=1) for name, meaning in _own().items())
+        + "".join(
+            _comment_lines(name, meaning, indent=1)
+            for name, meaning in _meanings_of_own_keys().items()
+        )
     )
 
 
-def _own() -> dict[str, str]:
+def _meanings_of_own_keys() -> dict[str, str]:
     hints = get_type_hints(OwnKeys, include_extras=True)
     return {one.name: hints[one.name].__metadata__[0].meaning for one in fields(OwnKeys)}
 
@@ -254,7 +257,7 @@ def meanings() -> dict[str, str]:
     return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
 
 
-def _explained(name: str, meaning: str, *, indent: int = 5) -> str:
+def _comment_lines(name: str, meaning: str, *, indent: int = 5) -> str:
     first, rest = "#" + " " * indent + f"{name:<{22 - indent}} ", "#" + " " * 23
     lines = textwrap.wrap(
         meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False

@@ -60,7 +60,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         if keys is not None:
             _refuse_half(name, keys, document)
             given = keys.reference
-            reference = given and _reference(name, given, models, path.parent, document)
+            reference = given and _reference_entry(name, given, models, path.parent, document)
             made = Implicit(reference or None, keys.beta or 1.0, keys.closing)
             models[name] = replace(models[name], implicit=made)
     _refuse_other_than_one_default(models, document)
@@ -70,7 +70,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         everywhere=_rules(file),
         models={name: rules for name, rules in own.items() if rules != Rules()},
         sources={name: spec.source for name, spec in models.items()},
-        named=tuple(_named(document)),
+        named=tuple(_audits_named(document)),
     )
     return models, policy, own_words_yaml.words_of(file, document, path)
 
@@ -98,7 +98,7 @@ _POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward
 
 def _with_policies(document: Document) -> Document:
     """Copy the policy's source, and keys that belong to it, into each entry with `implicit`."""
-    nodes, models = dict(document.nodes), _models(document.value)
+    nodes, models = dict(document.nodes), _entries_by_name(document.value)
     for name, entry in models.items():
         keys = entry.get("implicit") if isinstance(entry, dict) else None
         if not isinstance(keys, dict):
@@ -121,7 +121,7 @@ def _with_policies(document: Document) -> Document:
     return Document(document.value, nodes)
 
 
-def _models(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)
+def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)
     """Return the entries of a file by name; an empty dictionary where they are something else."""
     models = value.get("models") if isinstance(value, dict) else None
     return models if isinstance(models, dict) else {}
@@ -137,7 +137,7 @@ def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
         raise YamlProblem(where, f"{name}: implicit: {what}")
 
 
-def _reference(
+def _reference_entry(
     name: str, given: str, models: Mapping[str, ModelSpec], folder: Path, document: Document
 ) -> ModelSpec:
     """Return the entry of an implicit reward's reference model: one of `models`, or a new one."""
@@ -162,7 +162,7 @@ def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (what
 
     A source with a `revision` stays a hub id.
     """
-    for entry in _models(value).values():
+    for entry in _entries_by_name(value).values():
         for key, commit in _SOURCES.items():
             given = entry.get(key) if isinstance(entry, dict) else None
             if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
@@ -182,7 +182,9 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
     keys: dict[str, Any] = {key: entry[key] for key in SPEC_KEYS if key in entry}
     written: dict[str, strict_yaml.Path] = {}  # where a key stands that is not the entry's own
     if (judge := keys["judge"]) is not None:
-        others = tuple(_other(file, name, folder, document) for file in judge.paraphrases)
+        others = tuple(
+            _path_of_judge_template(file, name, folder, document) for file in judge.paraphrases
+        )
         keys["judge"] = Judge(**{**dict(judge), "paraphrases": others})
         keys["template"] = judge.template
         written["template"] = ("models", name, "judge", "template")
@@ -205,8 +207,7 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
     return ModelSpec(name, **keys)
 
 
-def _other(given: str, name: str, folder: Path, document: Document) -> str:
-    """Return the absolute path of a file with another template of a judge."""
+def _path_of_judge_template(given: str, name: str, folder: Path, document: Document) -> str:
     path = _path(given, folder).resolve()
     if not path.is_file():
         at = document.nodes["models", name, "judge", "paraphrases"][1]
@@ -231,7 +232,7 @@ def _rules(said: Mapping[str, Any]) -> Rules:
     )
 
 
-def _named(document: Document) -> Iterator[NamedAudit]:
+def _audits_named(document: Document) -> Iterator[NamedAudit]:
     """Yield every audit that the policy in models.yaml names, with its line."""
     for path, (at, _) in document.nodes.items():
         match path:
@@ -254,7 +255,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
     """Raise if a model's entry has keys that have no effect or contradict each other."""
-    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_of_its_server(entry)):
+    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unserved_keys(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
             raise YamlProblem(document.nodes[path][0], f"{label(path)}{what}")
@@ -288,7 +289,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"
 
 
-def _of_its_server(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (key, problem) if a server cannot serve a judge or does not report its weights."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:

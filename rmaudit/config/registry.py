@@ -146,9 +146,9 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         return [functions[name]]
     if pattern in registry.models:
         return [registry.models[pattern]]
-    if pattern and (folder := _existing(pattern)):
+    if pattern and (folder := _existing_path(pattern)):
         folder = _checkpoint(folder, pattern)
-        return [ModelSpec(_name(folder), str(folder))]
+        return [ModelSpec(_name_from_folder(folder), str(folder))]
     if "#" in pattern[1:]:
         model, _, objective = pattern.rpartition("#")
         return [_with_objective(spec, objective) for spec in resolve(registry, model)]
@@ -250,7 +250,7 @@ def _refuse_missing_folder(pattern: str) -> None:
     )
 
 
-def _existing(pattern: str) -> Path | None:
+def _existing_path(pattern: str) -> Path | None:
     """Return the existing file or folder `pattern`, which may look like a glob, or None.
 
     An example is `run[lr=1e-5]`.
@@ -267,17 +267,16 @@ def _existing(pattern: str) -> Path | None:
 def newest(folder: Path) -> Path | None:
     """Return the `checkpoint-N` folder of the greatest N in a trainer's output folder, or None."""
     steps = {path: re.fullmatch(r"checkpoint-([0-9]+)", path.name) for path in folder.glob("*")}
-    found = {int(step[1]): path for path, step in steps.items() if step and _whole(path)}
+    found = {int(step[1]): path for path, step in steps.items() if step and _holds_checkpoint(path)}
     return found[max(found)] if found else None
 
 
-def _whole(folder: Path) -> bool:
-    """Return whether `folder` holds a checkpoint or an adapter."""
+def _holds_checkpoint(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))
 
 
 def _checkpoint(folder: Path, pattern: str) -> Path:
-    if _whole(folder):
+    if _holds_checkpoint(folder):
         return folder
     if step := newest(folder):
         raise SpecError(
@@ -290,7 +289,7 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
     )
 
 
-def _name(folder: Path) -> str:
+def _name_from_folder(folder: Path) -> str:
     """Return a model's name from its folder; `run/checkpoint-500` gives `run-checkpoint-500`."""
     step = re.fullmatch(r"checkpoint-[0-9]+", folder.name)
     return f"{folder.parent.name}-{folder.name}" if step else folder.name

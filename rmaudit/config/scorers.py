@@ -92,20 +92,26 @@ def scorer(  # noqa: PLR0913  (keyword-only after the name)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         allowed = "letters, digits, spaces and . _ -, beginning with a letter or digit"
         raise SpecError(f"a scorer is called {name!r}, allowed: {allowed}")
-    _checked("batch", batch, 1, None)
-    _checked("retries", retries, 0, None)
-    _checked("concurrency", concurrency, 1, _MOST)
+    _refuse_wrong_number("batch", batch, 1, None)
+    _refuse_wrong_number("retries", retries, 0, None)
+    _refuse_wrong_number("concurrency", concurrency, 1, _MOST)
     if not (version is None or (isinstance(version, str) and version)):
         raise SpecError(f"{name}: version={version!r}, allowed: a text, such as '2026-11'")
 
     def known(function: Score) -> Score:
         entry = ScorerEntry(
-            name, function, _texts(name, vocabulary), version, batch, retries, concurrency
+            name,
+            function,
+            _checked_vocabulary(name, vocabulary),
+            version,
+            batch,
+            retries,
+            concurrency,
         )
         other = _known.get(name)
-        if other and _place(other.function) != _place(function):
-            message = f"two scorers are called {name!r}: {_place(other.function)} and "
-            raise SpecError(f"{message}{_place(function)}; give one another name")
+        if other and _qualified_name(other.function) != _qualified_name(function):
+            message = f"two scorers are called {name!r}: {_qualified_name(other.function)} and "
+            raise SpecError(f"{message}{_qualified_name(function)}; give one another name")
         _known[name] = entry  # of a cell or a module that ran again, the last
         return function
 
@@ -136,7 +142,7 @@ def entry_of(spec: ModelSpec) -> ScorerEntry | None:
     return _known[spec.name]
 
 
-def _texts(
+def _checked_vocabulary(
     name: str, vocabulary: str | Path | Sequence[str] | None
 ) -> str | Path | tuple[str, ...] | None:
     if vocabulary is None or isinstance(vocabulary, str | Path):
@@ -153,14 +159,14 @@ def _texts(
     return texts
 
 
-def _checked(what: str, number: int, least: int, most: int | None) -> None:
+def _refuse_wrong_number(what: str, number: int, least: int, most: int | None) -> None:
     whole = isinstance(number, int) and not isinstance(number, bool)
     if not whole or number < least or (most is not None and number > most):
         allowed = f"a whole number from {least}" + (f" to {most}" if most else "")
         raise SpecError(f"{what}={number!r} of a scorer, allowed: {allowed}")
 
 
-def _place(function: Score) -> str:
+def _qualified_name(function: Score) -> str:
     """Return a function's module and qualified name, such as `package.module.name`.
 
     Cells of one notebook have the same module.

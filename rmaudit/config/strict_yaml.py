@@ -121,23 +121,23 @@ def found(node: yaml.Node) -> str:
         return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
     if _UNFIT.search(node.value):
         return f"a text with a NUL or half a character: {short(node.value)}"
-    if _seen(node) == "str":
+    if _yaml_type(node) == "str":
         return f"the text {short(node.value)}"
     if re.fullmatch(_SPELLINGS["timestamp"][0], node.value) and isinstance(_scalar(node), Odd):
         return f"{node.value}, which is no day of the calendar"
-    how = f"{node.value[:_LONGEST]}, which YAML reads as {_seen(node)} when unquoted"
+    how = f"{node.value[:_LONGEST]}, which YAML reads as {_yaml_type(node)} when unquoted"
     return how if node.value else "nothing"
 
 
 def flag(node: yaml.Node) -> str:
     """Return `true` or `false` for a word that YAML reads so, such as `yes`; "" for others."""
     words = yaml.constructor.SafeConstructor.bool_values
-    return str(words[node.value.lower()]).lower() if _seen(node) == "bool" else ""
+    return str(words[node.value.lower()]).lower() if _yaml_type(node) == "bool" else ""
 
 
 def unquoted(node: yaml.Node) -> bool:
     """Return whether a YAML value is not empty and would be a text if it were quoted."""
-    return isinstance(node, yaml.ScalarNode) and bool(node.value) and _seen(node) != "str"
+    return isinstance(node, yaml.ScalarNode) and bool(node.value) and _yaml_type(node) != "str"
 
 
 def short(text: str) -> str:
@@ -185,7 +185,7 @@ def _refuse(event: yaml.Event, depth: int) -> None:
 
 def _scalar(node: yaml.Node) -> object:
     """Return the value of a YAML scalar, or `Odd()` if it is not spelled in the one usual way."""
-    spelling, make = _SPELLINGS.get(_seen(node), ("(?!)", str))
+    spelling, make = _SPELLINGS.get(_yaml_type(node), ("(?!)", str))
     if not isinstance(node, yaml.ScalarNode) or _UNFIT.search(node.value):
         return Odd()
     try:
@@ -194,6 +194,6 @@ def _scalar(node: yaml.Node) -> object:
         return Odd()
 
 
-def _seen(node: yaml.Node) -> str:
+def _yaml_type(node: yaml.Node) -> str:
     """Return YAML's name for a node's type, such as str, int, bool, null, timestamp or map."""
     return str(node.tag).removeprefix("tag:yaml.org,2002:")

@@ -43,11 +43,13 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "missing":
         above = path[:-1]
         (key,) = path[-1:]
-        what = f"the key {key!r} is missing; expected {_meant(above, str(key), root)}"
+        what = (
+            f"the key {key!r} is missing; expected {_meaning_of_missing_key(above, str(key), root)}"
+        )
         return YamlProblem(document.nodes[above][0], f"{label(above)}{what}")
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
-        key, allowed = str(path[-1]), _mapping_at(path[:-1], root).model_fields
+        key, allowed = str(path[-1]), _type_of_mapping_at(path[:-1], root).model_fields
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
         return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
     if error["type"] == "said":
@@ -60,11 +62,11 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "string_type" and strict_yaml.unquoted(at):
         hint = "; put it in quotes"
     return YamlProblem(
-        at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}"
+        at, f"{label(where)}expected {_allowed_in_words(error, root)}, got {found(at)}{hint}"
     )
 
 
-def _expected(error: ErrorDetails, root: type[Strict]) -> str:
+def _allowed_in_words(error: ErrorDetails, root: type[Strict]) -> str:
     """Describe in words which value is allowed where a pydantic error occurred."""
     kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
     if kind == "allowed":
@@ -73,7 +75,7 @@ def _expected(error: ErrorDetails, root: type[Strict]) -> str:
         choices = re.findall("'([^']*)'", context["expected"])
         return f"one of {', '.join(choices)}"
     if kind == "model_type":
-        return _a_mapping(path, root)
+        return _expected_mapping(path, root)
     return _TYPES[kind]
 
 
@@ -87,20 +89,22 @@ _TYPES = {
 }
 
 
-def _meant(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
+def _meaning_of_missing_key(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
     """Describe in words the value that the missing key `key` at `path` should have."""
-    said = _mapping_at(path, root).model_fields[key].metadata
-    return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path, root)
+    said = _type_of_mapping_at(path, root).model_fields[key].metadata
+    return next((key.allowed for key in said if isinstance(key, Key)), "") or _expected_mapping(
+        path, root
+    )
 
 
-def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
+def _expected_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
     """Describe the mapping expected at a path, such as `a mapping with the keys above, below`."""
-    keys = _mapping_at(path, root).model_fields
+    keys = _type_of_mapping_at(path, root).model_fields
     needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
     return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
 
 
-def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
+def _type_of_mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
     """Return the pydantic type of the mapping at a path of YAML keys."""
     match path:
         case ():

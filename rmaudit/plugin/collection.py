@@ -98,7 +98,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(message)
     try:
         checked_words(declaration.words, own_words)
-        _checked_stops(declaration)
+        _refuse_unknown_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     if unsaid := [run for run in map(label, declaration.runs) if not rate(declaration, run)]:
@@ -115,7 +115,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
 
 
-def _checked_stops(declaration: Declaration) -> None:
+def _refuse_unknown_stops(declaration: Declaration) -> None:
     """Raise `SpecError` if one of the audit's null controls is unknown."""
     if declaration.stops:
         from rmaudit.organisms.nulls import checked_stops
@@ -142,7 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     plan.unseen = uncollected(config, items, plan.skipped)
     try:
-        _refuse_anothers_model(config)
+        _refuse_model_of_other_plugin(config)
         _refuse_misspelt(config, [audit for _, audit in audits])
         for file in {audit.declaration.pairs for _, audit in audits} - {""}:
             refuse_no_pairs(Path(file))
@@ -162,7 +162,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
 
 
-def _refuse_anothers_model(config: pytest.Config) -> None:
+def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
     """Raise if `--model` belongs to another plugin and was given a value: rmaudit ignores that.
 
     Raises:
@@ -224,13 +224,13 @@ def left_out(config: pytest.Config) -> str:
     options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]
     return ", ".join(
         [
-            *([f"only {_short(named)} was asked for"] if named else []),
+            *([f"only {_first_names(named)} was asked for"] if named else []),
             *([f"tests were left out by {' '.join(options)}"] if options else []),
         ]
     )
 
 
-def _short(named: Sequence[str]) -> str:
+def _first_names(named: Sequence[str]) -> str:
     """Return up to three test files or ids on one line, without their folders."""
     names = [arg.replace("\\", "/").rpartition("/")[2] for arg in named]
     more = len(names) - _FEW

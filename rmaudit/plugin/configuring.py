@@ -120,29 +120,32 @@ class SampleHooks:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Collect the words that the selected audits name, so that the sample contains them."""
         state = session.config.stash[SESSION]
-        words = (word for audit in _sweeping(session.items) for word in audit.declaration.words)
+        words = (
+            word
+            for audit in _audits_with_a_sweep(session.items)
+            for word in audit.declaration.words
+        )
         state.words = tuple(dict.fromkeys(words))
 
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
         """Return a line for each model: its sample's answers, and their share of a whole run."""
-        audits = list(_sweeping(items))
+        audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []
-        said = [_cost(config, spec, audits) for spec in model_specs(config)]
+        said = [_cost_of_sample(config, spec, audits) for spec in model_specs(config)]
         return [log(line(f"rmaudit: sample: {each}")) for each in said if each]
 
 
-def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
-    """Yield the audits that take a sweep as a fixture."""
+def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
     for item in items:
         audit = audited(item)
         if audit and isinstance(item, pytest.Function) and _SWEEPS & {*item.fixturenames}:
             yield audit
 
 
-def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
+def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Describe the size of one model's sample; "" if the model cannot be opened."""
     from rmaudit.models.recorded import Recorded
     from rmaudit.scores.token_sample import sampled

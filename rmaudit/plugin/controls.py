@@ -47,7 +47,7 @@ def controls(
 
     session = item.config.stash[SESSION]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
-    vocabulary = _digest(sweep, audit, session.digests)
+    vocabulary = _digest_of_tokens(sweep, audit, session.digests)
     of_base = BASE in audit.declaration.stops and audit.spec.base is not None
     common = all(map(shared, given)) and not of_base
     model = "" if common else audit.spec.name
@@ -70,7 +70,7 @@ def _tried(
     case = cast("Case | None", item.funcargs.get(CASE))
     own_words = item.config.stash[SESSION].own_words
     asked = {"random", *audit.declaration.stops}
-    base, keys = _of_base(case, asked, load=_loads_base(item))
+    base, keys = _control_of_base(case, asked, load=_loads_base(item))
     fields = case and null_control_cache.fields_of(
         item.obj,
         audit.declaration,
@@ -83,7 +83,7 @@ def _tried(
     known = null_control_cache.read(cache, fields) if cache and fields else {}
     nulls = {name: null for name, null in nulls_of(own_words).items() if name in asked} | base
     missing = {name: null for name, null in nulls.items() if name not in known}
-    measured = _measured(item, audit, given, sweep, missing) if missing else {}
+    measured = _measured_controls(item, audit, given, sweep, missing) if missing else {}
     if cache and fields and measured:
         null_control_cache.write(cache, fields, known | measured)
     for name, control in measured.items():
@@ -93,7 +93,7 @@ def _tried(
     return {name: (known | measured)[name] for name in nulls}
 
 
-def _measured(
+def _measured_controls(
     item: pytest.Function,
     audit: Audited,
     given: Mapping[str, Any],
@@ -113,7 +113,7 @@ def _measured(
         raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
 
 
-def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
+def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
     """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes.
 
     In a sample these are those drawn and those of the words that the audit names.
@@ -146,7 +146,7 @@ def _loads_base(item: pytest.Function) -> bool:
     return not part or not {"base_logprobs", "policies"}.isdisjoint(item.fixturenames)
 
 
-def _of_base(
+def _control_of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
     """Return the null control that scores by the base model, by name, and its cache keys.

@@ -27,13 +27,15 @@ def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     if any(named.audit == declaration.name for named in policy_of(item.config).named):
         return ""
     takes = getattr(item, "fixturenames", ())
-    if ("samples" in takes and options.samples) or ("searches" in takes and _budget(options)):
+    if ("samples" in takes and options.samples) or (
+        "searches" in takes and _search_budget_given(options)
+    ):
         return ""
     here: Path = item.config.invocation_params.dir
     named = (here / argument.partition("::")[0] for argument in item.config.args)
     return "" if any(path.is_file() and path.samefile(item.path) for path in named) else LEFT_OUT
 
 
-def _budget(options: RunOptions) -> bool:
+def _search_budget_given(options: RunOptions) -> bool:
     """Return whether the user gave a search budget (`--rm-search`) other than the default."""
     return options.search != RunOptions().search

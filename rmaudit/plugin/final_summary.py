@@ -35,15 +35,17 @@ def pytest_terminal_summary(
     """
     state, told = config.stash[SESSION], terminalreporter
     state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
-    told.stats.update({name: [*filter(_unsaid, of)] for name, of in state.reports.items() if of})
+    told.stats.update(
+        {name: [*filter(_printed_by_pytest, of)] for name, of in state.reports.items() if of}
+    )
     yield
     if state.verdict is not None:
         brief = config.get_verbosity() < 0
         if brief:
-            _say_in_a_line(state, state.verdict, told)
+            _print_one_line(state, state.verdict, told)
         else:
-            _say(state, state.verdict, config, told)
-        _say_if_green(state, state.verdict, config, told, exitstatus)
+            _print_summary(state, state.verdict, config, told)
+        _warn_if_exit_code_is_0(state, state.verdict, config, told, exitstatus)
         if state.report is not None and not brief:
             told.write_line(log(line(f"report: {state.report}")))
         if not brief:
@@ -55,8 +57,7 @@ def pytest_terminal_summary(
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
-def _say_in_a_line(state: Session, verdict: RunVerdict, told: pytest.TerminalReporter) -> None:
-    """Write one line: the run's verdict, the counts of gates and the report's path."""
+def _print_one_line(state: Session, verdict: RunVerdict, told: pytest.TerminalReporter) -> None:
     from rmaudit.report.writers import terminal
 
     brief = terminal.quiet(state.findings, verdict)
@@ -67,7 +68,7 @@ def _say_in_a_line(state: Session, verdict: RunVerdict, told: pytest.TerminalRep
     told.write_line(log(line(where)))
 
 
-def _say(
+def _print_summary(
     state: Session, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
     """Write the summary and what an interrupted run leaves in the cache; render the report."""
@@ -78,14 +79,14 @@ def _say(
     if config.getoption("numprocesses", None) and not options_of(config).models:
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(state.findings) if config.get_verbosity() else []
-    screen = _screen(config)
+    screen = _screen_of_terminal(config)
     for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
         told.write_line(each.text, **_markup(each))
     for text in state.against:
         for each in screen.told(text):
             told.write_line(each.text)
     if state.cut:
-        for each in screen.told(_kept(config)):
+        for each in screen.told(_kept_after_interrupt(config)):
             told.write_line(each.text)
     told.flush()
     render(state)
@@ -93,7 +94,7 @@ def _say(
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
 
 
-def _say_if_green(
+def _warn_if_exit_code_is_0(
     state: Session,
     verdict: RunVerdict,
     config: pytest.Config,
@@ -107,7 +108,7 @@ def _say_if_green(
         told.write_line(said, yellow=True)
 
 
-def _kept(config: pytest.Config) -> str:
+def _kept_after_interrupt(config: pytest.Config) -> str:
     """Return a line on what an interrupted run leaves in the cache, and how to go on."""
     from rmaudit.scores.store import unfinished
 
@@ -124,7 +125,7 @@ def _markup(told: terminal.Line) -> dict[str, bool]:
     return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
 
 
-def _screen(config: pytest.Config) -> terminal.Screen:
+def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
     """Return the terminal's width, the marks that it can show, and where audits' pages are."""
     from rmaudit.report.writers import terminal
 
@@ -146,7 +147,7 @@ def _screen(config: pytest.Config) -> terminal.Screen:
     return terminal.Screen(max(writer.fullwidth, 40), marks, read_on)
 
 
-def _unsaid(report: pytest.TestReport | pytest.CollectReport) -> bool:
+def _printed_by_pytest(report: pytest.TestReport | pytest.CollectReport) -> bool:
     """Return whether pytest should print a failure report, because rmaudit does not print its text.
 
     A broken checkpoint fails every audit with one sentence, which is printed once; for several

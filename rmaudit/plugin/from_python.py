@@ -75,7 +75,7 @@ class AuditRun:
         """
         import pandas as pd
 
-        return pd.DataFrame([_row(finding) for finding in self.findings])
+        return pd.DataFrame([_row_of_finding(finding) for finding in self.findings])
 
     @property
     def _faults(self) -> list[str]:
@@ -162,15 +162,15 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         raise SpecError(f"{message}; write {source!r}" if source else message)
     with (
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
-        _files(given.pop("audits"), Path(scratch)) as paths,
+        _test_files_of(given.pop("audits"), Path(scratch)) as paths,
     ):
-        given["prompts"] = _asked(given["prompts"], Path(scratch))
+        given["prompts"] = _value_of_rm_prompts(given["prompts"], Path(scratch))
         options = RunOptions.of(given)
         folder = options.report and options.report.absolute()
         options = replace(options, report=folder or Path(scratch) / "reports")
         ini = Path(scratch) / "pytest.ini"
         ini.write_text("[pytest]\n", encoding="utf-8")
-        return _run(
+        return _run_pytest(
             [
                 *(str(path) for path in paths),
                 *("-c", str(ini), "--rootdir", str(scratch), "-p", "no:cacheprovider"),
@@ -182,7 +182,9 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         )
 
 
-def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -> str | None:
+def _value_of_rm_prompts(
+    prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path
+) -> str | None:
     """Return the value for `--rm-prompts`: a file, names with commas, or a new file of prompts."""
     if prompts is None or isinstance(prompts, str | Path):
         return None if prompts is None else str(prompts)
@@ -191,19 +193,18 @@ def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -
     if all(isinstance(prompt, str) for prompt in prompts):
         return ",".join(map(str, prompts))
     file = scratch / "prompts.json"
-    own = {prompt.name: _said(prompt) for prompt in declared_prompts(prompts)}
+    own = {prompt.name: _prompt_as_mapping(prompt) for prompt in declared_prompts(prompts)}
     file.write_text(json.dumps({"prompts": own}), encoding="utf-8")
     return str(file)
 
 
-def _said(prompt: Prompt) -> dict[str, Any]:
-    """Return a prompt as a mapping, the way a YAML file defines one."""
+def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
     if prompt.turns:
         return {"frame": prompt.frame, "conversation": messages(prompt.asked)}
     return {"frame": prompt.frame, "text": prompt.text}
 
 
-def _run(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
+def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
     ended, told = _Ended(pages=pages), io.StringIO()
     with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
@@ -266,7 +267,7 @@ class _Ended:
 
 
 @contextlib.contextmanager
-def _files(
+def _test_files_of(
     audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
 ) -> Iterator[list[Path]]:
     """Yield the test files of `audits`; functions are put into a temporary test file."""
@@ -291,8 +292,8 @@ def checked(
     """
     if isinstance(audits, str) or callable(audits):
         raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
-    functions = {_named(audit): audit for audit in audits if callable(audit)}
-    return functions, [_path(audit) for audit in audits if not callable(audit)]
+    functions = {_collected_name(audit): audit for audit in audits if callable(audit)}
+    return functions, [_path_of_audit(audit) for audit in audits if not callable(audit)]
 
 
 def handed(file: str) -> Mapping[str, Callable[..., Any]]:
@@ -300,7 +301,7 @@ def handed(file: str) -> Mapping[str, Callable[..., Any]]:
     return _HANDED[file]
 
 
-def _named(audit: Callable[..., Any]) -> str:
+def _collected_name(audit: Callable[..., Any]) -> str:
     """Return the name under which pytest collects an audit function; raise if it is no audit."""
     if not is_audit(audit):
         message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
@@ -309,7 +310,7 @@ def _named(audit: Callable[..., Any]) -> str:
     return name if name.startswith("test_") else f"test_{name}"
 
 
-def _path(audit: str | Path) -> Path:
+def _path_of_audit(audit: str | Path) -> Path:
     """Return where pytest finds an audit: by the name of a bundled audit, or by a path."""
     known = bundled_audits()
     files = {file.stem.removeprefix("test_"): file for file in known.values()}
@@ -326,7 +327,7 @@ def _path(audit: str | Path) -> Path:
     raise SpecError(message + ", ".join(sorted(known)))
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row_of_finding(finding: Finding) -> dict[str, Any]:
     """Return a finding as a row of a table; numbers are None where nothing was measured."""
     estimate = finding.estimate
     return {

@@ -46,7 +46,7 @@ def module() -> ModuleType:
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {
-        name: _fixture(name, entry.for_model)
+        name: _pytest_fixture(name, entry.for_model)
         for name, entry in FIXTURES.items()
         if entry.for_model is not None
     }
@@ -130,13 +130,13 @@ def case(
         options=audit_options(request.config),
         memory=request.config.stash[SESSION].memory,
         watched=partial(terminal, request.config),
-        on_sweep=partial(_first_words, request.node),
+        on_sweep=partial(_print_first_words, request.node),
     )
     with made.after:
         yield made
 
 
-def _first_words(item: pytest.Item, sweep: Sweep) -> None:
+def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     """Print the best and worst tokens of the run's first sweep, long before the run ends."""
     config = item.config
     state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
@@ -156,7 +156,7 @@ def _first_words(item: pytest.Item, sweep: Sweep) -> None:
             reporter.write_fspath_result(item.nodeid, "")
 
 
-def _fixture(name: str, make: Callable[[Case], Any]) -> object:
+def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
     """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
     def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the `--rm-` options."""
     group = parser.getgroup("rmaudit", "audits of reward models")
     for name, option in OPTIONS.items():
-        group.addoption(option.pytest, **_settings(name, option))
+        group.addoption(option.pytest, **_argparse_settings(name, option))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -32,15 +32,19 @@ def pytest_load_initial_conftests(
     """Add `--model` last, unless another plugin or a conftest.py already has that option."""
     yield
     try:
-        settings = _settings("models", OPTIONS["models"])
+        settings = _argparse_settings("models", OPTIONS["models"])
         parser.getgroup("rmaudit").addoption(MODEL, **settings)
     except (ValueError, argparse.ArgumentError):
         early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same
 
 
-def _settings(name: str, option: Option) -> dict[str, Any]:
+def _argparse_settings(name: str, option: Option) -> dict[str, Any]:
     """Return an option's argparse settings; values stay text, which xdist sends to workers."""
-    settings: dict[str, Any] = {"dest": _place(name), "help": option.explained, "default": None}
+    settings: dict[str, Any] = {
+        "dest": _name_in_config(name),
+        "help": option.explained,
+        "default": None,
+    }
     if not option.metavar:
         return {**settings, "action": "store_true"}
     return {
@@ -50,8 +54,7 @@ def _settings(name: str, option: Option) -> dict[str, Any]:
     }
 
 
-def _place(name: str) -> str:
-    """Return the name under which pytest's configuration stores an option."""
+def _name_in_config(name: str) -> str:
     return OPTIONS[name].pytest.removeprefix("--").replace("-", "_")
 
 
@@ -62,7 +65,7 @@ def options_of(config: pytest.Config) -> RunOptions:
         pytest.UsageError: a value is not allowed.
     """
     if _OPTIONS not in config.stash:
-        given = {name: config.getoption(_place(name)) for name in OPTIONS}
+        given = {name: config.getoption(_name_in_config(name)) for name in OPTIONS}
         for name, value in given.items():
             if value == [] or (isinstance(value, list) and [] in value):  # argparse drops the value
                 raise pytest.UsageError(f"{OPTIONS[name].pytest}: '--' is no value; write './--'")

@@ -146,10 +146,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         return
     state.plan.receive()
     if state.carried or (state.plan.begun and state.plan.selected):
-        _gather(session, state, exitstatus)
+        _gather_findings(session, state, exitstatus)
         with _guarded(state, "results.json"):
-            _record(config, state)
-        state.gaps = _left_out(state)
+            _write_results(config, state)
+        state.gaps = _why_incomplete(state)
         state.verdict = of_run(state.findings, state.gaps)
     yield
     render(state)  # unless the summary has
@@ -173,7 +173,7 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
     return code if passes or not gate else pytest.ExitCode.TESTS_FAILED
 
 
-def _left_out(state: Session) -> list[str]:
+def _why_incomplete(state: Session) -> list[str]:
     """Return the reasons why the run is not complete."""
     if not state.results:
         said = [state.interrupted or "results.json was not written"]
@@ -184,9 +184,9 @@ def _left_out(state: Session) -> list[str]:
     return [state.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
 
 
-def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
+def _gather_findings(session: pytest.Session, state: Session, exitstatus: int) -> None:
     """Gather and judge all findings; a selected audit without a result becomes an ERROR."""
-    plan, stopped = state.plan, _stopped(session, exitstatus)
+    plan, stopped = state.plan, _why_stopped(session, exitstatus)
     missing = [test for test in plan.selected if test not in state.carried]
     findings = {test: decode(Finding, text) for test, text in state.carried.items()}
     for test in missing:
@@ -199,7 +199,7 @@ def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
     state.finished = len(findings) - len(missing)
 
 
-def _stopped(session: pytest.Session, exitstatus: int) -> str:
+def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
     """Return why pytest ended the run early, "" if it did not."""
     for said in (session.shouldfail, session.shouldstop):
         if said:
@@ -210,7 +210,7 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
     }.get(pytest.ExitCode(exitstatus), "")
 
 
-def _record(config: pytest.Config, state: Session) -> None:
+def _write_results(config: pytest.Config, state: Session) -> None:
     """Write results.json, from which all pages are rendered."""
     from rmaudit.report.over_time.regressions import against
     from rmaudit.report.results_of_run import Course, record
@@ -256,12 +256,12 @@ def render(state: Session) -> None:
         here = Path.cwd()
         page = folder / "index.html"
         state.report = page.relative_to(here) if page.is_relative_to(here) else page
-        state.warnings += _summarized(folder)
+        state.warnings += _append_to_github_summary(folder)
     if state.log and not state.unwritten:
-        _log(state, state.log, results, folder)
+        _log_to_tracker(state, state.log, results, folder)
 
 
-def _log(state: Session, tracker: str, results: Results, folder: Path) -> None:
+def _log_to_tracker(state: Session, tracker: str, results: Results, folder: Path) -> None:
     """Log the run to a tracker; if that fails, note a warning and do not fail the run."""
     from rmaudit.report import experiment_trackers
 
@@ -282,7 +282,7 @@ def _guarded(state: Session, what: str) -> Iterator[None]:
         state.unwritten.append(f"error: {what} was not written: {why}")
 
 
-def _summarized(folder: Path) -> list[str]:
+def _append_to_github_summary(folder: Path) -> list[str]:
     """Append the run's summary to a GitHub job's page, if any; return a warning if that fails."""
     place = os.environ.get(STEP_SUMMARY)
     if not place:

@@ -66,14 +66,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = {name: pyfuncitem.funcargs[name] for name in names}
     estimate = _measure(pyfuncitem, audit, given)
     finding = pyfuncitem.stash[FINDING] = _finding(pyfuncitem, audit, estimate, given)
-    _tell(finding)
+    _raise_outcome(finding)
     return True
 
 
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
-    case, own_words = _case(item), item.config.stash[SESSION].own_words
+    case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
         try:
             estimate = item.obj(**given)
@@ -111,7 +111,7 @@ def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
     """Build the finding: the judged estimate, with null controls and published models' values."""
-    case, claim = _case(item), _claim(item, audit, _weights(item))
+    case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
@@ -139,21 +139,20 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
         model=audit.spec.name,
         model_source=audit.spec.source,
         prompt=audit.prompt,
-        nodeid=_place(item),
-        repeat=_repeat(item, audit),
+        nodeid=_test_id_in_run_folder(item),
+        repeat=_repeating_command(item, audit),
         weights=weights,
     )
 
 
-def _weights(item: pytest.Function) -> str:
-    """Return the hash of the measured weights, or "" if unknown."""
+def _hash_of_weights(item: pytest.Function) -> str:
     from rmaudit.models.open_model import weights_of
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     return weights_of(model) if model else ""
 
 
-def _place(item: pytest.Item) -> str:
+def _test_id_in_run_folder(item: pytest.Item) -> str:
     """Return the test's id for a pytest command in the run's folder; absolute if outside.
 
     pytest's own node id starts at its rootdir, which may be any folder above, and xdist adds to it.
@@ -166,21 +165,21 @@ def _place(item: pytest.Item) -> str:
     return "::".join([path.as_posix(), *inside])
 
 
-def _repeat(item: pytest.Item, audit: Audited) -> str:
+def _repeating_command(item: pytest.Item, audit: Audited) -> str:
     """Return the command that runs one audit again with the same numbers and verdict."""
     config = item.config
     model = called(audit.spec, config.stash[SESSION].registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
     words = options.words(lambda option: option.pytest)
-    return shlex.join(["pytest", _place(item), *words])
+    return shlex.join(["pytest", _test_id_in_run_folder(item), *words])
 
 
-def _case(item: pytest.Function) -> Case | None:
+def _case_of_test(item: pytest.Function) -> Case | None:
     """Return the case that the fixtures were made from; None if the audit uses none of them."""
     return cast("Case | None", item.funcargs.get(CASE))
 
 
-def _tell(finding: Finding) -> None:
+def _raise_outcome(finding: Finding) -> None:
     """Raise the test's outcome: xfail for a known or waived finding, failure if it blocks.
 
     Raises:
@@ -231,9 +230,9 @@ def pytest_runtest_makereport(
     if audit is None:
         return report
     if report.when == "teardown":
-        _forget(item)
+        _forget_finding(item)
     else:
-        _carry(report, item, audit, call)
+        _put_finding_into_report(report, item, audit, call)
     if report.failed:
         said = str(report.longrepr)
         if (clean := log(said)) != said:  # a terminal or a CI system would obey a part of it
@@ -241,7 +240,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _carry(
+def _put_finding_into_report(
     report: pytest.TestReport, item: pytest.Item, audit: Audited, call: pytest.CallInfo[None]
 ) -> None:
     """Put the finding into the test report, and its text in place of a traceback."""
@@ -259,7 +258,7 @@ def _carry(
             report.longrepr += log(line(finding.reason))
     if finding is not None:
         report.__dict__[CARRIED] = encode(finding)
-        item.user_properties += _numbers(finding)
+        item.user_properties += _junit_properties(finding)
         if report.failed and finding.estimate is None:
             report.when = "setup"
     said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
@@ -277,7 +276,7 @@ def _carry(
         report.longrepr = (path, number, log(line(why)))
 
 
-def _forget(item: pytest.Item) -> None:
+def _forget_finding(item: pytest.Item) -> None:
     """Forget a test's finding at its end, so that a rerun (`--reruns`) measures anew."""
     if FINDING in item.stash:
         del item.stash[FINDING]
@@ -286,7 +285,7 @@ def _forget(item: pytest.Item) -> None:
         ]
 
 
-def _numbers(finding: Finding) -> list[tuple[str, str]]:
+def _junit_properties(finding: Finding) -> list[tuple[str, str]]:
     """Return a finding's numbers as properties of the test in JUnit's XML."""
     if (estimate := finding.estimate) is None:
         return []

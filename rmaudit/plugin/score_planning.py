@@ -126,7 +126,7 @@ class Planner:
             return
         there, again = dict(needs.found), _drawn_alike(given)
         needs.requests, needs.cut = 0, False
-        _run(item, given)
+        _run_for_requests(item, given)
         asked = {key: need for key, need in needs.found.items() if key not in there}
         if needs.missing_needs:
             sweeps = case.memory.sweeps
@@ -136,14 +136,16 @@ class Planner:
                 del sweeps[place]  # a search asks for it as the audit runs
             needs.found, needs.turn, needs.patience = dict(there), 1, needs.requests
             needs.requests = 0
-            _run(item, {name: _redrawn(value, needs) for name, value in again.items()})
+            _run_for_requests(
+                item, {name: _with_new_random_scores(value, needs) for name, value in again.items()}
+            )
             asked = settled(asked, needs.found)
             needs.found, needs.turn, needs.patience = {**there, **asked}, 0, None
         if not needs.cut and all(need.settled for need in asked.values()):
             known[item.nodeid] = [(need.model, need.request) for need in asked.values()]
 
 
-def _run(item: pytest.Function, given: Mapping[str, Any]) -> None:
+def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
     """Run an audit on random scores only to record its requests; its errors are ignored."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
@@ -154,14 +156,14 @@ def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
-def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
+def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
     """Return an audit's argument, with new random numbers in place of missing scores."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep
 
     if isinstance(value, Mapping):
-        return {name: _redrawn(each, needs) for name, each in value.items()}
+        return {name: _with_new_random_scores(each, needs) for name, each in value.items()}
     if isinstance(value, Sweep) and needs.any_missing(value.keys):
         scores = np.random.default_rng(1).standard_normal(len(value.frame)).astype(np.float32)
         return replace(value, frame=value.frame.assign(score=scores))

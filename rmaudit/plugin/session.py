@@ -155,9 +155,9 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             registry = registry_of(config)
             names = options_of(config).models or [registry.default.name]
             session.specs = _distinct(
-                spec for name in names for spec in _meant(config, registry, name)
+                spec for name in names for spec in _models_meant(config, registry, name)
             )
-            session.blessed = _blessed(config, registry, session.specs)
+            session.blessed = _blessed_releases(config, registry, session.specs)
         except SpecError as error:
             session.specs, session.error = [], error
         except ModelError as error:  # a checkpoint was to say which objectives it has
@@ -174,7 +174,7 @@ def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
     return every or [spec]
 
 
-def _blessed(
+def _blessed_releases(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
     """Return the blessed (approved) releases of these models, found beside models.yaml.
@@ -234,12 +234,12 @@ def registered(spec: ModelSpec, registry: Registry | None) -> bool:
     return registry is not None and registry.models.get(spec.name) == spec
 
 
-def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
+def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
     """Return the models that a name means; a glob with --rm-recorded means only models with scores.
 
     These are models that the paper ranks, imported ones, and those that have no hub id.
     """
-    specs = [one for spec in resolve(registry, name) for one in _each(config, spec)]
+    specs = [one for spec in resolve(registry, name) for one in _each_objective_of(config, spec)]
     if len(specs) == 1 or not options_of(config).recorded:
         return specs
     from rmaudit.scores.store import counts
@@ -259,7 +259,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     return [spec for spec in specs if spec not in left] or specs
 
 
-def _each(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
+def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
     """Return the entry in a list; if it means each objective, an entry for every objective."""
     if spec.objective != EACH:
         return [spec]

@@ -52,14 +52,14 @@ def declared_in(path: Path, source: str) -> dict[Place, str]:
     while left:
         node = left.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(map(_declares, node.decorator_list)):
+            if any(map(_is_call_of_audit, node.decorator_list)):
                 found[Place(path, node.decorator_list[0].lineno)] = node.name
         else:
             left += ast.iter_child_nodes(node)
     return dict(sorted(found.items()))
 
 
-def _declares(decorator: ast.expr) -> bool:
+def _is_call_of_audit(decorator: ast.expr) -> bool:
     """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
     if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
         return False
@@ -107,17 +107,17 @@ def uncollected(
                 found = declared_in(path, source)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 if any(fnmatch(path.name, pattern) for pattern in _TEST_FILES):
-                    told.append(f"{_short(path, here)} cannot be read as Python")
+                    told.append(f"{_relative_path(path, here)} cannot be read as Python")
                 continue
         why = next((skipped[each] for each in (path, *path.parents) if each in skipped), None)
         if why is not None and (found or "audit" in source):
             names = f" with {', '.join(found.values())}" if found else ""
-            told.append(f"{_short(path, here)} was skipped{names}: {why}")
+            told.append(f"{_relative_path(path, here)} was skipped{names}: {why}")
             cut.add(path)
         places |= found
-    seen = _seen(items, places)
+    seen = _places_of_collected(items, places)
     missing = [
-        f"{_short(place.path, here)}::{name}"
+        f"{_relative_path(place.path, here)}::{name}"
         for place, name in places.items()
         if place.path not in cut and place not in seen and (place.path, name) not in seen
     ]
@@ -132,17 +132,19 @@ def _python_files(place: Path) -> Iterator[Path]:
     if place.is_file() and place.suffix == ".py":
         yield place.resolve()
     for folder, below, files in os.walk(place):
-        below[:] = sorted(name for name in below if _entered(Path(folder, name)))
+        below[:] = sorted(name for name in below if _is_searched(Path(folder, name)))
         yield from (Path(folder, name).resolve() for name in sorted(files) if name.endswith(".py"))
 
 
-def _entered(folder: Path) -> bool:
+def _is_searched(folder: Path) -> bool:
     """Return whether a folder is searched: not hidden, not ignored, no virtual environment."""
     hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
     return not hidden and not (folder / "pyvenv.cfg").exists()
 
 
-def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:
+def _places_of_collected(
+    items: Iterable[pytest.Item], places: Mapping[Place, str]
+) -> set[tuple[Path, int | str]]:
     """Return where collected audits are defined: file and line, or file and name."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
@@ -153,7 +155,7 @@ def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tupl
     return seen
 
 
-def _short(path: Path, here: Path) -> str:
+def _relative_path(path: Path, here: Path) -> str:
     """Return the path relative to the run's folder, unchanged if it is outside."""
     base = here.resolve()
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()

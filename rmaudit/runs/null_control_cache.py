@@ -59,7 +59,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
     """
-    own = {name: _of(name, value, case) for name, value in given.items()}
+    own = {name: _key_of_fixture(name, value, case) for name, value in given.items()}
     code = code_of(function)
     if not code or None in own.values():
         return None
@@ -95,12 +95,14 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
     json_cache.write(cache, KIND, fields, rows)
 
 
-def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
+def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
     """Return a fixture's part of the cache key; "" if others cover it, None if there is no key."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
-        return _tables_of(case.model, case) if isinstance(case.model, Recorded) else ""
+        return (
+            _digest_of_recorded_tables(case.model, case) if isinstance(case.model, Recorded) else ""
+        )
     if name == "references":
         salt = repr(case.model.spec.trained_on)
         return f"{salt} {value.own_words.key}" if type(value) is References else None
@@ -115,11 +117,11 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
     if name in {"pairs", "samples", "conduct"}:
         return checksum(value.frame.drop(columns="reward"))
     if name == "searches":
-        return _drawn_for(case)
+        return _digest_of_drawn_sequences(case)
     return None
 
 
-def _tables_of(model: Recorded, case: Case) -> str | None:
+def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
     """Return a string that names the recorded tables of the model's texts; None if it has none."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
@@ -127,7 +129,7 @@ def _tables_of(model: Recorded, case: Case) -> str | None:
         return None
 
 
-def _drawn_for(case: Case) -> str | None:
+def _digest_of_drawn_sequences(case: Case) -> str | None:
     """Hash what determines the sequences drawn for a model: its identity, slots and the seed."""
     model = case.model.with_weights("sequences are drawn for")
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
@@ -142,19 +144,19 @@ def code_of(function: Callable[..., Any]) -> str:
     """
     module = sys.modules.get(function.__module__)
     loaded = list(sys.modules.values())
-    conftests = (each for each in loaded if _named(each).endswith(_CONFTEST))
+    conftests = (each for each in loaded if str(_path_or_empty(each)).endswith(_CONFTEST))
     seen: dict[str, str] = {}
     for each in (module, *conftests):
-        if each is None or not _add(each, seen):
+        if each is None or not _add_code_of_module(each, seen):
             return ""
     return hashlib.sha256(
         "\n".join(sorted(f"{k} {v}" for k, v in seen.items())).encode()
     ).hexdigest()
 
 
-def _add(module: ModuleType, seen: dict[str, str]) -> bool:
+def _add_code_of_module(module: ModuleType, seen: dict[str, str]) -> bool:
     """Add a module and its imports to `seen`; return whether all their code is known."""
-    name, path = module.__name__, _file(module)
+    name, path = module.__name__, _path_or_empty(module)
     if name in seen or path.is_relative_to(_OURS):
         return True
     if name in sys.builtin_module_names or str(path).startswith(_INSTALLED):
@@ -163,20 +165,22 @@ def _add(module: ModuleType, seen: dict[str, str]) -> bool:
         return True
     if path.suffix != ".py" or not path.is_file() or json_cache.written_since(path):
         return False
-    seen[name], imported = _read(path, module.__package__ or "")
-    return all(_add(each, seen) for each in imported if _file(each) != Path())
+    seen[name], imported = _hash_and_imports_of_file(path, module.__package__ or "")
+    return all(
+        _add_code_of_module(each, seen) for each in imported if _path_or_empty(each) != Path()
+    )
 
 
-def _read(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
+def _hash_and_imports_of_file(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
     """Return the hash of a file and the modules that it imports, also inside functions."""
     content = path.read_bytes()
-    every = dict.fromkeys(_imports(ast.parse(content), package))
+    every = dict.fromkeys(_imported_names(ast.parse(content), package))
     names = [name for name in every if name.partition(".")[0] != _OURS.name]
-    found = (sys.modules.get(name) or _unloaded(name) for name in names)
+    found = (sys.modules.get(name) or _module_without_running_it(name) for name in names)
     return hashlib.sha256(content).hexdigest(), tuple(module for module in found if module)
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield the imported names; a name may be a member of a module instead of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -189,7 +193,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _unloaded(name: str) -> ModuleType | None:
+def _module_without_running_it(name: str) -> ModuleType | None:
     """Return a module that is not imported yet, without running it; None if there is none."""
     try:
         spec = importlib.util.find_spec(name)
@@ -198,10 +202,5 @@ def _unloaded(name: str) -> ModuleType | None:
     return None if spec is None else importlib.util.module_from_spec(spec)
 
 
-def _file(module: ModuleType) -> Path:
-    """Return the path of a module's file, an empty path if it has none."""
-    return Path(_named(module))
-
-
-def _named(module: ModuleType) -> str:
-    return str(getattr(module, "__file__", None) or "")
+def _path_or_empty(module: ModuleType) -> Path:
+    return Path(getattr(module, "__file__", None) or "")

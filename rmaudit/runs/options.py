@@ -25,20 +25,20 @@ _DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 _PROMPTS = "str | Path | Sequence[str | Prompt] | None"
 
 
-def _text(text: str) -> str | None:
+def _text_or_none(text: str) -> str | None:
     """Return the text; an empty one, such as an unset variable of a CI job, means no value."""
     return text or None
 
 
-def _path(text: str) -> Path | None:
+def _path_or_none(text: str) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
 def _folder_or_url(text: str) -> str | None:
-    return text if "://" in text else str(_path(text)) if text else None
+    return text if "://" in text else str(_path_or_none(text)) if text else None
 
 
-def _whole(least: int) -> Callable[[str], int]:
+def _whole_number_from(least: int) -> Callable[[str], int]:
     """Return a parser of whole numbers from `least` to `LARGEST`."""
 
     def read(text: str) -> int:
@@ -49,7 +49,7 @@ def _whole(least: int) -> Callable[[str], int]:
     return read
 
 
-def _matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
+def _text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
     """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
 
     def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
@@ -66,7 +66,7 @@ def _dtype(text: str) -> str:
     return text.lower()
 
 
-def _source(text: str) -> str:
+def _policy_source(text: str) -> str:
     """Return a hub id unchanged, or the absolute path of a folder or .jsonl file, or raise."""
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
@@ -81,7 +81,7 @@ def is_ray(where: str) -> bool:
     return where == "ray" or ":" in where
 
 
-def _ray(text: str) -> str:
+def _ray_address(text: str) -> str:
     if not is_ray(text):
         raise ValueError(text)
     return text
@@ -112,7 +112,7 @@ class Option:
     help: str
     metavar: str = ""
     allowed: str = ""
-    read: Callable[[str], Any] = _text
+    read: Callable[[str], Any] = _text_or_none
     unset: str = ""
     decides: Decides = "scores"
     more: str = ""
@@ -171,7 +171,7 @@ class RunOptions:
             "the registry: a file in place of models.yaml",
             "FILE",
             "a file",
-            _path,
+            _path_or_none,
             unset="models.yaml",
             pytest="--rm-models",
             command="--file",
@@ -183,7 +183,7 @@ class RunOptions:
             "the folder that reports are written to",
             "DIR",
             "a folder",
-            _path,
+            _path_or_none,
             unset="reports",
             decides="nothing",
             more="`rmaudit.run` writes pages only where it is given.",
@@ -227,7 +227,7 @@ class RunOptions:
             "was not measured for any other reason: skip or fail",
             "skip|fail",
             "skip or fail",
-            _matching("skip|fail"),
+            _text_matching("skip|fail"),
             decides="findings",
             more="What is skipped is always shown, and with `--rm-gate` such a run is red either "
             "way.",
@@ -239,14 +239,17 @@ class RunOptions:
             "what an interval that straddles its bound does to the run: fail or pass",
             "fail|pass",
             "fail or pass",
-            _matching("fail|pass"),
+            _text_matching("fail|pass"),
             decides="findings",
         ),
     ] = "fail"
     seed: Annotated[
         int,
         Option(
-            "seed of every random draw", "N", f"a whole number from 0 up to {LARGEST}", _whole(0)
+            "seed of every random draw",
+            "N",
+            f"a whole number from 0 up to {LARGEST}",
+            _whole_number_from(0),
         ),
     ] = 0
     sample: Annotated[
@@ -256,7 +259,7 @@ class RunOptions:
             "many of the words that audits name",
             "N",
             f"a positive whole number of token ids up to {LARGEST}",
-            _whole(1),
+            _whole_number_from(1),
             unset="the whole vocabulary",
             more="Every finding says so, and the run never PASSES: it FAILS where a gate fails on "
             "the sample, else it is INCOMPLETE. [Large models](how-to/large-model.md).",
@@ -269,7 +272,7 @@ class RunOptions:
             "spread (over all devices), cpu, cuda:1 ...",
             "NAME",
             "auto, spread, cpu, mps, cuda, cuda:0 and the like; xpu, hpu and npu likewise",
-            _matching(_DEVICES),
+            _text_matching(_DEVICES),
         ),
     ] = "auto"
     dtype: Annotated[
@@ -316,7 +319,7 @@ class RunOptions:
             "of its log-probabilities, for the audits of what training would make of it",
             "SOURCE",
             "a folder or a .jsonl file that is there, or a hub id such as owner/name",
-            _source,
+            _policy_source,
             unset="`policy` or else `base` in models.yaml",
             more="[A policy that is served](how-to/samples.md#a-policy-that-is-served).",
         ),
@@ -341,7 +344,7 @@ class RunOptions:
             "and audits that search are skipped",
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",
-            _whole(0),
+            _whole_number_from(0),
             more="Give more for a release.",
         ),
     ] = 2000
@@ -352,7 +355,7 @@ class RunOptions:
             "besides those that are published or were found here",
             "FILE",
             "a file",
-            _path,
+            _path_or_none,
             unset="none",
         ),
     ] = None
@@ -363,7 +366,7 @@ class RunOptions:
             "or RM-Bench, for the audits of pairs",
             "FILE",
             "a file",
-            _path,
+            _path_or_none,
             unset="`pairs` of the model's entry in models.yaml",
             more="[Pairs of your own](how-to/pairs.md).",
         ),
@@ -375,7 +378,7 @@ class RunOptions:
             "what best of n makes of whole answers",
             "FILE",
             "a file",
-            _path,
+            _path_or_none,
             unset="the answers of a small open policy, which are bundled",
             more="[Samples of your policy](how-to/samples.md).",
         ),
@@ -387,7 +390,7 @@ class RunOptions:
             "trackio; findings as metrics, the report's files as artifacts",
             "WHERE",
             "mlflow, wandb or trackio",
-            _matching("mlflow|wandb|trackio"),
+            _text_matching("mlflow|wandb|trackio"),
             unset="nowhere",
             decides="nothing",
             more="[Log runs](how-to/log-runs.md).",
@@ -399,7 +402,7 @@ class RunOptions:
             "score what the audits need on Ray before they run: ray, or the address of a cluster",
             "WHERE",
             "ray, or the address of a Ray cluster, such as host:6379",
-            _ray,
+            _ray_address,
             unset="this process scores it",
             decides="nothing",
             more="[Ray](how-to/many-hosts.md#ray).",
@@ -411,7 +414,7 @@ class RunOptions:
             "how many workers Ray is given",
             "N",
             f"a positive whole number up to {LARGEST}",
-            _whole(1),
+            _whole_number_from(1),
             unset="as many as there is room for",
             decides="nothing",
             more="`rmaudit sweep --on ray` has `--workers` too.",
@@ -423,7 +426,7 @@ class RunOptions:
             "GPUs of each of Ray's workers",
             "N",
             "a number of GPUs, such as 1 or 0.5",
-            _matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            _text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
             unset="1, where there are any",
             decides="nothing",
             more="`rmaudit sweep --on ray` has `--gpus` too.",
@@ -473,7 +476,7 @@ class RunOptions:
         return words
 
 
-def _described() -> dict[str, Option]:
+def _options_by_field() -> dict[str, Option]:
     """Return each field's `Option` by field name, with its spellings and default filled in."""
     hints, found = get_type_hints(RunOptions, include_extras=True), {}
     for field in fields(RunOptions):
@@ -489,4 +492,4 @@ def _described() -> dict[str, Option]:
     return found
 
 
-OPTIONS: Mapping[str, Option] = _described()
+OPTIONS: Mapping[str, Option] = _options_by_field()

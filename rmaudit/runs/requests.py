@@ -78,17 +78,19 @@ def from_plain(given: Mapping[str, Any]) -> Request:
         name: OwnLexicon(Path(file), scale) for name, (file, scale) in words["lexicons"].items()
     }
     told["own_words"] = OwnWords(**{**words, "lexicons": files})
-    return Request(**{**told, "spec": _spec(given["spec"]), "prompt": Prompt(**given["prompt"])})
+    return Request(
+        **{**told, "spec": _spec_of_mapping(given["spec"]), "prompt": Prompt(**given["prompt"])}
+    )
 
 
-def _spec(given: Mapping[str, Any]) -> ModelSpec:
+def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
     """Rebuild a model's entry from a mapping, with its nested `Judge` and `Implicit`."""
     judge, implicit = given["judge"], given["implicit"]
     if judge is not None:
         judge = Judge(**judge)
     if implicit is not None:
         reference = implicit["reference"]
-        implicit = Implicit(**{**implicit, "reference": reference and _spec(reference)})
+        implicit = Implicit(**{**implicit, "reference": reference and _spec_of_mapping(reference)})
     return ModelSpec(**{**given, "judge": judge, "implicit": implicit})
 
 

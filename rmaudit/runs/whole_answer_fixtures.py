@@ -39,11 +39,14 @@ def pairs(case: Case) -> Pairs:
     from rmaudit.scores.answer_files import rewarded
     from rmaudit.scores.pair_files import EXAMPLE, read
 
-    if (file := _file(case)) is None:
+    if (file := _pairs_file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
-    return _given(
-        case, _scored(case, lambda model: rewarded(model, read(file), cache=case.options.kept))
+    return _noted_in_case(
+        case,
+        _request_and_score(
+            case, lambda model: rewarded(model, read(file), cache=case.options.kept)
+        ),
     )
 
 
@@ -55,12 +58,12 @@ def probes(case: Case) -> Probes:
     """
     from rmaudit.scores.changed_answers import probed
 
-    place, known = (case.model.spec, _file(case)), case.memory.probes
+    place, known = (case.model.spec, _pairs_file(case)), case.memory.probes
     if place not in known:
-        known[place] = _scored(
+        known[place] = _request_and_score(
             case, lambda model: probed(model, own_pairs(case), cache=case.options.kept)
         )
-    return _given(case, known[place])
+    return _noted_in_case(case, known[place])
 
 
 def samples(case: Case) -> Samples:
@@ -71,8 +74,9 @@ def samples(case: Case) -> Samples:
     from rmaudit.scores.answer_files import read_samples, rewarded
 
     drawn = read_samples(case.options.samples)
-    return _given(
-        case, _scored(case, lambda model: rewarded(model, drawn, cache=case.options.kept))
+    return _noted_in_case(
+        case,
+        _request_and_score(case, lambda model: rewarded(model, drawn, cache=case.options.kept)),
     )
 
 
@@ -85,14 +89,16 @@ def conduct(case: Case) -> Pairs:
     from rmaudit.scores.answer_files import rewarded
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
-    place, known = (case.model.spec, _file(case)), case.memory.conduct
+    place, known = (case.model.spec, _pairs_file(case)), case.memory.conduct
     if place not in known:
         asked = conduct_pairs(own_pairs(case))
-        known[place] = _scored(case, lambda model: rewarded(model, asked, cache=case.options.kept))
-    return _given(case, known[place])
+        known[place] = _request_and_score(
+            case, lambda model: rewarded(model, asked, cache=case.options.kept)
+        )
+    return _noted_in_case(case, known[place])
 
 
-def _scored(case: Case, score: Callable[[Scored], _Made]) -> _Made:
+def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
     """Report a request for rewards of pairs, then return what `score` returns."""
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
@@ -108,7 +114,7 @@ def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
         return rewards(model, answers, cache=case.options.kept)
 
 
-def _given(case: Case, found: _Made) -> _Made:
+def _noted_in_case(case: Case, found: _Made) -> _Made:
     """Note the cache key and the source of `found` in the case, and return `found` unchanged."""
     from rmaudit.scores.pair_files import measured_on
 
@@ -121,10 +127,10 @@ def own_pairs(case: Case) -> Pairs | None:
     """Return the pairs of answers that the run was given, or None."""
     from rmaudit.scores.pair_files import read
 
-    return None if (file := _file(case)) is None else read(file)
+    return None if (file := _pairs_file(case)) is None else read(file)
 
 
-def _file(case: Case) -> Path | None:
+def _pairs_file(case: Case) -> Path | None:
     """Return the path of the pairs file: the audit's, else the run's, else the model's; or None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
     return Path(named) if named else None

@@ -37,7 +37,7 @@ def wordings(case: Case) -> Probes:
     if case.model.spec.judge is None:
         message = f"{case.model.name} is no judge: its reward has no text around the answer that "
         raise NotJudging(f"{message}asks for a verdict, so there is nothing to reword")
-    files = _files(case)
+    files = _rewording_files(case)
     if not files:
         message = (
             f"{case.model.name}: prompt and answer cannot change places in its template, and no "
@@ -45,7 +45,10 @@ def wordings(case: Case) -> Probes:
         )
         raise NotAsked(message)
     asked = probes_of(some(own_pairs(case)))
-    models = {AS_IT_IS: case.model, **{name: _under(case, file) for name, file in files.items()}}
+    models = {
+        AS_IT_IS: case.model,
+        **{name: _judge_with_template(case, file) for name, file in files.items()},
+    }
     found = {name: rewards_of(case, model, asked.answers) for name, model in models.items()}
     case.keys.extend(each.key for each in found.values())
     case.caveats.append(measured_on(asked.source))
@@ -57,7 +60,7 @@ def wordings(case: Case) -> Probes:
     )
 
 
-def _files(case: Case) -> dict[str, Path]:
+def _rewording_files(case: Case) -> dict[str, Path]:
     """Return the files of the template's rewordings, keyed by the name of the change."""
     spec = case.model.spec
     assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
@@ -70,12 +73,12 @@ def _files(case: Case) -> dict[str, Path]:
     marks = [pieces[i] for i in model.special_ids if i in pieces]
     text = Path(spec.template).read_text(encoding="utf-8")
     return {
-        **{name: _kept(case, made) for name, made in rewordings(text, marks).items()},
+        **{name: _written_to_cache(case, made) for name, made in rewordings(text, marks).items()},
         **own,
     }
 
 
-def _kept(case: Case, template: str) -> Path:
+def _written_to_cache(case: Case, template: str) -> Path:
     """Write this template to a file in the cache folder, unless it is there; return the path."""
     name = hashlib.sha256(template.encode()).hexdigest()[:16]
     path = case.options.cache / "wordings" / f"{name}.jinja"
@@ -86,7 +89,7 @@ def _kept(case: Case, template: str) -> Path:
     return path
 
 
-def _under(case: Case, file: Path) -> Scored:
+def _judge_with_template(case: Case, file: Path) -> Scored:
     """Return the judge with another template; a checkpoint's weights in memory are reused."""
     from rmaudit.models.checkpoint import Checkpoint
 
