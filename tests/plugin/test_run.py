@@ -293,19 +293,6 @@ def test_failures_are_settled_together(run: Run) -> None:
     ended.says("? low  1.00 *", "    outside the bound if taken alone*")
 
 
-def test_a_model_that_does_not_load(run: Run, tmp_path: Path) -> None:
-    """An ERROR of each audit with the reason and no traceback, not a skip."""
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}", encoding="utf-8")
-    ended = run(HIGH.format(low=0.0), model="broken")
-
-    assert ended.ret == pytest.ExitCode.TESTS_FAILED
-    ended.said.assert_outcomes(errors=2)
-    ended.says("✗ high: not run:*")
-    assert "holds no weights (no *.safetensors)" in " ".join(ended.said.stdout.str().split())
-    assert ".py:" not in ended.said.stdout.str().partition("short test summary")[0]
-
-
 def test_an_encoder_is_audited_like_any(run: Run, tmp_path: Path) -> None:
     """From a folder's name to verdicts, without a chat template."""
     folder = toy_checkpoint(tmp_path / "encoder", kind="deberta-v2", tokenizer=pair_tokenizer())
@@ -331,17 +318,19 @@ def test_two(sweep): return estimate(1.0)
 
 
 def test_a_broken_checkpoint_is_told_once(run: Run, tmp_path: Path) -> None:
-    """Two audits fail under two prompts: one tells why, three name it; all findings have it."""
+    """Two audits are an ERROR under two prompts: one tells why, three name it; all findings do."""
     folder = toy_checkpoint(tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"cut off")
 
     ended = run(BROKEN, model=str(folder))
 
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
     ended.said.assert_outcomes(errors=4)
     (fault,) = {finding["why"] for finding in ended.findings}
     errors, _, summary = "\n".join(ended.said.outlines).partition("= short test summary info =")
     assert errors.count(fault) == 1
     assert "the same fault as" not in errors
+    assert ".py:" not in errors  # no traceback
     assert summary.count("the same fault as one[") == 3
     ended.says("✗ one, two: not run: *")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.models.protocol import Scored
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
@@ -19,13 +20,17 @@ from tests.toys import toy_checkpoint, toy_language_model
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 
 
+def case_of(model: Scored, options: RunSettings, *, audit: str = "test_a") -> Case:
+    """An audit of this model under one prompt."""
+    return Case(audit, model, (BEST,), joint=False, words=(), options=options, memory=Memory())
+
+
 def case(
     *, audit: str = "test_a", name: str = "M", seed: int = 0, trained_on: str | None = None
 ) -> Case:
-    """An audit of a model under one prompt."""
+    """An audit of recorded scores."""
     model = Recorded(ModelSpec(name, "owner/name", trained_on=trained_on))
-    options = RunSettings(Path("unused"), seed=seed)
-    return Case(audit, model, (BEST,), joint=False, words=(), options=options, memory=Memory())
+    return case_of(model, RunSettings(Path("unused"), seed=seed), audit=audit)
 
 
 def test_draws_are_of_audit_model_prompts_and_seed() -> None:
@@ -52,16 +57,15 @@ def test_references_are_without_what_the_model_was_trained_on() -> None:
 
 def test_a_sample_is_scored_once_for_all_audits(tmp_path: Path) -> None:
     """With what any of them names; each is given what was drawn and what it names itself."""
-    memory, options = Memory(), RunSettings(tmp_path, sample=2, words=("a", "b"))
-    model = Letters()
+    plain_case = case_of(Letters(), RunSettings(tmp_path, sample=2, words=("a", "b")))
     cases = [
-        Case("test_a", model, (prompt,), joint=False, words=words, options=options, memory=memory)
+        replace(plain_case, prompts=(prompt,), words=words, keys=[], caveats=[])
         for prompt, words in ((BEST, ()), (BEST, ("a",)), (WORST, ("a",)), (BEST, ("b",)))
     ]
 
     plain, named, other, again = (sweep(each) for each in cases)
 
-    assert len(memory.sweeps) == 2
+    assert len(plain_case.memory.sweeps) == 2
     drawn = set(plain.frame["text"])
     assert len(plain.frame) == 2
     assert set(named.frame["text"]) == drawn | {"a"}
@@ -78,15 +82,7 @@ def test_a_sweep_is_of_the_model_that_is_asked(tmp_path: Path) -> None:
     """Not of the one that is audited: a baseline under the same prompt has scores of its own."""
     mine, theirs = Letters(), Letters(off=1.0)
     theirs.spec, theirs.identity = ModelSpec("theirs", "./theirs"), {"weights": "0b"}
-    asked = Case(
-        "test_a",
-        mine,
-        (BEST,),
-        joint=False,
-        words=(),
-        options=RunSettings(tmp_path),
-        memory=Memory(),
-    )
+    asked = case_of(mine, RunSettings(tmp_path))
 
     first, other, again = (asked.sweep(model, BEST) for model in (mine, theirs, mine))
 
@@ -102,15 +98,14 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
     file = tmp_path / "exploits.jsonl"
     append(file, found(["ab"], [1.0]), mine)
     append(file, found(["ba"], [1.0]), theirs)
-    options, memory = RunSettings(tmp_path, ledger=file), Memory()
-    asked = Case("test_a", mine, (BEST,), joint=False, words=(), options=options, memory=memory)
+    asked = case_of(mine, RunSettings(tmp_path, ledger=file))
 
     known = ledger(asked)
 
     assert "ba" in set(known["text"])
     assert "ab" not in set(known["text"])
     assert set(known["prompt"]) == {"best"}
-    assert len(memory.ledger) > len(known) + 1  # type: ignore[arg-type]
+    assert len(asked.memory.ledger) > len(known) + 1  # type: ignore[arg-type]
 
 
 def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> None:
@@ -121,7 +116,7 @@ def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> Non
     run = RunSettings(tmp_path / "cache")
     of_run = replace(run, policy=str(models["r"]))
     cases = [
-        Case("a", opened(spec, how), (BEST,), joint=True, words=(), options=how, memory=Memory())
+        case_of(opened(spec, how), how)
         for spec, how in ((entry, run), (of_entry, run), (of_entry, of_run))
     ]
 
@@ -145,9 +140,7 @@ def test_a_policy_in_a_file_is_the_policy_that_wrote_it(tmp_path: Path) -> None:
     checkpoint = toy_checkpoint(tmp_path / "rm")
     entry = ModelSpec("Toy", str(checkpoint), base=str(toy_language_model(tmp_path / "b")))
     run, file = RunSettings(tmp_path / "cache"), tmp_path / "policy.jsonl"
-    by_base = Case(
-        "a", opened(entry, run), (BEST,), joint=True, words=(), options=run, memory=Memory()
-    )
+    by_base = case_of(opened(entry, run), run)
     from_base = policies(by_base)["best"]
     pieces = by_base.model.with_weights("").vocabulary().pieces
     line = {"prompt": BEST.text, "tokens": list(pieces), "logprobs": from_base.tolist()}

@@ -27,20 +27,16 @@ from scripts import run_options
 WITH_A_VALUE = [name for name, option in OPTIONS.items() if option.metavar]
 TYPICAL = [
     *("", "0", "1", "-1", "1.5", "007", "x", "9" * 19, str(LARGEST), "٣", "two words", "-x", "@x"),
+    *("auto", "cpu", "cuda:1", "cuda:", "float16", "BFloat16", "skip", "fail", "pass", "ray"),
     *(
-        "auto",
-        "cpu",
-        "cuda:1",
-        "cuda:",
-        "float16",
-        "BFloat16",
-        "skip",
-        "fail",
-        "pass",
-        "ray",
         "host:6379",
+        "a/b.jsonl",
+        "./x//y",
+        "~/x",
+        "~nobody-has-this-name/x",
+        "s3://bucket/x",
+        "best,worst",
     ),
-    *("a/b.jsonl", "./x//y", "~/x", "~nobody-has-this-name/x", "s3://bucket/x", "best,worst"),
 ]
 TEXTS = st.sampled_from(TYPICAL) | st.text("ab01 .-~@/'\"\\é", max_size=9)
 # argparse takes a value `--` for the end of the options.
