@@ -120,7 +120,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
 
 
 def _tables_of(model: Recorded, case: Case) -> str | None:
-    """Return a string that names the recorded tables of the model's texts; None if it has none."""
+    """Return the hashes of a recorded model's tables, as one string; None if it has none."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
