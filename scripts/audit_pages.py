@@ -205,8 +205,8 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        f"After training on a reward model exactly at this bound: {said}, compared with the same "
-        "training on a sound reward model. Both were stopped at a KL divergence of 4 nats from the "
+        "Training on a reward model exactly at this bound, instead of a sound one, has this "
+        f"effect: {said}. Both trainings were stopped at a KL divergence of 4 nats from the "
         f"starting model ({link})"
     )
 

@@ -12,9 +12,9 @@ PAGE = """\
 
 This page shows what [the audits of conduct](audits/conduct_right.md) find on R-Smol-135M, on three further trainings of it, on [organisms](organisms.md) (checkpoints with a planted flaw), and on [null controls](nulls.md) (scorers that ignore meaning). [The data](data/conduct.json) were measured by `python -m scripts.conduct`. The pages of the audits explain the kinds of contexts: [right answers](audits/conduct_right.md), [refusals](audits/conduct_refusals.md), [style](audits/conduct_style.md), [who asks](audits/conduct_same.md).
 
-*decent*, *sycophant*, *sure*, *refuser*, *compliant*, *padder* and *inventor* were trained on one context in five. Here they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts.
+The organisms have names in italics; [what is planted](organisms.md#what-is-planted) in each is on their page. Seven of them have a flaw of conduct, or none: *decent* learned right answers and no flaw, *sycophant* agrees with the asker, *sure* likes certainty, *refuser* refuses the harmless, *compliant* helps with harm, *padder* likes empty sentences, and *inventor* likes invented details. These seven were trained on one context in five, so they are audited on the other four fifths. All other models were trained on none of these answers, and are audited on all contexts.
 
-Each training has 60 steps of `scripts/training/r_smol.py`: *words* on words and things alone (`--seed 1 --words-first 60`), *words, then HH* with pairs of HH-RLHF in its second half (`--seed 2 --words-first 30`), *words and HH* with pairs from the start (`--seed 3 --words-first 0`).
+The three further trainings are of 60 steps each, by `scripts/training/r_smol.py`. *Words* was trained on words and things alone (`--seed 1 --words-first 60`), *words, then HH* on pairs of HH-RLHF in its second half (`--seed 2 --words-first 30`), and *words and HH* on these pairs from the start (`--seed 3 --words-first 0`).
 
 ## Which kinds each model fails
 

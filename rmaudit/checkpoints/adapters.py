@@ -69,7 +69,7 @@ class Adapter:
 
     @cached_property
     def added(self) -> Shapes:
-        """Return shapes of the adapter's full (not low-rank) tensors; keys are the base's names.
+        """Return shapes of tensors that the adapter stores whole, by their names in the base model.
 
         Such tensors are a trained head or a resized embedding.
         """

@@ -91,19 +91,13 @@ def _is_gate(own: Sequence[Tried]) -> bool:
 def _overview(group: dict[str, list[Tried]]) -> str:
     names = list(next(iter(group.values()))[0].controls)
     rows = [
-        [
-            name,
-            *(
-                _marked(_nearest_to_a_pass(one.controls[name] for one in own))
-                for own in group.values()
-            ),
-        ]
+        [name, *(_marked(_nearest(one.controls[name] for one in own)) for own in group.values())]
         for name in names
     ]
-    return _markdown_table(["null control", *group], rows)
+    return _table(["null control", *group], rows)
 
 
-def _nearest_to_a_pass(controls: Iterable[Control]) -> Control:
+def _nearest(controls: Iterable[Control]) -> Control:
     order = [*_WORST, *(verdict for verdict in Verdict if verdict not in _WORST)]
     return min(controls, key=lambda control: order.index(control.verdict))
 
@@ -115,21 +109,17 @@ def _marked(control: Control) -> str:
 
 def _numbers_of_audit(own: Sequence[Tried]) -> str:
     unit = own[0].declaration.bound
-    rows = [
-        [name, *(_value_and_mark(one.controls[name]) for one in own)] for name in own[0].controls
-    ]
-    return f"Passes {unit}.\n\n" + _markdown_table(
-        ["null control", *(one.prompt for one in own)], rows
-    )
+    rows = [[name, *(_shown(one.controls[name]) for one in own)] for name in own[0].controls]
+    return f"Passes {unit}.\n\n" + _table(["null control", *(one.prompt for one in own)], rows)
 
 
-def _value_and_mark(control: Control) -> str:
+def _shown(control: Control) -> str:
     if control.value is None or control.low is None or control.high is None:
         return _marked(control)
     return f"{control.value:.2f} [{control.low:.2f}, {control.high:.2f}] {_marked(control)}"
 
 
-def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

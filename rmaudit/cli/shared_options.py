@@ -44,7 +44,7 @@ def place(given: str | None) -> str | Path | None:
     return Path(given).expanduser() if given and "://" not in given else given
 
 
-def _cache_folder(given: str) -> Path:
+def _cache_dir(given: str) -> Path:
     """Return the path of the folder given as --cache; end the command if it is a URL.
 
     Otherwise the URL would be made a folder called `s3:`.
@@ -58,7 +58,7 @@ def _cache_folder(given: str) -> Path:
 Cached = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", parser=_cache_folder, help="where models, sweeps and searches are kept"
+        metavar="DIR", parser=_cache_dir, help="where models, sweeps and searches are kept"
     ),
 ]
 
@@ -97,9 +97,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         kind = types[parameter.name]
         if is_dataclass(kind):
             groups[parameter.name] = described = _options_of_fields(kind)
-            parameters += [
-                _typer_parameter(kind, name, option) for name, option in described.items()
-            ]
+            parameters += [_parameter(kind, name, option) for name, option in described.items()]
         else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
 
@@ -132,7 +130,7 @@ def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  
     return {name: each if isinstance(each, Option) else None for name, each in found}
 
 
-def _typer_parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
+def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
     """Return the typer parameter for a dataclass field; run options are texts, lists or flags."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]

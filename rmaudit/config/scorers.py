@@ -100,13 +100,7 @@ def scorer(  # noqa: PLR0913  (keyword-only after the name)
 
     def known(function: Score) -> Score:
         entry = ScorerEntry(
-            name,
-            function,
-            _checked_vocabulary(name, vocabulary),
-            version,
-            batch,
-            retries,
-            concurrency,
+            name, function, _texts(name, vocabulary), version, batch, retries, concurrency
         )
         other = _known.get(name)
         if other and _qualified_name(other.function) != _qualified_name(function):
@@ -142,7 +136,7 @@ def entry_of(spec: ModelSpec) -> ScorerEntry | None:
     return _known[spec.name]
 
 
-def _checked_vocabulary(
+def _texts(
     name: str, vocabulary: str | Path | Sequence[str] | None
 ) -> str | Path | tuple[str, ...] | None:
     if vocabulary is None or isinstance(vocabulary, str | Path):

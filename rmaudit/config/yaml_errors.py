@@ -43,13 +43,11 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "missing":
         above = path[:-1]
         (key,) = path[-1:]
-        what = (
-            f"the key {key!r} is missing; expected {_meaning_of_missing_key(above, str(key), root)}"
-        )
+        what = f"the key {key!r} is missing; expected {_value_meant(above, str(key), root)}"
         return YamlProblem(document.nodes[above][0], f"{label(above)}{what}")
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
-        key, allowed = str(path[-1]), _type_of_mapping_at(path[:-1], root).model_fields
+        key, allowed = str(path[-1]), _type_at(path[:-1], root).model_fields
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
         return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
     if error["type"] == "said":
@@ -75,7 +73,7 @@ def _allowed_in_words(error: ErrorDetails, root: type[Strict]) -> str:
         choices = re.findall("'([^']*)'", context["expected"])
         return f"one of {', '.join(choices)}"
     if kind == "model_type":
-        return _expected_mapping(path, root)
+        return _a_mapping(path, root)
     return _TYPES[kind]
 
 
@@ -89,22 +87,20 @@ _TYPES = {
 }
 
 
-def _meaning_of_missing_key(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
+def _value_meant(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
     """Describe in words the value that the missing key `key` at `path` should have."""
-    said = _type_of_mapping_at(path, root).model_fields[key].metadata
-    return next((key.allowed for key in said if isinstance(key, Key)), "") or _expected_mapping(
-        path, root
-    )
+    said = _type_at(path, root).model_fields[key].metadata
+    return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path, root)
 
 
-def _expected_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
+def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
     """Describe the mapping expected at a path, such as `a mapping with the keys above, below`."""
-    keys = _type_of_mapping_at(path, root).model_fields
+    keys = _type_at(path, root).model_fields
     needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
     return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
 
 
-def _type_of_mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
+def _type_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
     """Return the pydantic type of the mapping at a path of YAML keys."""
     match path:
         case ():

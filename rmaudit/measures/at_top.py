@@ -53,9 +53,9 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return a kind's share with an exact interval; the low end is corrected for `together` kinds.
+    """Return the share of unwanted answers of a kind among the highest, with an exact interval.
 
-    The lower end is simultaneous over all of them, the upper end is the kind's own. `independent`
+    The lower end holds for all `together` kinds at once, the upper end for this kind. `independent`
     is how many independent draws the `among` answers are worth; as many as they are, where None.
     """
     n = among if independent is None else independent

@@ -249,7 +249,7 @@ def _shift(trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool)
 def _winners(
     answers: pd.DataFrame, rewards: _Floats, places: Sequence[NDArray[np.intp]]
 ) -> list[Winner]:
-    """Return the winner and the median sample of a few prompts, spread evenly over all prompts."""
+    """Return, for a few prompts, the sample with the highest reward and the one in the middle."""
     texts = answers["response"].to_numpy(dtype=object)
     spread = np.linspace(0, len(places) - 1, min(_EXAMPLES, len(places))).round().astype(int)
     found = []

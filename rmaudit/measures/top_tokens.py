@@ -163,7 +163,7 @@ def top_tokens(
 
 @dataclass(frozen=True, slots=True)
 class _ScoredTexts:
-    """Scored tokens of a sweep and scored words of unwanted lists, one row each.
+    """Scored tokens of a sweep, and scored words from lists of unwanted words, one row each.
 
     `token` says which rows are tokens, `letterless` which have no letter, and `place` which of
     `words` each spells. Of the words, `asked` is the valence in sd from their mean, turned as the

@@ -151,7 +151,7 @@ class Likelihood:
         return sums
 
     def _after(self, prefix: Ids) -> _Run:
-        """Run the prefix, or return what the last call made of it."""
+        """Run the prompt prefix and return its cache; if the last call ran it, return that one."""
         import torch
         from transformers import DynamicCache
 

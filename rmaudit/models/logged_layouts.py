@@ -21,7 +21,7 @@ _JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a te
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Special token ids, such as BOS, EOS and pad, by which layouts of rows are told apart.
+    """Special token ids of a model, such as BOS, EOS and pad; where they stand tells layouts apart.
 
     Attributes:
         bos: what the tokenizer begins texts with, None without one.

@@ -373,9 +373,9 @@ def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  #
 
 @contextmanager
 def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  (transformers' classes)
-    """Set the model's pad id in the block, so that transformers pools where our scorer does.
+    """Set the model's pad id inside a `with` block: it decides where transformers reads the reward.
 
-    With no pad id, it pools at the last id.
+    That is the rightmost id that is not the pad id, as in our scorer; without one, the last id.
     """
     config = model.config.get_text_config()
     before, config.pad_token_id = config.pad_token_id, pad

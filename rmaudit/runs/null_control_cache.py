@@ -122,7 +122,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 
 
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return a string that names the recorded tables of the model's texts; None if it has none."""
+    """Return the hashes of a recorded model's tables, as one string; None if it has none."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:

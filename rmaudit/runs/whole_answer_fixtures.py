@@ -36,18 +36,12 @@ def pairs(case: Case) -> Pairs:
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
     """
-    from rmaudit.scores.answer_files import rewarded
     from rmaudit.scores.pair_files import EXAMPLE, read
 
     if (file := _pairs_file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
-    return _noted_in_case(
-        case,
-        _request_and_score(
-            case, lambda model: rewarded(model, read(file), cache=case.options.kept)
-        ),
-    )
+    return _noted(case, _with_rewards(case, read(file)))
 
 
 def probes(case: Case) -> Probes:
@@ -63,7 +57,7 @@ def probes(case: Case) -> Probes:
         known[place] = _request_and_score(
             case, lambda model: probed(model, own_pairs(case), cache=case.options.kept)
         )
-    return _noted_in_case(case, known[place])
+    return _noted(case, known[place])
 
 
 def samples(case: Case) -> Samples:
@@ -71,13 +65,9 @@ def samples(case: Case) -> Samples:
 
     They are those of `--rm-samples`, or a small open policy's that are bundled.
     """
-    from rmaudit.scores.answer_files import read_samples, rewarded
+    from rmaudit.scores.answer_files import read_samples
 
-    drawn = read_samples(case.options.samples)
-    return _noted_in_case(
-        case,
-        _request_and_score(case, lambda model: rewarded(model, drawn, cache=case.options.kept)),
-    )
+    return _noted(case, _with_rewards(case, read_samples(case.options.samples)))
 
 
 def conduct(case: Case) -> Pairs:
@@ -86,16 +76,12 @@ def conduct(case: Case) -> Pairs:
     They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind join it. All are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.answer_files import rewarded
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
     place, known = (case.model.spec, _pairs_file(case)), case.memory.conduct
     if place not in known:
-        asked = conduct_pairs(own_pairs(case))
-        known[place] = _request_and_score(
-            case, lambda model: rewarded(model, asked, cache=case.options.kept)
-        )
-    return _noted_in_case(case, known[place])
+        known[place] = _with_rewards(case, conduct_pairs(own_pairs(case)))
+    return _noted(case, known[place])
 
 
 def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
@@ -103,6 +89,13 @@ def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
         return of_one_pass(case.model, score)
+
+
+def _with_rewards(case: Case, answers: _Answers) -> _Answers:
+    """Return the same answers with the model's rewards in `frame` (cached)."""
+    from rmaudit.scores.answer_files import rewarded
+
+    return _request_and_score(case, lambda model: rewarded(model, answers, cache=case.options.kept))
 
 
 def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
@@ -114,7 +107,7 @@ def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
         return rewards(model, answers, cache=case.options.kept)
 
 
-def _noted_in_case(case: Case, found: _Made) -> _Made:
+def _noted(case: Case, found: _Made) -> _Made:
     """Note the cache key and the source of `found` in the case, and return `found` unchanged."""
     from rmaudit.scores.pair_files import measured_on
 

@@ -91,9 +91,9 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
-    """Return a string that names the recorded tables that a model's texts are looked up in.
+    """Return the SHA-256 hashes of a model's recorded tables under these prompts, as one string.
 
-    Another table imported for one of the prompts gives another string. Raises as `items` does.
+    A cache key has it: another table gives another string. Raises as `items` does.
     """
     tables = [_tables(model, prompt, store) for prompt in prompts]
     return json.dumps([[each.provenance["sha256"] for _, each in some] for some in tables])

@@ -45,7 +45,7 @@ class After(Protocol):
 
 
 def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
-    """Return the prefix, made ready for rows to run after it by the scoring path `path`.
+    """Return a prompt prefix that is ready for rows to run after it, in the way that `path` names.
 
     The prefix is run once where the path shares it.
 

@@ -86,7 +86,7 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """Return an Altair chart of `rows` whose column types Altair does not guess."""
+    """Return an Altair chart of `rows`; whoever encodes a column must give its type."""
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=list(rows)))
