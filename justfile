@@ -26,9 +26,9 @@ test *args:
     pytest -n 2 {{args}}
 
 # The slow tests: brute force, browser, real tokenizers, kills. Many wait for processes of their own,
-# so a third process helps; a file stays in one, since what its tests share takes a minute to make.
+# so a third process helps; tests of a file share what takes a minute to make, and run side by side.
 slow *args:
-    pytest -m slow -n 3 --dist loadfile {{args}}
+    pytest -m slow -n 3 --dist worksteal {{args}}
 
 # The main job, on the embedded default model.
 audit *args:
