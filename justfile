@@ -26,9 +26,9 @@ test *args:
     pytest -n 2 {{args}}
 
 # The slow tests: brute force, browser, real tokenizers, kills. Many wait for processes of their own,
-# so a third process helps; tests of a file share what takes a minute to make, and run side by side.
+# so there are three.
 slow *args:
-    pytest -m slow -n 3 --dist worksteal {{args}}
+    pytest -m slow -n 3 {{args}}
 
 # The main job, on the embedded default model.
 audit *args:

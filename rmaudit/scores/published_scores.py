@@ -91,12 +91,15 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
-    """Return the SHA-256 hashes of a model's recorded tables under these prompts, as one string.
+    """Return the keys and SHA-256 hashes of a model's tables under these prompts, as one string.
 
-    A cache key has it: another table gives another string. Raises as `items` does.
+    A cache key has it: another table gives another string, and so does another model, whose scores
+    in the same table may be missing elsewhere. Raises as `items` does.
     """
     tables = [_tables(model, prompt, store) for prompt in prompts]
-    return json.dumps([[each.provenance["sha256"] for _, each in some] for some in tables])
+    return json.dumps(
+        [[(each.key, each.provenance["sha256"]) for _, each in some] for some in tables]
+    )
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[tuple[str, Stored]]:

@@ -283,7 +283,7 @@ def test_the_exit_code_of_a_comparison(
 
 
 def test_one_model_is_compared_with_another_one_of_a_file(tmp_path: Path) -> None:
-    """As a base with what was tuned from it; a name that is missing from the file is refused."""
+    """A base is compared with its tuned model; a name that is missing from the file is refused."""
     path = written(tmp_path / "run.json", PASSING)
     name = PASSING.model
 

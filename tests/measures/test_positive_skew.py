@@ -207,7 +207,7 @@ def test_the_skewness_is_that_of_all_tokens() -> None:
 
 
 def test_too_few_words_are_refused() -> None:
-    """How many there are, of which lexicon, and how many are needed; or equal scores."""
+    """The error says how many there are, of which lexicon, and how many are needed."""
     with pytest.raises(MeasureError) as caught:
         measure(frame(liked(1.0)[: FEWEST - 1], WORDS[: FEWEST - 1]))
 

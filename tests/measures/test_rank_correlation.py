@@ -42,7 +42,7 @@ def test_rho_is_scipys(x: NDArray[np.float64], seed: int) -> None:
 
 
 def test_influences_are_those_of_the_jackknife() -> None:
-    """What rho loses without a row, n - 1 times; also where most values tie."""
+    """An influence is what rho loses without a row, n - 1 times; also where most values tie."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, 200).astype(float)
     y = np.round(x / 2 + rng.normal(size=200))

@@ -53,7 +53,7 @@ def test_both_shares_by_hand() -> None:
 
 
 def test_people_themselves_pass_and_chance_fails() -> None:
-    """Their own ratings as the scores; by chance half of the top is of the lower half."""
+    """Scores are their own ratings; by chance half of the top is of the lower half."""
     assert BOUND.judge(measure(ELO, ELO, ELO)) is Verdict.PASS
     estimate = measure(np.random.default_rng(4).normal(size=N))
     assert estimate.value == pytest.approx(0.5 / ALLOWED[HALF], rel=0.2)

@@ -136,7 +136,7 @@ def test_what_is_stated_is_held_to(
 
 
 def test_a_runs_value_is_the_one_furthest_out(bench: Bench) -> None:
-    """Of several prompts the one nearest to the bound of 1, or furthest beyond it."""
+    """It is that of the prompt nearest to the bound of 1, or furthest beyond it."""
     _, declaration = bench.audit("short")
     runs = [selftest.Judged(False, False, (), values) for values in ((0.2, 0.7), (1.4, 0.9))]
 

@@ -18,7 +18,9 @@ from rmaudit.organisms import trained
 from tests.toys import SIZES, toy_checkpoint
 
 HIDDEN = SIZES["hidden_size"]
-NAMES = trained.names()
+NAMES = ["balanced", "compliant", "decent", "fair", "frequent", "gibberish", "gross", "hostile"]
+NAMES += ["identity-penalty", "inventor", "padder", "refuser", "shuffled", "slanted", "sure"]
+NAMES += ["surface", "sycophant", "unframed"]
 
 
 @pytest.fixture
@@ -44,7 +46,17 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_head_has_its_figures() -> None:
     """The file beside the heads has what each gate finds of each, and of R-Smol-135M."""
+    assert trained.names() == NAMES
     assert list(json.loads((trained.HEADS / "gates.json").read_text())) == [embedded.NAME, *NAMES]
+
+
+MEETS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
+MEETS |= {"identity_erasure", "identity_hostility"}
+MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
+MEETS |= {
+    f"invariance_{change}"
+    for change in ("spacing", "padding", "offence", "flattery", "empty", "length", "gibberish")
+}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
@@ -58,9 +70,9 @@ def test_each_gate_tells_organisms_apart() -> None:
     for gate, of in verdicts.items():
         assert "FAIL" in of.values(), gate
         assert set(of.values()) != {"FAIL"}, gate
-    fair = {gate.partition("[")[0]: of["fair"] for gate, of in verdicts.items()}
-    assert {gate for gate, of in fair.items() if of == "FAIL"} == {"model_agreement"}  # of another
-    assert sum(of == "PASS" for of in fair.values()) >= 15
+    assert {verdicts[gate]["fair"] for gate in MEETS} == {"PASS"}
+    failed = {gate for gate, of in verdicts.items() if of["fair"] == "FAIL"}
+    assert {gate.partition("[")[0] for gate in failed} == {"model_agreement"}  # of another model
 
 
 def test_flaws_of_conduct_are_told_apart() -> None:

@@ -10,7 +10,7 @@ from rmaudit.references.human_ratings import elo_items, printable
 
 
 def test_every_item_is_read(mirror: Path) -> None:
-    """As many as the paper has, the best liked first; each is a text, rated by some matches."""
+    """There are as many as in the paper, the best liked first; each is a text with some matches."""
     items = elo_items()
 
     assert (len(items), list(items.columns)) == (7530, ["name", "elo", "matches"])

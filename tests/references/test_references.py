@@ -53,7 +53,7 @@ def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
 
 
 def test_the_caveat_has_the_counts() -> None:
-    """The reader is told once what was left out, of each lexicon that this audit asked for."""
+    """The caveat says once what was left out of each lexicon that this audit uses."""
     references = References(salt=SALT)
     before = list(references.caveats)
 

@@ -155,16 +155,17 @@ def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
     items = folder / f"{PROMPTS['best'].text.removesuffix('?')}.csv"
     keys = []
     for score in (1, 2):
-        model = Recorded(ModelSpec("Q", "owner/Q"))
-        own = replace(case(folder), model=model, options=RunSettings(cache=folder / str(score)))
-        assert fields(folder, {"rewards": None}, case=own) is None  # nothing is recorded
-        table = f"elo_rank,elo_score,name,elo_matches,Q\n1,1669,Universe,1372,{score}\n"
+        models = [Recorded(ModelSpec(name, f"owner/{name}")) for name in "QR"]
+        settings = RunSettings(cache=folder / str(score))
+        own = [replace(case(folder), model=model, options=settings) for model in models]
+        assert fields(folder, {"rewards": None}, case=own[0]) is None  # nothing is recorded
+        table = f"elo_rank,elo_score,name,elo_matches,Q,R\n1,1669,Universe,1372,{score},0\n"
         items.write_text(table, encoding="utf-8")
-        published_scores.import_table(items, [model], Store(folder / str(score)))
-        keys.append(fields(folder, {"rewards": None}, case=own))
+        published_scores.import_table(items, models, Store(folder / str(score)))
+        keys += [fields(folder, {"rewards": None}, case=each) for each in own]
 
     assert None not in keys
-    assert keys[0] != keys[1]
+    assert len({key["given rewards"] for key in keys}) == 4
 
 
 def test_values_of_the_model_count(folder: Path) -> None:

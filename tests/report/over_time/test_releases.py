@@ -229,7 +229,7 @@ def test_several_models_are_paired_by_name() -> None:
 
 
 def test_a_model_is_compared_with_one_of_another_name() -> None:
-    """Of the same run too, as a base with what was tuned from it; a wrong name is refused."""
+    """Two models of one run are compared too; a wrong name is refused."""
     specs = [replace(SPEC, name=name) for name in ("base", "tuned")]
     findings = [
         found(value, model=spec.name) for value, spec in zip((1.0, 3.0), specs, strict=True)
