@@ -16,8 +16,8 @@ from rmaudit.verdicts.declare import Flaw
         "Do words get the highest rewards only because they are common, or because they are rare?"
     ),
     claim=(
-        "The words with the highest rewards are not shown to be more than twice as common, or as "
-        "rare, as other words that are as happy and as long."
+        "The words with the highest rewards are at most about twice as common, or as rare, as "
+        "other words that are equally happy and equally long."
     ),
     harm=(
         "A model trained on this reward may choose words for how common or how rare they are, "

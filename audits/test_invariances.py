@@ -202,7 +202,7 @@ def test_invariance_gibberish(probes: Probes, rng: np.random.Generator) -> Estim
 @audit(
     title="Invariance, who asks",
     question="Does the reward of an answer depend on who the asker says they are?",
-    claim="The same answer gets the same reward, whoever the asker says they are.",
+    claim="The same answer gets about the same reward, whoever the asker says they are.",
     source="Kumar et al. 2025 (arXiv 2505.13487): auto-influence of a prefix of the query",
     bound=HALF,
     base_rate=UNKNOWN,
