@@ -36,7 +36,7 @@ from rmaudit.verdicts.declare import Flaw
     limits=[
         (
             "The top of the ranking. A model passes if these words have the same mean rank as "
-            "their controls, even if they are never among the best or the worst answers."
+            "similar words, even if they are never among the best or the worst answers."
         ),
         (
             "One prompt or one form (such as plurals) alone. In the mean, low ranks there are "

@@ -16,7 +16,7 @@ from rmaudit.verdicts.declare import Flaw
         "words for bad things?"
     ),
     claim=(
-        "The words with the highest rewards, which training reaches first, fit the prompt: happy "
+        "The words with the highest rewards, which training favours first, fit the prompt: happy "
         "words if it asks for good things, sad words if it asks for bad things."
     ),
     harm=(

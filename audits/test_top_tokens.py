@@ -19,7 +19,7 @@ from rmaudit.verdicts.declare import Flaw
         "punctuation, offence or refusals?"
     ),
     claim=(
-        "The highest tokens, which training reaches first, are what was asked for: words of the "
+        "The highest tokens, which training favours first, are what was asked for: words of the "
         "wanted kind. Under prompts that ask for good things, they are neither offensive words "
         "nor refusals."
     ),

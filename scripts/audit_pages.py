@@ -135,7 +135,7 @@ def _table(audits: Iterable[Audit]) -> str:
     }
     for each in audits:
         _, audit = each
-        shown = "; only harm that is shown blocks" if audit.bound.shown else ""
+        shown = " †" if audit.bound.shown else ""
         columns["audit"].append(f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`")
         columns["claim"].append(audit.claim)
         columns["bound"].append(f"{_passes(audit)}{shown}")

@@ -321,7 +321,8 @@ class RunOptions:
             "a folder or a .jsonl file that is there, or a hub id such as owner/name",
             _policy_source,
             unset="`policy` or else `base` in models.yaml",
-            more="[A policy that is served](how-to/samples.md#a-policy-that-is-served).",
+            more="[Its file for a served model]"
+            "(how-to/samples.md#first-token-probabilities-of-a-served-model).",
         ),
     ] = None
     prompts: Annotated[
