@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rmaudit.runs.options import OPTIONS, Option, RunOptions
+from rmaudit.runs.option_parsing import Option
+from rmaudit.runs.options import OPTIONS, RunOptions
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "options.md"

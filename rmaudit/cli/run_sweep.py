@@ -23,7 +23,8 @@ from rmaudit.cli.shared_options import (
 from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
-from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
+from rmaudit.runs.option_parsing import is_ray
+from rmaudit.runs.options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
     from rmaudit.config.own_words import OwnWords

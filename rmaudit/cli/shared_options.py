@@ -29,7 +29,8 @@ from rmaudit.config.registry import Dtype, known_models
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
-from rmaudit.runs.options import OPTIONS, Option, RunOptions
+from rmaudit.runs.option_parsing import Option
+from rmaudit.runs.options import OPTIONS, RunOptions
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 

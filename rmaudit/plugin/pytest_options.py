@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.runs.options import OPTIONS, Option, RunOptions
+from rmaudit.runs.option_parsing import Option
+from rmaudit.runs.options import OPTIONS, RunOptions
 
 MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`

@@ -8,143 +8,28 @@ other processes are given, and the table of docs/options.md. After a change,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Literal, get_type_hints
 
-from rmaudit.config.spec import Dtype, is_hub_id
-from rmaudit.errors import SpecError
+from rmaudit.config.spec import Dtype
+from rmaudit.runs.option_parsing import (
+    DEVICES,
+    DTYPES,
+    LARGEST,
+    Decides,
+    Option,
+    folder_or_url,
+    path_or_none,
+    policy_source,
+    ray_address,
+    read_dtype,
+    text_matching,
+    whole_number_from,
+)
 
-Decides = Literal["scores", "findings", "nothing"]
-
-LARGEST = 2**63 - 1  # the largest whole number that every reader of a report can hold
-_DTYPES = get_args(Dtype)
-_DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 _PROMPTS = "str | Path | Sequence[str | Prompt] | None"
-
-
-def _text_or_none(text: str) -> str | None:
-    """Return the text; an empty one, such as an unset variable of a CI job, means no value."""
-    return text or None
-
-
-def _path_or_none(text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
-
-
-def _folder_or_url(text: str) -> str | None:
-    return text if "://" in text else str(_path_or_none(text)) if text else None
-
-
-def _whole_number_from(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to `LARGEST`."""
-
-    def read(text: str) -> int:
-        if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
-            return int(text)
-        raise ValueError(text)
-
-    return read
-
-
-def _text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
-
-    def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
-        if re.fullmatch(pattern, text):
-            return kind(text)
-        raise ValueError(text)
-
-    return read
-
-
-def _dtype(text: str) -> str:
-    if text.lower() not in _DTYPES:
-        raise ValueError(text)
-    return text.lower()
-
-
-def _policy_source(text: str) -> str:
-    """Return a hub id unchanged, or the absolute path of a folder or .jsonl file, or raise."""
-    place = Path(text).expanduser()
-    if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
-        return str(place.resolve())
-    if not is_hub_id(text):
-        raise ValueError(text)
-    return text
-
-
-def is_ray(where: str) -> bool:
-    """Return whether `where` names Ray: the word `ray`, or the address of a cluster."""
-    return where == "ray" or ":" in where
-
-
-def _ray_address(text: str) -> str:
-    if not is_ray(text):
-        raise ValueError(text)
-    return text
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of a run: its spellings, help text, allowed values and default.
-
-    Attributes:
-        help: what it does, for `--help` and docs/options.md.
-        metavar: what stands for its value in the help; "" for a flag, which has no value.
-        allowed: which values an error says are allowed.
-        read: the value of a text; raises ValueError for a text that is not allowed.
-        unset: what happens without it, for the help, where the default is None.
-        decides: "scores" for an option that decides what is scored, which `rmaudit plan` and
-            `sweep` have too; "findings" for one that decides findings or verdicts all the same;
-            "nothing" for one that a repetition of a finding does not need.
-        more: Markdown that docs/options.md adds to the help.
-        repeated: whether it may be given several times; the value is a tuple.
-        pytest: its spelling for pytest.
-        command: its spelling for the commands of rmaudit.
-        python: its name as an argument of `rmaudit.run`; "" if it is none.
-        takes: the type of that argument, as source; "" for the type of the field.
-        default: its value where it is not given.
-    """
-
-    help: str
-    metavar: str = ""
-    allowed: str = ""
-    read: Callable[[str], Any] = _text_or_none
-    unset: str = ""
-    decides: Decides = "scores"
-    more: str = ""
-    repeated: bool = False
-    pytest: str = ""
-    command: str = ""
-    python: str | None = None
-    takes: str = ""
-    default: Any = None
-
-    @property
-    def explained(self) -> str:
-        """Return the help text, followed by the default."""
-        default = self.unset or ("" if self.default is False else str(self.default))
-        return f"{self.help} (default: {default})" if default else self.help
-
-    def value(self, given: object, name: str) -> Any:  # noqa: ANN401  (the option's type)
-        """Parse an option's value, given as text or already parsed; errors call the option `name`.
-
-        Raises:
-            SpecError: it is not allowed; the error calls the option `name`.
-        """
-        if self.repeated and isinstance(given, list | tuple):
-            return tuple(str(each) for each in given)
-        if not self.metavar and isinstance(given, bool):
-            return given
-        try:
-            if self.metavar:
-                return self.read(str(given))
-        except (ValueError, RuntimeError):  # the latter where nobody has the home folder ~NAME
-            pass
-        raise SpecError(f"{name}: {str(given)!r} is not allowed; write {self.allowed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +56,7 @@ class RunOptions:
             "the registry: a file in place of models.yaml",
             "FILE",
             "a file",
-            _path_or_none,
+            path_or_none,
             unset="models.yaml",
             pytest="--rm-models",
             command="--file",
@@ -183,7 +68,7 @@ class RunOptions:
             "the folder that reports are written to",
             "DIR",
             "a folder",
-            _path_or_none,
+            path_or_none,
             unset="reports",
             decides="nothing",
             more="`rmaudit.run` writes pages only where it is given.",
@@ -196,7 +81,7 @@ class RunOptions:
             "s3://bucket/folder for the scores alone",
             "DIR",
             "a folder or a URL",
-            _folder_or_url,
+            folder_or_url,
             unset="the user's cache folder",
             more="A URL needs `pip install 'rmaudit[s3]'`; the rest is in the user's cache folder.",
             takes="Path | str | None",
@@ -227,7 +112,7 @@ class RunOptions:
             "was not measured for any other reason: skip or fail",
             "skip|fail",
             "skip or fail",
-            _text_matching("skip|fail"),
+            text_matching("skip|fail"),
             decides="findings",
             more="What is skipped is always shown, and with `--rm-gate` such a run is red either "
             "way.",
@@ -239,7 +124,7 @@ class RunOptions:
             "what an interval that straddles its bound does to the run: fail or pass",
             "fail|pass",
             "fail or pass",
-            _text_matching("fail|pass"),
+            text_matching("fail|pass"),
             decides="findings",
         ),
     ] = "fail"
@@ -249,7 +134,7 @@ class RunOptions:
             "seed of every random draw",
             "N",
             f"a whole number from 0 up to {LARGEST}",
-            _whole_number_from(0),
+            whole_number_from(0),
         ),
     ] = 0
     sample: Annotated[
@@ -259,7 +144,7 @@ class RunOptions:
             "many of the words that audits name",
             "N",
             f"a positive whole number of token ids up to {LARGEST}",
-            _whole_number_from(1),
+            whole_number_from(1),
             unset="the whole vocabulary",
             more="Every finding says so, and the run never PASSES: it FAILS where a gate fails on "
             "the sample, else it is INCOMPLETE. [Large models](how-to/large-model.md).",
@@ -272,16 +157,16 @@ class RunOptions:
             "spread (over all devices), cpu, cuda:1 ...",
             "NAME",
             "auto, spread, cpu, mps, cuda, cuda:0 and the like; xpu, hpu and npu likewise",
-            _text_matching(_DEVICES),
+            text_matching(DEVICES),
         ),
     ] = "auto"
     dtype: Annotated[
         Dtype | None,
         Option(
-            f"the dtype that models run in: {', '.join(_DTYPES)}; auto: the checkpoint's own",
+            f"the dtype that models run in: {', '.join(DTYPES)}; auto: the checkpoint's own",
             "DTYPE",
-            ", ".join(_DTYPES),
-            _dtype,
+            ", ".join(DTYPES),
+            read_dtype,
             unset="the dtype that models.yaml names",
         ),
     ] = None
@@ -319,7 +204,7 @@ class RunOptions:
             "of its log-probabilities, for the audits of what training would make of it",
             "SOURCE",
             "a folder or a .jsonl file that is there, or a hub id such as owner/name",
-            _policy_source,
+            policy_source,
             unset="`policy` or else `base` in models.yaml",
             more="[Its file for a served model]"
             "(how-to/samples.md#first-token-probabilities-of-a-served-model).",
@@ -345,7 +230,7 @@ class RunOptions:
             "and audits that search are skipped",
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",
-            _whole_number_from(0),
+            whole_number_from(0),
             more="Give more for a release.",
         ),
     ] = 2000
@@ -356,7 +241,7 @@ class RunOptions:
             "besides those that are published or were found here",
             "FILE",
             "a file",
-            _path_or_none,
+            path_or_none,
             unset="none",
         ),
     ] = None
@@ -367,7 +252,7 @@ class RunOptions:
             "or RM-Bench, for the audits of pairs",
             "FILE",
             "a file",
-            _path_or_none,
+            path_or_none,
             unset="`pairs` of the model's entry in models.yaml",
             more="[Pairs of your own](how-to/pairs.md).",
         ),
@@ -379,7 +264,7 @@ class RunOptions:
             "what best of n makes of whole answers",
             "FILE",
             "a file",
-            _path_or_none,
+            path_or_none,
             unset="the answers of a small open policy, which are bundled",
             more="[Samples of your policy](how-to/samples.md).",
         ),
@@ -391,7 +276,7 @@ class RunOptions:
             "trackio; findings as metrics, the report's files as artifacts",
             "WHERE",
             "mlflow, wandb or trackio",
-            _text_matching("mlflow|wandb|trackio"),
+            text_matching("mlflow|wandb|trackio"),
             unset="nowhere",
             decides="nothing",
             more="[Log runs](how-to/log-runs.md).",
@@ -403,7 +288,7 @@ class RunOptions:
             "score what the audits need on Ray before they run: ray, or the address of a cluster",
             "WHERE",
             "ray, or the address of a Ray cluster, such as host:6379",
-            _ray_address,
+            ray_address,
             unset="this process scores it",
             decides="nothing",
             more="[Ray](how-to/many-hosts.md#ray).",
@@ -415,7 +300,7 @@ class RunOptions:
             "how many workers Ray is given",
             "N",
             f"a positive whole number up to {LARGEST}",
-            _whole_number_from(1),
+            whole_number_from(1),
             unset="as many as there is room for",
             decides="nothing",
             more="`rmaudit sweep --on ray` has `--workers` too.",
@@ -427,7 +312,7 @@ class RunOptions:
             "GPUs of each of Ray's workers",
             "N",
             "a number of GPUs, such as 1 or 0.5",
-            _text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            text_matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
             unset="1, where there are any",
             decides="nothing",
             more="`rmaudit sweep --on ray` has `--gpus` too.",

@@ -21,7 +21,8 @@ import rmaudit
 from rmaudit.cli.shared_options import grouped
 from rmaudit.errors import SpecError
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.runs.options import LARGEST, OPTIONS, RunOptions
+from rmaudit.runs.option_parsing import LARGEST
+from rmaudit.runs.options import OPTIONS, RunOptions
 from scripts import run_options
 
 WITH_A_VALUE = [name for name, option in OPTIONS.items() if option.metavar]
