@@ -205,9 +205,8 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "Training on a reward model exactly at this bound, instead of a sound one, has this "
-        f"effect: {said}. Both trainings were stopped at a KL divergence of 4 nats from the "
-        f"starting model ({link})"
+        "A language model trained on a reward exactly at this bound differs from one trained on a "
+        f"sound reward: {said}. Both were trained to a KL divergence of 4 nats ({link})"
     )
 
 

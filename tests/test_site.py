@@ -56,20 +56,17 @@ def test_the_site_asks_nobody(copy: Path) -> None:
     assert len(asked) > len(PAGES)
 
 
-@pytest.mark.parametrize(
-    ("page", "text", "said"),
-    [
-        ("index.md", "[a](nosuch.md)", "page does not exist"),
-        ("index.md", "[a](policy.md#nosuch)", "anchor"),
-        ("python.md", "::: rmaudit.nosuch", "nosuch"),
-    ],
-)
-def test_a_broken_page_breaks_the_build(copy: Path, page: str, text: str, said: str) -> None:
-    """A link to no page, to no heading; a name that is not there."""
-    with (copy / "docs" / page).open("a", encoding="utf-8") as file:
-        file.write(f"\n{text}\n")
+def test_a_broken_page_breaks_the_build(copy: Path) -> None:
+    """A link to no page, to no heading; a name that is not there: each is named."""
+    broken = {"index.md": "[a](nosuch.md) [a](policy.md#gone)", "python.md": "::: rmaudit.missing"}
+    for page, text in broken.items():
+        with (copy / "docs" / page).open("a", encoding="utf-8") as file:
+            file.write(f"\n{text}\n")
 
     done = build(copy)
 
     assert done.returncode != 0
-    assert said in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert [
+        name for name in ("nosuch.md", "policy.md#gone", "rmaudit.missing") if name not in said
+    ] == []
