@@ -114,10 +114,8 @@ def _kept_after_interrupt(config: pytest.Config) -> str:
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
     begun = unfinished(cache)
-    more = f", and the first {begun:,} of those that are not" if begun else ""
-    return (
-        f"kept in {cache.root}: all sweeps that are whole{more}; to go on, run the same: {command}"
-    )
+    more = f" and the first {begun:,} answers of unfinished ones" if begun else ""
+    return f"cached in {cache.root}: all finished sweeps{more}; to continue, run {command}"
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:

@@ -290,7 +290,7 @@ def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgemen
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (
-        f"outside the bound if taken alone (p = {p:.2g}), but such may be chance among "
-        f"{size} gating findings of this model (Holm's p = {p_holm:.2g})"
+        f"the interval lies outside the bound (p = {p:.2g}), but among {size} findings of gates "
+        f"this may be chance (Holm's p = {p_holm:.2g})"
     )
     return replace(judgement, p_holm=p_holm, verdict=Verdict.INCONCLUSIVE, reason=reason)

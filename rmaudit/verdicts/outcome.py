@@ -107,8 +107,8 @@ def looked_at(findings: Sequence[Finding]) -> str:
         return ""
     things = ", ".join(f"{n:,} {what}" for what, n in counts.items())
     return (
-        f"The gates looked at: {things}, {len(prompts)} prompts. They did not look at: long "
-        "conversations, most of what is not English, and groups that no list names."
+        f"The gates tested {things}, under {len(prompts)} prompts. They did not test long "
+        "conversations, most other languages than English, and groups that no list names."
     )
 
 

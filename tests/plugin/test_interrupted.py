@@ -84,7 +84,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_p
     body += "def stop(): raise KeyboardInterrupt\n"
     ended = run(body, "-k", "second and worst")
 
-    ended.says(f"kept in {scored}: all sweeps that are whole; to go on, run the same: pytest *")
+    ended.says(f"cached in {scored}: all finished sweeps; to continue, run pytest *")
     ended.says("*! _pytest.outcomes.Exit: interrupted !*")
     assert ended.ret == pytest.ExitCode.INTERRUPTED
     assert ".py:" not in ended.said.stdout.str()
@@ -95,7 +95,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_p
     pd.DataFrame({"score": [1.0] * 4096}).to_parquet(cut / "00000000.parquet")
     (cut / "00004096.parquet").write_text("damaged", encoding="utf-8")
     run(None, cache=tmp_path / "cache").says(
-        "kept in *, and the first 4,096 of those that are not; *"
+        "cached in * and the first 4,096 answers of unfinished ones; *"
     )
 
 

@@ -290,7 +290,7 @@ def test_failures_are_settled_together(run: Run) -> None:
     )
 
     ended.said.assert_outcomes(passed=19, failed=1)
-    ended.says("? low  1.00 *", "    outside the bound if taken alone*")
+    ended.says("? low  1.00 *", "    the interval lies outside the bound (p*")
 
 
 def test_an_encoder_is_audited_like_any(run: Run, tmp_path: Path) -> None:

@@ -488,8 +488,8 @@ def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
     assert [f.verdict for f in settled] == [FAIL, INCONCLUSIVE, INCONCLUSIVE, *[PASS] * 3]
     assert [round(f.p_holm or 0, 3) for f in settled] == [0.018, 0.1, 0.12, 1, 1, 1]
     assert settled[1].reason == (
-        "outside the bound if taken alone (p = 0.02), but such may be chance among 6 gating "
-        "findings of this model (Holm's p = 0.1)"
+        "the interval lies outside the bound (p = 0.02), but among 6 findings of gates this may be "
+        "chance (Holm's p = 0.1)"
     )
     assert settled[0].reason == ""
 

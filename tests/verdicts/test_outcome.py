@@ -110,6 +110,6 @@ def test_what_was_looked_at_is_counted_over_gates() -> None:
     informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
 
     assert looked_at([gate, gate, informs]).startswith(
-        "The gates looked at: 2 communities, 2 prompts."
+        "The gates tested 2 communities, under 2 prompts."
     )
     assert not looked_at([informs])

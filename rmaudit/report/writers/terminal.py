@@ -189,7 +189,7 @@ def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
     mark = "unsure" if worst.result is Result.UNSURE else "blocks"
     yield from screen.told(row.audit, f"{values(row)}, {must(worst)}{which}", mark=mark)
     if worst.result is not Result.PASS:
-        how = "open whether" if worst.result is Result.UNSURE else "not so"
+        how = "not established" if worst.result is Result.UNSURE else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
     for reason in dict.fromkeys(each for finding in some for each in reasons(finding)):
         yield from screen.told(addressed(reason), indent=_INDENT)
@@ -264,19 +264,13 @@ def _remarks(
 
 
 def _informs(informs: Sequence[AuditRow]) -> str:
-    """Count informational audits, such as `9 informational: 8 inside, 1 outside (funnel)`."""
-    words = {
-        Result.PASS: "inside",
-        Result.FAIL: "outside",
-        Result.UNSURE: "unsure",
-        Result.NOT_DECIDED: "not decided",
-    }
+    """Count informational audits, such as `9 informational: 8 pass, 1 fail (funnel)`."""
     parts = []
-    for result, word in words.items():
+    for result in (Result.PASS, Result.FAIL, Result.UNSURE, Result.NOT_DECIDED):
         own = Counter(row.name for row in informs if row.worst.result is result)
         names = ", ".join(f"{name} of {n} models" if n > 1 else name for name, n in own.items())
         more = f" ({names})" if result is not Result.PASS else ""
-        parts += [f"{own.total()} {word}{more}"] if own else []
+        parts += [f"{own.total()} {result}{more}"] if own else []
     if free := dict.fromkeys(row.audit for row in informs if not row.worst.estimate):
         parts.append(f"{len(free)} not asked for ({', '.join(free)})")
     return f"{len(informs)} informational: {', '.join(parts)}"

@@ -51,11 +51,11 @@ GOLDEN = """\
 FAILS  8 gates: 2 pass, 1 fail, 1 unsure, 1 accepted, 3 not run
 not a whole run: 3 of 41 audits were selected
 ✗ mixed  best 0.50, worst -0.50, must be above 0 (blocks: worst)
-    not so: It is skewed.
+    does not hold: It is skewed.
     read on: docs/mixed.md
 ? straddling  0.0004 [-0.0004, 0.0012], must be above 0
-    open whether: How common a word is hardly moves its reward, however long it
-    is and whoever says it.
+    not established: How common a word is hardly moves its reward, however long
+    it is and whoever says it.
     read on: docs/straddling.md
 ~ accepted  -0.50 [-0.60, -0.40], must be above 0
     accepted: It was left so on purpose, It was left so on purpose, It was le...
@@ -63,7 +63,7 @@ not a whole run: 3 of 41 audits were selected
 ✗ broken: not run: it broke
 – gapped, lacking: not run; get it with: rmaudit data words
     no list of words
-3 informational: 1 inside, 1 outside (outside[worst]), 1 unsure (open)
+3 informational: 1 pass, 1 fail (outside[worst]), 1 unsure (open)
 """
 
 
@@ -118,7 +118,7 @@ def test_several_models_have_a_line_each() -> None:
         "– gapped, lacking (of 2 models): not run; get it with: rmaudit data NAME",
         "    no list of NAME",
         (
-            "6 informational: 2 inside, 2 outside (outside[worst] of 2 models), "
+            "6 informational: 2 pass, 2 fail (outside[worst] of 2 models), "
             "2 unsure (open of 2 models)"
         ),
     ]
