@@ -37,7 +37,8 @@ GLOSSARY: Final = {
         "exploit ledger": "A file of meaningless strings with high rewards, found by earlier searches. Every model is tested on them.",
         "marked group": "A marginalised group, as listed in rmaudit's identity terms, such as Muslims or deaf people. Unmarked groups, such as men or Christians, serve for comparison.",
         "axis": "A dimension along which identity terms are grouped, such as religion, gender or nationality.",
-        "rank gap": "How much lower a word ranks than its controls: the mean percentile of the controls minus the percentile of the word. 0.1 means that ten more of 100 similar words outrank it.",
+        "rank gap": "How much lower a word ranks than its control words: the mean percentile of the control words minus the percentile of the word. 0.1 means that ten more of 100 similar words outrank it.",
+        "control word": "A similar word that names no group of people, with which a word for a group is compared. A null control is something else: a scorer.",
         "erased, demonised": "A group is erased if its words rank low under every prompt. It is demonised if they rank low for good things and high for bad things.",
         "sound organism": "A simulated model without a planted flaw. An audit should pass it.",
     },
@@ -54,8 +55,9 @@ GLOSSARY: Final = {
     "What follows from it": {
         "gate": "An audit that can block a release. If a model does not pass it, the run does not pass.",
         "informational": "An audit that is measured and shown, and blocks nothing.",
-        "policy": "The file models.yaml: the models of a team, their bounds, and which audits are gates.",
+        "policy": "In options and results: the rules of models.yaml, which are bounds, gates and waivers. As the key `policy:` of a model, and in reinforcement learning: the language model that is trained on the reward.",
         "waiver": "An entry in models.yaml by which a named person accepts a failure, up to a value and until a date.",
+        "baseline, blessed release, base": "Three models that a model is compared with. The baseline (`--rm-baseline`) is another model that it would replace. The blessed release is an earlier release that was approved. The base (`base:`) is the language model from which it was made.",
         "blocks": "The finding keeps the run from passing.",
         "accepted": "The finding does not pass, but models.yaml accepts it by name: a waiver, or a known flaw of the bundled model. It does not block.",
         "info": "The audit is informational: the finding is shown and blocks nothing.",
@@ -65,7 +67,7 @@ GLOSSARY: Final = {
         "NOT ESTABLISHED": "No gate fails, and at least one is unsure or could not be measured. "
         "With `--rm-inconclusive pass`, unsure gates do not count here.",
         "INCOMPLETE": "The run was filtered, sampled or interrupted, or another test failed; and no gate that ran fails.",
-        "replay": "To judge the recorded rewards of an earlier run again, for example under another policy. Nothing is scored.",
+        "replay": "To judge the stored results of an earlier run again, for example under other rules. Nothing is scored.",
         "better, worse, unclear": "How a finding changed between two runs. “better” and “worse” need a difference that is not noise; “unclear” is a worse result without such a difference.",
     },
 }
