@@ -21,6 +21,7 @@ from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
 from rmaudit.layout import limited_process, template_checks
 from rmaudit.layout.answer_slot import Slot, around
+from rmaudit.layout.template_checks import GIVE_ANOTHER
 from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
 
 _STAND_IN = "rmauditanswer"  # no template has reason to change it
 _TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
-_OTHER = "give another with `template: FILE.jinja` in models.yaml"
 _LONGEST = 1_000_000  # characters of a template; real ones have at most tens of thousands
 _EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
 _ARTICLES = {"system": "a system", "user": "a user", "assistant": "an assistant"}
-_WITHOUT = {
+_WAY_OUT = {  # where a template prints no such turn
     "system": "put what the system says at the start of the first user turn",
     "user": "ask another prompt, or give a template with `template: FILE.jinja` in models.yaml",
     "assistant": "leave the earlier turns out, or give a template with `template: FILE.jinja` in "
@@ -82,8 +82,13 @@ def render(
         raise ModelError(message)
     before, after = parts
     template_checks.refuse_others(printed, answers + answers, before, after, model=model)
-    if lost := [turn for turn in said if turn["content"].strip() not in before]:
-        _refuse_lost(lost[0], several=len(said) > 1, model=model)
+    lost = next((turn for turn in said if turn["content"].strip() not in before), None)
+    if lost and len(said) > 1:  # some templates change the spaces of a prompt of one text
+        message = (
+            f"{model}: its chat template leaves out the {lost['role']} turn of the prompt, "
+            f"{short(lost['content'], 60)!r}; {_WAY_OUT[lost['role']]}"
+        )
+        raise ModelError(message)
     if not goes_on and (opened := _opened(tokenizer, model)):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
@@ -102,20 +107,6 @@ def render(
         )
         raise ModelError(message)
     return Slot(prompt, prefix, suffix, before, after)
-
-
-def _refuse_lost(turn: Mapping[str, str], *, several: bool, model: str) -> None:
-    """Raise if the template left out this turn, and the prompt is a conversation (`several`).
-
-    Nobody would read such a turn. A prompt of one text is not checked: some templates change its
-    spaces.
-
-    Raises:
-        ModelError: the turn is one of a conversation.
-    """
-    if several:
-        message = f"{model}: its chat template leaves out the {turn['role']} turn of the prompt, "
-        raise ModelError(f"{message}{short(turn['content'], 60)!r}; {_WITHOUT[turn['role']]}")
 
 
 def texts(
@@ -181,13 +172,13 @@ def _printed(
             printed = limited_process.printed(conversations, template, settings, process=process)
         "".join(printed).encode()  # half a character is no text that could be tokenized
     except limited_process.RefusedError as error:
-        message = f"{model}: its chat template takes too much: {error}; {_OTHER}"
+        message = f"{model}: its chat template takes too much: {error}; {GIVE_ANOTHER}"
         raise ModelError(message) from error
     except Exception as error:
         said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
         roles = [turn["role"] for turn in conversations[0]]
         what = " and ".join(_ARTICLES[role] for role in dict.fromkeys(roles))
-        hint = f"; {_WITHOUT[SYSTEM]}" if SYSTEM in roles else ""
+        hint = f"; {_WAY_OUT[SYSTEM]}" if SYSTEM in roles else ""
         message = f"{model}: its chat template failed on {what} turn: {said}{hint}"
         raise ModelError(message) from error
     return [str(text) for text in printed]
@@ -227,7 +218,7 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
         raise ModelError(message) from error
     if len(template) > _LONGEST:
         message = f"{model}: its chat template has {len(template):,} characters, and rmaudit reads "
-        raise ModelError(f"{message}{_LONGEST:,}; {_OTHER}")
+        raise ModelError(f"{message}{_LONGEST:,}; {GIVE_ANOTHER}")
     if "strftime_now" not in template:
         return template
     date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")

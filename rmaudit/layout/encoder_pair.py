@@ -15,7 +15,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Slot
-from rmaudit.layout.tokenizers import failures_told
+from rmaudit.layout.tokenizers import COPY_FILES, failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -71,7 +71,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
             f"{model}: it is an encoder that reads {LAYOUT}, but its tokenizer "
             f"({type(tokenizer).__name__}, [CLS] {tokenizer.cls_token!r}, [SEP] "
             f"{tokenizer.sep_token!r}) makes {list(pair)} of {list(question)} and {list(answer)}; "
-            f"copy all tokenizer files of the model that it was trained from into its folder"
+            f"{COPY_FILES}"
         )
         raise ModelError(message)
     if end in question:

@@ -19,10 +19,9 @@ from rmaudit.layout.tokenizers import failures_told
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Row = tuple[int, ...]
+Ids = tuple[int, ...]
 
 _BATCH = 8192  # conversations at a time: what is held twice
-Ids = tuple[int, ...]
 
 
 class Layout(Protocol):
@@ -192,7 +191,7 @@ class Pair:
 @failures_told
 def rows(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
-) -> list[Row]:
+) -> list[Ids]:
     """Return each answer's whole row of ids, prompt included, in the order of `answers`.
 
     Equal answers are printed once and equal conversations tokenized once.
@@ -201,8 +200,8 @@ def rows(
         ModelError: the tokenizer has no chat template, or it fails.
     """
     distinct = list(dict.fromkeys(answers))
-    row_of: dict[str, Row] = {}
-    of_text: dict[str, Row] = {}
+    row_of: dict[str, Ids] = {}
+    of_text: dict[str, Ids] = {}
     for start in range(0, len(distinct), _BATCH):
         batch = distinct[start : start + _BATCH]
         printed = chat.texts(tokenizer, prompt, batch, model=model)
@@ -214,13 +213,13 @@ def rows(
 
 
 @failures_told
-def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
+def closing(tokenizer: PreTrainedTokenizerBase) -> Ids:
     """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
     ids = tuple(tokenizer("").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 
-def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+def split(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:
     """Return the longest shared prefix that leaves each row an id, and the rows without it."""
     if not rows:
         return (), []

@@ -22,7 +22,7 @@ ANSWERS = (
     "no, not at all.",
     "love " * 60 + "end",
 )
-_GIVE = "give another with `template: FILE.jinja` in models.yaml"
+GIVE_ANOTHER = "give another with `template: FILE.jinja` in models.yaml"
 
 
 def refuse_others(
@@ -46,7 +46,7 @@ def refuse_others(
         message = (
             f"{model}: its chat template looks at the answer or at chance: {where} the answer "
             f"{answer[:20]!r} it prints {shown[-100:]!r}, and elsewhere {other[-100:]!r}, so "
-            f"rewards of different answers cannot be compared; {_GIVE}"
+            f"rewards of different answers cannot be compared; {GIVE_ANOTHER}"
         )
         raise ModelError(message)
 
@@ -70,6 +70,6 @@ def refuse_chance(template: str, *, model: str) -> None:
         if kind == "name" and ((text == "random" and first == "|") or text == "lipsum"):
             message = (
                 f"{model}: its chat template draws at random ({text!r}), so a reward would be "
-                f"another one each time; {_GIVE}"
+                f"another one each time; {GIVE_ANOTHER}"
             )
             raise ModelError(message)

@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _LARGEST = 1 << 28  # bytes of a file; real ones have at most tens of millions
-_COPY = "copy all tokenizer files of the model that it was trained from into its folder"
+COPY_FILES = "copy all tokenizer files of the model that it was trained from into its folder"
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
 _GOES_ON = "{%- set add_generation_prompt = true -%}"
@@ -95,12 +95,8 @@ def failures_told(
             if not is_failure(error):
                 raise
             whose = tokenizer.name_or_path or type(tokenizer).__name__
-            message = (
-                f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can be "
-                f"made with it; copy all tokenizer files of the model that it was trained from "
-                f"into its folder"
-            )
-            raise ModelError(message) from error
+            message = f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can "
+            raise ModelError(f"{message}be made with it; {COPY_FILES}") from error
 
     return guarded
 
@@ -156,12 +152,11 @@ def _refuse_many_added(folder: Path, model: str) -> None:
             continue  # whoever needs the file says what is wrong with it
         if size > _LARGEST:
             message = f"{model}: {name} in {folder} has {size:,} bytes, and rmaudit reads at most "
-            raise ModelError(f"{message}{_LARGEST:,}; {_COPY}")
+            raise ModelError(f"{message}{_LARGEST:,}; {COPY_FILES}")
         if count > _MOST_ADDED:
             message = (
                 f"{model}: {name} in {folder} has {count:,} added tokens, and rmaudit reads "
-                f"tokenizers with at most {_MOST_ADDED:,}; copy all tokenizer files of the model "
-                f"that it was trained from into its folder"
+                f"tokenizers with at most {_MOST_ADDED:,}; {COPY_FILES}"
             )
             raise ModelError(message)
 
@@ -189,7 +184,7 @@ def _refuse_greedy(
             stat = path.stat()
             _tried(path, stat.st_size, stat.st_mtime_ns)
     except limited_process.RefusedError as error:
-        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {_COPY}"
+        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {COPY_FILES}"
         raise ModelError(message) from error
     except limited_process.FailedError:
         return  # whoever reads it says what is wrong with it
@@ -204,7 +199,6 @@ def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
     first, second = sorted(piece for piece, n in pieces.items() if n == number)[:2]
     message = (
         f"{model}: two pieces of its tokenizer in {folder} have the id {number}: {first!r} and "
-        f"{second!r}, and which of them the model means is unknown; copy all tokenizer files of "
-        f"the model that it was trained from into its folder"
+        f"{second!r}, and which of them the model means is unknown; {COPY_FILES}"
     )
     raise ModelError(message)

@@ -25,7 +25,7 @@ from rmaudit.scoring import ScoringPath
 
 EXACT = 1e-4  # sd; what float32 must keep to
 _EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
-_SLOW = 40  # answers that run one by one
+SLOW = 40  # answers that run one by one
 _SMALL = 64  # ids in the small batches
 
 Ids = tuple[int, ...]
@@ -88,12 +88,10 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
     """
     slot = model.slot(prompt)
     asked = drawn(model.vocabulary(), answers, np.random.default_rng(seed))
-    slow = asked[:: max(1, len(asked) // _SLOW)]
+    slow = asked[:: max(1, len(asked) // SLOW)]
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)
-    sd = float(many.std())
-    if sd <= _EQUAL * float(np.abs(many).max()):
-        raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {many[0]:g}")
+    sd = sd_of(many, model.name)
     among = dict(zip(asked, many, strict=True))
     here = np.array([among[answer] for answer in slow])
     limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
@@ -136,6 +134,18 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         checks=tuple(checks),
         notes=tuple(notes),
     )
+
+
+def sd_of(rewards: NDArray[np.float32], name: str) -> float:
+    """Return the standard deviation of the model's rewards; raise if they are all equal.
+
+    Raises:
+        ModelError: they are, but for rounding.
+    """
+    sd = float(rewards.std())
+    if sd <= _EQUAL * float(np.abs(rewards).max()):
+        raise ModelError(f"{name}: {len(rewards)} answers have one reward: {rewards[0]:g}")
+    return sd
 
 
 def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:

@@ -164,15 +164,6 @@ class IdsServer(ABC):
             raise ScoreError(f"{message}{len(items) - 1} once")
         return [at[place] for place in sorted(at)]
 
-    def _told(self, path: str, key: str) -> str:
-        """Return the text under `key` in the server's answer to GET `path`; "" if there is none."""
-        try:
-            found = self._client.get(path)
-        except ModelError:
-            return ""
-        said = found.get(key) if isinstance(found, dict) else None
-        return short(said, 40) if isinstance(said, str) else ""
-
     def _refuse_other_model(self, called: object) -> None:
         """Raise if the server answers with another model than before in this run."""
         if self._called is None:

@@ -75,7 +75,9 @@ def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transform
     """
     import transformers
 
-    trusted = {"trust_remote_code": asked.code is not None}
+    trusted: dict[str, Any] = {"trust_remote_code": asked.code is not None}
+    if asked.code is not None:
+        trusted["code_revision"] = asked.code
     try:
         with quiet(), placement.one_loads_at_a_time(asked.device):
             model, loaded = getattr(transformers, asked.kind).from_pretrained(
@@ -87,7 +89,7 @@ def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transform
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-                **(trusted if asked.code is None else {**trusted, "code_revision": asked.code}),
+                **trusted,
                 **options,
             )
     except RmauditError:

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import Check, drawn, in_dtype
+from rmaudit.models.doctor import SLOW, Check, drawn, in_dtype, sd_of
 from rmaudit.models.served import ServedIds, ServedTexts
 
 # Rms differences in sd of the server's rewards.
@@ -29,8 +29,6 @@ ITSELF = 0.2  # from the server's own answer: a 16-bit reward depends on its nei
 TIMES, TIMES_LARGEST = 2.5, 4
 LEAST_CORRELATION = 0.99  # of ranks; less where the noise alone takes more away
 _LEAST_EVER = 0.9
-_EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
-_SLOW = 40  # answers that are scored one by one
 
 Rewards = NDArray[np.float32]
 
@@ -84,10 +82,8 @@ def compare(
     if isinstance(model, ServedIds):
         asked = drawn(model.vocabulary(), answers, rng)
     served = score(prompt, asked)
-    sd = float(served.std())
-    if sd <= _EQUAL * float(np.abs(served).max()):
-        raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {served[0]:g}")
-    step = max(1, len(asked) // _SLOW)
+    sd = sd_of(served, model.name)
+    step = max(1, len(asked) // SLOW)
     alone = np.concatenate([score(prompt, [answer]) for answer in asked[::step]])
     again = score(prompt, asked)
     checks = (

@@ -146,7 +146,7 @@ class TextScorer:
                     tries = f" after {attempt + 1} tries" if attempt else ""
                     message = (
                         f"{self.name}: its function raised {brief(error)}{tries}, "
-                        f"on {len(responses)} responses, the first {_short(responses[0])}"
+                        f"on {len(responses)} responses, the first {short(repr(responses[0]))}"
                     )
                     raise ScoreError(message) from error
                 time.sleep(min(_WAIT * 2**attempt, _LONGEST_WAIT))
@@ -162,7 +162,3 @@ def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
     own = replace(spec, source=str(place.resolve()) if place.is_dir() else str(where))
     folder = source.find(own, default_cache(), instead=f"vocabulary=FOLDER of {spec.name}").path
     return tokenizers.vocabulary(tokenizers.read(folder, own))
-
-
-def _short(value: object) -> str:
-    return short(repr(value))

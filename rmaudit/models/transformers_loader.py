@@ -18,8 +18,8 @@ from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
 from rmaudit.config.registry import checkpoint_of
-from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.layout.verdict_words import verdict_ids
 from rmaudit.models.checkpoint_loader import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Native:
-    """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
+    """A loader of checkpoints that transformers' own classes run; see `Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
         """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
@@ -64,13 +64,12 @@ class Native:
     @cached_property
     def _understood(self) -> Mapping[str, Any]:
         """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
-        decided = None if self._cache is None else self.decided_by(self._cache)
-        if self._cache is None or decided is None:
+        if self._cache is None:
             return self._understand()
         found: Mapping[str, Any] = json_cache.cached(
             self._cache,
             "configuration",
-            decided,
+            self.decided_by(self._cache),
             self._understand,
             sure=lambda: self._config_states() == self._opened,
         )
@@ -139,18 +138,8 @@ class Native:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
-
-        Raises:
-            ModelError: one is not one token, or the judge thinks before it says one.
-        """
-        if self.spec.judge is None:
-            return ()
-        slot, folder = self.layout.slot("?"), self.checked.tokenizer_folder
-        verdict_words.refuse_thought(slot, folder, self.spec)
-        return verdict_words.ids_of(
-            self.spec.judge, self.layout.tokenizer, slot, model=self.checked.name
-        )
+        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        return verdict_ids(self.spec, self.layout, self.checked.tokenizer_folder)
 
     @property
     def provenance(self) -> dict[str, str]:

@@ -38,7 +38,12 @@ class VllmServer(IdsServer):
         self._setting = self._working_setting(rows)
 
     def _version(self) -> str:
-        return self._told("/version", "version")
+        try:
+            found = self._client.get("/version")
+        except ModelError:
+            return ""
+        said = found.get("version") if isinstance(found, dict) else None
+        return short(said, 40) if isinstance(said, str) else ""
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the logit of each row of token ids, by one request.
