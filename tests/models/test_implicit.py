@@ -27,7 +27,6 @@ from tests.toys import toy_language_model, toy_tokenizer
 PROMPT = "the love of the city?"
 ANSWERS = ["love", "war", "peace and love", "the table of the city is of the city", ""]
 BETA = 0.3
-OTHER = ("green", "blue", "red", "yellow", "black", "white", "brown", "grey", "pink", "violet")
 FILE = """
 models:
   tuned: {{source: ./policy}}
@@ -147,15 +146,6 @@ def test_what_it_cannot_give_is_refused(tmp_path: Path) -> None:
         open_model.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
     with pytest.raises(ModelError, match="begins with no prompt"):
         model.score_rows([(5, 6, 7)])
-
-
-def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
-    """Ids mean other tokens to the reference."""
-    pair(tmp_path)
-    toy_language_model(tmp_path / "reference", tokenizer=toy_tokenizer(OTHER))
-    with pytest.raises(ModelError, match="its tokenizer is another one") as caught:
-        implicit(tmp_path).vocabulary()
-    assert "`reference` of `implicit` in models.yaml" in str(caught.value)
 
 
 def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None:

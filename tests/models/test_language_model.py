@@ -154,15 +154,6 @@ def test_the_embedded_base_is_built(
     assert named("embedded", tmp_path).folder == folder
 
 
-def test_other_weights_are_another_identity(folder: Path, tmp_path: Path) -> None:
-    """Weights, tokenizer and dtype decide."""
-    other = toy_language_model(tmp_path / "other", seed=2)
-    mine, theirs = named(folder, tmp_path).identity, named(other, tmp_path).identity
-
-    assert mine["base tokenizer"] == theirs["base tokenizer"]
-    assert mine["base weights"] != theirs["base weights"]
-
-
 # What is refused
 
 
@@ -180,24 +171,6 @@ def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(ModelError, match=said):
         named("c/d", tmp_path, base_revision="0" * 40)
     assert asked == [("c/d", "0" * 40)]
-
-
-def test_another_tokenizer(reward: Checkpoint, tmp_path: Path) -> None:
-    """The count and the first id that differs are told; nothing is loaded."""
-    other = toy_tokenizer(("cat", "dog"))
-    folder = toy_language_model(tmp_path / "lm", tokenizer=other)
-    mine = dict(zip(reward.vocabulary().ids, reward.vocabulary().pieces, strict=True))
-    theirs = {i: piece for piece, i in other.get_vocab().items()}
-    # The last ids of the smaller tokenizer are its added token and, beyond, nothing of its own.
-    differ = [i for i in theirs if theirs[i] != mine.get(i) and theirs[i] != "<added>"]
-
-    text = refusal(named(folder, tmp_path), reward)
-
-    assert text.startswith(
-        f"the base of Toy: its tokenizer is another one: {len(differ)} ids differ that are no "
-        f"added tokens, first {min(differ)}, {theirs[min(differ)]!r} for the base and "
-        f"{mine[min(differ)]!r} for the reward model; correct"
-    )
 
 
 def test_a_larger_tokenizer(folder: Path, tmp_path: Path) -> None:

@@ -78,36 +78,32 @@ def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked f
 @pytest.mark.parametrize(
     ("free", "worker", "gpu", "looked_at"),
     [
-        ((30, 20, 10), "", 0, [0, 1, 2]),
-        ((30, 20, 10), "gw0", 0, [0]),
-        ((30, 20, 10), "gw1", 1, [1]),
-        ((30, 20, 10), "gw2", 0, [2, 0, 1, 2]),  # its own is too small
-        ((30, 20, 10), "gw4", 1, [1]),
-        ((30,), "gw7", 0, [0]),
-        ((30, 20, 10), "master", 0, [0, 1, 2]),
-        ((10, 14, 12), "gw0", None, [0, 0, 1, 2]),
+        ((3, 2, 1), "", 0, [0, 1, 2]),
+        ((3, 2, 1), "gw0", 0, [0]),
+        ((3, 2, 1), "gw1", 1, [1]),
+        ((3, 2, 1), "gw2", 0, [2, 0, 1, 2]),  # its own is too small
+        ((3, 2, 1), "gw4", 1, [1]),
+        ((3,), "gw7", 0, [0]),
+        ((3, 2, 1), "master", 0, [0, 1, 2]),
+        ((1, 1.1, 1), "gw0", None, [0, 0, 1, 2, 0, 1, 2]),
     ],
 )
-def test_workers_take_gpus_in_turn(
-    free: tuple[int, ...], worker: str, gpu: int | None, looked_at: list[int]
+def test_workers_take_gpus_in_turn(  # noqa: PLR0917  (what is there, and what is asked for)
+    folder: Path,
+    size: int,
+    monkeypatch: pytest.MonkeyPatch,
+    free: tuple[float, ...],
+    worker: str,
+    gpu: int | None,
+    looked_at: list[int],
 ) -> None:
-    """Each its own, if 15 bytes fit there, and looks at no other, for a look takes memory."""
-    seen: list[int] = []
+    """Each its own, if the weights fit there, and looks at no other, for a look takes memory."""
+    gpus = Gpus(monkeypatch, *(int(share * size) for share in free), worker=worker)
 
-    def free_on(at: int) -> int:
-        seen.append(at)
-        return free[at]
+    found = placement.device_map("auto", folder, "float32", name="toy")
 
-    assert placement.one_gpu(len(free), free_on, 15, worker) == gpu
-    assert seen == looked_at
-
-
-def test_a_worker_loads_onto_its_own_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though another has more room; it opens no context on the others."""
-    gpus = Gpus(monkeypatch, 10**9, 10**10, 10**9, worker="gw2")
-
-    assert placement.device_map("auto", folder, "float32", name="toy") == {"": "cuda:2"}
-    assert gpus.looked_at == [2]
+    assert found == ("auto" if gpu is None else {"": f"cuda:{gpu}"})
+    assert gpus.looked_at == looked_at
 
 
 def test_weights_that_the_gpus_cannot_hold_are_refused(

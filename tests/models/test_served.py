@@ -191,6 +191,11 @@ def of_vllm(change: Callable[[list[dict[str, Any]]], Any], **more: Any) -> dict[
     return {"change": lambda a: changed(a) if "probs" in str(a) else a, **more}
 
 
+def of_openrlhf(answer: Any) -> dict[str, Any]:
+    """An endpoint that always answers this."""
+    return {"kind": "openrlhf", "change": lambda _: answer}
+
+
 def probs(value: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
     """The same data with other probs."""
     return lambda data: [{**item, "probs": value} for item in data]
@@ -232,34 +237,22 @@ def jittered(answer: Any) -> Any:
         ({"fault": lambda _: 302}, ["302", "points to"]),
         ({"fault": lambda _: 500}, ["500", "2 times", "run the same command"]),
         ({"key": "k"}, ["401", "`api_key`"]),
+        (of_openrlhf({"rewards": ["high"] * 64}), ["'high'"]),
+        (of_openrlhf({"rewards": "high"}), ["'high'", "list of"]),
+        (of_openrlhf({"rewards": [1.0]}), ["1 scores for 64"]),
+        (of_openrlhf({"rewards": [[1.0]] * 64}), ["[1.0]"]),
+        (of_openrlhf({"rewards": [math.nan] * 64}), ["nan"]),
+        (of_openrlhf({"score": [1.0]}), ["'score'", '"rewards"']),
+        (of_openrlhf(None), ["None", '"rewards"']),
     ],
 )
 def test_what_is_no_reward_is_refused(
     served: dict[str, Any], names: list[str], toy: Path, tmp_path: Path
 ) -> None:
     """One line, which says what came and what to do; nothing is stored."""
-    with Running(Served(**served)) as server:
-        refused(spec_of(server.url, toy), tmp_path, names)
-
-
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ({"rewards": ["high"] * 64}, ["'high'"]),
-        ({"rewards": "high"}, ["'high'", "list of"]),
-        ({"rewards": [1.0]}, ["1 scores for 64"]),
-        ({"rewards": [[1.0]] * 64}, ["[1.0]"]),
-        ({"rewards": [math.nan] * 64}, ["nan"]),
-        ({"score": [1.0]}, ["'score'", '"rewards"']),
-        (None, ["None", '"rewards"']),
-    ],
-)
-def test_what_an_endpoint_may_not_answer(
-    answer: Any, names: list[str], toy: Path, tmp_path: Path
-) -> None:
-    """OpenRLHF's format, and nothing near it."""
-    with Running(Served(change=lambda _: answer)) as server:
-        refused(spec_of(server.url, toy, "openrlhf", concurrency=1), tmp_path, names)
+    kind = served.get("kind", "vllm")
+    with Running(Served(**{name: served[name] for name in served if name != "kind"})) as server:
+        refused(spec_of(server.url, toy, kind, concurrency=1), tmp_path, names)
 
 
 def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> None:
