@@ -12,7 +12,7 @@ from itertools import pairwise
 from rmaudit.errors import ModelError
 
 # Of different lengths and first letters; no template has a reason to treat one in its own way.
-ANSWERS = (
+TEST_ANSWERS = (
     "Q",
     "7",
     "it",
@@ -25,7 +25,7 @@ ANSWERS = (
 GIVE_ANOTHER = "give another with `template: FILE.jinja` in models.yaml"
 
 
-def refuse_others(
+def refuse_answer_dependence(
     printed: Sequence[str], answers: Sequence[str], before: str, after: str, *, model: str
 ) -> None:
     """Raise if a chat template prints anything but `before`, the answer and `after`.
@@ -51,7 +51,7 @@ def refuse_others(
         raise ModelError(message)
 
 
-def refuse_chance(template: str, *, model: str) -> None:
+def refuse_randomness(template: str, *, model: str) -> None:
     """Raise if a chat template draws at random (by `random` or `lipsum`).
 
     Equal output twice would not show that it never does.

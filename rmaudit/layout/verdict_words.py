@@ -1,4 +1,4 @@
-"""The two words by which a judge says its verdict, as token ids in the place where it says them.
+"""A judge's two verdict words, as token ids at the place where the judge says one.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words
@@ -14,7 +14,7 @@ from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat, tokenizers
-from rmaudit.layout.answer_slot import Slot, following
+from rmaudit.layout.answer_slot import Slot, ids_after
 from rmaudit.layout.layouts import Layout
 
 _THOUGHTS = (
@@ -44,7 +44,7 @@ def verdict_ids(spec: ModelSpec, layout: Layout, folder: Path) -> tuple[int, ...
     slot, tokenizer = layout.slot("?"), layout.tokenizer
     _refuse_thought(slot, folder, spec)
     before = slot.suffix_text or slot.prefix_text
-    found = {word: following(tokenizer, before, word) for word in (judge.yes, judge.no)}
+    found = {word: ids_after(tokenizer, before, word) for word in (judge.yes, judge.no)}
     for word, ids in found.items():
         if len(ids) != 1:
             pieces = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids)))
@@ -76,7 +76,8 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     if any(end in slot.suffix_text for _, end in _THOUGHTS):
         return
     own = tokenizers.read(folder, replace(spec, template=None))
-    if own.chat_template and (opened := _open_thought(chat.begun(own, model=spec.name))):
+    begun = chat.start_of_model_turn(own, model=spec.name) if own.chat_template else ""
+    if opened := _open_thought(begun):
         message = (
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "
             f"template says: {_SAMPLED}, or end the judge's template with a closed thought"

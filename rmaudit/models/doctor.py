@@ -87,7 +87,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
     """
     slot = model.slot(prompt)
-    asked = drawn(model.vocabulary(), answers, np.random.default_rng(seed))
+    asked = draw_answers(model.vocabulary(), answers, np.random.default_rng(seed))
     slow = asked[:: max(1, len(asked) // SLOW)]
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)
@@ -121,7 +121,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.loader.dtype != "float32":
         try:
-            wide = in_dtype(model, "float32", prompt, asked)
+            wide = rewards_in_dtype(model, "float32", prompt, asked)
             checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
@@ -148,7 +148,7 @@ def sd_of(rewards: NDArray[np.float32], name: str) -> float:
     return sd
 
 
-def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
+def draw_answers(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
     """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
 
     A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
@@ -161,7 +161,7 @@ def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[
     return list(dict.fromkeys([*single, *several]))
 
 
-def in_dtype(
+def rewards_in_dtype(
     model: Checkpoint, dtype: Dtype, prompt: Asked, answers: Sequence[Response]
 ) -> NDArray[np.float32]:
     """Return the rewards of `answers` computed in `dtype`, with a second copy of the weights.

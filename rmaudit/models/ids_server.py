@@ -1,4 +1,4 @@
-"""A server that is sent rows of token ids: the base of the clients of vLLM and SGLang.
+"""The base of the clients of vLLM and SGLang, which send rows of token ids to a server.
 
 Both list their models in OpenAI's format and tokenize on request:
 
@@ -45,7 +45,7 @@ class IdsServer(ABC):
         self._verdict = verdict
         self.version = ""
         self._checked = False
-        self._called: object = None
+        self._answered_as: object = None
 
     @abstractmethod
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
@@ -56,7 +56,7 @@ class IdsServer(ABC):
         """
 
     @abstractmethod
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         """Raise if the server's answers for a few test rows are not rewards."""
 
     @abstractmethod
@@ -136,10 +136,10 @@ class IdsServer(ABC):
                 self.refuse_long(rows)  # the card's errors say more than those of a request
                 self.version = self._version()
                 self._refuse_other_tokenizer(text, ids)
-                self._try(rows)
+                self._check_rewards(rows)
                 self._checked = True
 
-    def _asked(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
+    def _post(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
         """Post `body` to `path` and return the server's answer, whose size limit grows with `rows`.
 
         `served` ends the error for a missing path: which servers have it, and how they are started.
@@ -166,11 +166,12 @@ class IdsServer(ABC):
 
     def _refuse_other_model(self, called: object) -> None:
         """Raise if the server answers with another model than before in this run."""
-        if self._called is None:
-            self._called = called  # of several names for one model, vLLM answers with the first
-        if called != self._called:
-            message = f"{self.spec.name}: its server answered as {short(repr(self._called))}, and "
-            raise ModelError(f"{message}now as {short(repr(called))}: it serves another model now")
+        if self._answered_as is None:
+            self._answered_as = called  # of several names, vLLM answers with the first
+        if called != self._answered_as:
+            message = f"{self.spec.name}: its server answered as {short(repr(self._answered_as))}, "
+            message += f"and now as {short(repr(called))}: it serves another model now"
+            raise ModelError(message)
 
     def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
         """Raise if the server tokenizes `text` into other ids than `ids`.

@@ -62,15 +62,15 @@ class Native:
         return self.checked.defaults
 
     @cached_property
-    def _understood(self) -> Mapping[str, Any]:
+    def _configured(self) -> Mapping[str, Any]:
         """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
         if self._cache is None:
-            return self._understand()
+            return self._read_configuration()
         found: Mapping[str, Any] = json_cache.cached(
             self._cache,
             "configuration",
             self.decided_by(self._cache),
-            self._understand,
+            self._read_configuration,
             sure=lambda: self._config_states() == self._opened,
         )
         return found
@@ -81,7 +81,7 @@ class Native:
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
         return digest.states(path for each in folders for path in digest.layout_files(each))
 
-    def _understand(self) -> dict[str, Any]:
+    def _read_configuration(self) -> dict[str, Any]:
         adapter, text = self.checked.adapter, self.defaults.get_text_config()
         rows = int((adapter and adapter.rows) or text.vocab_size)
         return {"rows": rows, "pad": self._pad(), "path": str(path_of(self.defaults))}
@@ -89,7 +89,7 @@ class Native:
     @property
     def rows(self) -> int:
         """Return the embedding's row count: the adapter's if it has one, else config.json's."""
-        return int(self._understood["rows"])
+        return int(self._configured["rows"])
 
     @property
     def pad(self) -> int | None:
@@ -98,7 +98,7 @@ class Native:
         It is the configuration's, unless the registry says otherwise. An adapter was
         trained with its tokenizer's pad id, which the base's config.json need not have.
         """
-        pad: int | None = self._understood["pad"]
+        pad: int | None = self._configured["pad"]
         return pad
 
     def _pad(self) -> int | None:
@@ -112,7 +112,7 @@ class Native:
     @property
     def path(self) -> ScoringPath:
         """Return the scoring path that is exact for this backbone, as far as its config tells."""
-        return ScoringPath(self._understood["path"])
+        return ScoringPath(self._configured["path"])
 
     @property
     def dtype(self) -> str:
@@ -205,7 +205,7 @@ class Native:
             device=device,
             backbone=f"a backbone of model_type {kind!r}",
             head=f"its {family.NAME} head",
-            ours=_ours(checked, classifier=classifier),
+            ours=_head_tensors(checked, classifier=classifier),
             quantized=configuration.quantization(config),
         )
         model = loaded_weights.load(
@@ -229,13 +229,15 @@ class Native:
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
             end = int(tokenizer.sep_token_id) if types else None
-            token_types.give(backbone, end, longest=longest, name=checked.name)
+            token_types.add_token_types(backbone, end, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
-        scorer.odd_in_files = partial(loaded_weights.odd_in, self.files(), name=checked.name)
-        weights = held(
+        scorer.odd_in_files = partial(
+            loaded_weights.first_non_finite, self.files(), name=checked.name
+        )
+        weights = as_weights(
             model, scorer, classifier=classifier, name=checked.name, verdict=self.verdict
         )
-        weights.go(self.path)
+        weights.use_path(self.path)
         if self.spec.compiled:
             from rmaudit.scoring import compiled
 
@@ -243,7 +245,7 @@ class Native:
         return weights
 
 
-def held(
+def as_weights(
     model: Any,  # noqa: ANN401  (transformers' classes)
     scorer: Scorer,
     *,
@@ -267,8 +269,8 @@ def held(
     weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
     if isinstance(scorer.head, OneOutput):
         every = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
-        kept = objectives_in_one_pass.remembered(every, model)
-        return objectives_in_one_pass.of_output(weights, kept, scorer.head.at, scorer)
+        kept = objectives_in_one_pass.with_cache(every, model)
+        return objectives_in_one_pass.weights_of_output(weights, kept, scorer.head.at, scorer)
     return weights
 
 
@@ -284,7 +286,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
     return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
 
-def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
+def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
     whole = classifier or head.family.NAME == judging.NAME

@@ -16,7 +16,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from rmaudit.layout.answer_slot import around, following, following_each, read_back
+from rmaudit.layout.answer_slot import ids_after, ids_after_each, ids_around, read_back
 
 WORDS = ("love", "peace", "user", "assistant", "the", "city")
 CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
@@ -88,8 +88,8 @@ def test_no_character_is_lost_or_added(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> None:
     """Put together, the ids of the pieces spell the whole; one dummy space may stand in front."""
-    prefix, suffix = around(tokenizer, before, middle, after)
-    row = prefix + following(tokenizer, before, middle) + suffix
+    prefix, suffix = ids_around(tokenizer, before, middle, after)
+    row = prefix + ids_after(tokenizer, before, middle) + suffix
 
     assert spelled(tokenizer, row).removeprefix(" ") == (before + middle + after).removeprefix(" ")
 
@@ -101,22 +101,22 @@ def test_at_boundaries_the_row_is_that_of_the_whole(
 ) -> None:
     """Where tokens end at the hole's ends, the row is what the tokenizer makes of the whole."""
     for word in (*WORDS, "love the city", "xyz"):
-        prefix, suffix = around(tokenizer, before, word, after)
+        prefix, suffix = ids_around(tokenizer, before, word, after)
 
-        row = prefix + following(tokenizer, before, word) + suffix
+        row = prefix + ids_after(tokenizer, before, word) + suffix
 
         assert row == ids(tokenizer, before + word + after)
 
 
 def test_a_space_is_an_answers_own(tokenizer: PreTrainedTokenizerBase) -> None:
     """With and without a leading space a word is two answers; a prefix keeps its last space."""
-    bare, spaced = (following(tokenizer, "user: the\n", word) for word in ("love", " love"))
-    prefix, suffix = around(tokenizer, "user: ", "love", "the")
+    bare, spaced = (ids_after(tokenizer, "user: the\n", word) for word in ("love", " love"))
+    prefix, suffix = ids_around(tokenizer, "user: ", "love", "the")
 
     assert bare != spaced
     assert (spelled(tokenizer, bare), spelled(tokenizer, spaced)) == ("love", " love")
     assert spelled(tokenizer, prefix).removeprefix(" ") == "user: "
-    assert spelled(tokenizer, following(tokenizer, "user: ", "love")) == "love"
+    assert spelled(tokenizer, ids_after(tokenizer, "user: ", "love")) == "love"
     assert spelled(tokenizer, suffix) == "the"
 
 
@@ -127,8 +127,8 @@ def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
     tokenizer = tokenizer_of("bytes")
     monkeypatch.setattr(type(tokenizer), "is_fast", False)
 
-    assert around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
-    assert following(tokenizer, "user", " love") == ids(tokenizer, " love")
+    assert ids_around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
+    assert ids_after(tokenizer, "user", " love") == ids(tokenizer, " love")
 
 
 @settings(max_examples=50, deadline=None)
@@ -137,15 +137,15 @@ def test_many_are_as_each_alone(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: list[str]
 ) -> None:
     """Whatever stands in front, though only its end is tokenized again and again."""
-    assert following_each(tokenizer, before, texts) == [
-        following(tokenizer, before, text) for text in texts
+    assert ids_after_each(tokenizer, before, texts) == [
+        ids_after(tokenizer, before, text) for text in texts
     ]
 
 
 def test_ids_read_as_their_text(tokenizer: PreTrainedTokenizerBase) -> None:
     """Behind something else a space at the start is the answer's own, and is not taken off."""
     texts = ["love", " love", "love peace", " the city.", "</s>love", " "]
-    pieces = [following(tokenizer, "<|a|>user\n", text) for text in texts]
+    pieces = [ids_after(tokenizer, "<|a|>user\n", text) for text in texts]
 
     found = read_back(tokenizer, pieces, alone=False)
 

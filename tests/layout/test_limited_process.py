@@ -73,7 +73,7 @@ def test_what_is_printed_is_what_transformers_prints() -> None:
     tokenizer = toy_tokenizer(template="{{ bos_token }}{{ date_string }}" + TEMPLATE)
     answers = [str(number) for number in range(150)]
 
-    found = chat.texts(tokenizer, "Why?", answers, model="toy")
+    found = chat.printed_texts(tokenizer, "Why?", answers, model="toy")
 
     turns = [[TURNS[0], {"role": "assistant", "content": answer}] for answer in answers]
     day = chat.TODAY.strftime("%d %b %Y")

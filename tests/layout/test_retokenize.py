@@ -12,7 +12,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
 from rmaudit.layout.chat import TODAY, template_digest
-from rmaudit.layout.layouts import closing, rows, split
+from rmaudit.layout.layouts import closing_ids, rows, split_shared_prefix
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -80,7 +80,7 @@ def test_what_the_tokenizer_closes_a_text_with(single: str, closed: tuple[int, .
 
     (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
 
-    assert closing(tokenizer) == closed
+    assert closing_ids(tokenizer) == closed
     assert row[len(row) - len(closed) :] == closed
 
 
@@ -96,7 +96,7 @@ def test_the_digest_tells_templates_and_days_apart(monkeypatch: pytest.MonkeyPat
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5).map(tuple), max_size=5))
 def test_split_takes_the_longest_shared_prefix(given_rows: list[tuple[int, ...]]) -> None:
     """Every row is prefix and rest, no rest is empty, and no longer prefix would do."""
-    prefix, rests = split(given_rows)
+    prefix, rests = split_shared_prefix(given_rows)
 
     assert [prefix + rest for rest in rests] == given_rows
     assert all(rests)

@@ -109,8 +109,8 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
         lambda: encoder_pair.render(bare, "war", model="toy"),
         lambda: encoder_pair.rows(bare, "war", ["war"]),
         lambda: layouts.rows(bare, "war", ["war"], model="toy"),
-        lambda: answer_slot.following(bare, "war", "war"),
-        lambda: answer_slot.following_each(bare, "war", ["war"]),
+        lambda: answer_slot.ids_after(bare, "war", "war"),
+        lambda: answer_slot.ids_after_each(bare, "war", ["war"]),
     ]
     for ask in asked:
         with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):
@@ -135,7 +135,7 @@ def test_a_text_answer_gets_no_dummy_space(kind: str, tmp_path: Path) -> None:
     tokenizer = tokenizer_of(kind)
     tokenizer.chat_template = TEMPLATE.replace("<|start|>", "").replace("<|end|>", "</s>")
     tokenizer.save_pretrained(tmp_path)
-    model = layouts.Chat(tmp_path, ModelSpec("toy", str(tmp_path)))
+    model = layouts.ChatLayout(tmp_path, ModelSpec("toy", str(tmp_path)))
     slot = model.slot("the city")
 
     for answer in ("love", " love", "the city"):

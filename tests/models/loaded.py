@@ -43,7 +43,7 @@ def load(
     weights = Native(checked_checkpoint.of(spec, folder.parent).downloaded()).load(device)
     weights.scorer.pad = pad
     if path is not None:
-        weights.go(path)
+        weights.use_path(path)
     return weights
 
 

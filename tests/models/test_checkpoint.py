@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,24 +165,11 @@ def test_the_dtype_is_the_registrys_or_else_the_configs(changed: Path) -> None:
 # Prompts, answers, vocabulary
 
 
-@pytest.mark.parametrize("more", [64, -3])
-def test_ids_without_a_row_are_told_and_not_scored(changed: Path, more: int) -> None:
-    """Rows that pad the embedding are no vocabulary; ids without a row are told, once."""
-    change(changed / "config.json", vocab_size=SIZE + more)
-    model = checkpoint(changed)
+def test_rows_that_pad_the_embedding_are_no_vocabulary(changed: Path) -> None:
+    """No id of the tokenizer's is there."""
+    change(changed / "config.json", vocab_size=SIZE + 64)
 
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        vocabulary = model.vocabulary()
-        assert model.vocabulary() is vocabulary
-
-    assert vocabulary.ids == tuple(range(min(SIZE, SIZE + more)))
-    if more > 0:
-        assert told == []
-        return
-    (message,) = (str(warning.message) for warning in told)
-    assert message.startswith(f"toy: 3 of its tokenizer's ids, first {SIZE - 3} ('")
-    assert f"whose ids go from 0 to {SIZE - 4}: they are not scored" in message
+    assert checkpoint(changed).vocabulary().ids == tuple(range(SIZE))
 
 
 def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:

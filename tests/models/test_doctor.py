@@ -77,7 +77,7 @@ def test_float32_that_does_not_fit_is_a_note(
     def full(*_: object) -> None:
         raise ModelError("toy: its weights do not fit on 'cpu'")
 
-    monkeypatch.setattr(doctor, "in_dtype", full)
+    monkeypatch.setattr(doctor, "rewards_in_dtype", full)
 
     found = examine(checkpoint(folders("llama"), dtype="bfloat16"), PROMPT, answers=16)
 

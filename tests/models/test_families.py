@@ -338,7 +338,7 @@ def test_slopes_are_the_derivatives_of_its_formula(
     scores = model.score(PROMPT, answers)
     weights, narrow = model.weights(slot.prefix, slot.suffix), []
     for path in ScoringPath:
-        weights.go(path)
+        weights.use_path(path)
         narrow.append(model.gradient(PROMPT, answers))
     tensors = {key: t.double() for key, t in load_file(folder / "model.safetensors").items()}
     backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval().double()
@@ -355,7 +355,7 @@ def test_slopes_are_the_derivatives_of_its_formula(
         weights.scorer.head = checked.head.family.build(head, checked.config)
         wide = []
         for path in ScoringPath:
-            weights.go(path)
+            weights.use_path(path)
             wide.append(model.gradient(PROMPT, answers).slopes)
         for answer, own in zip(answers, wide[0], strict=True):
             row, start = (*slot.prefix, *answer, *slot.suffix), len(slot.prefix)

@@ -134,7 +134,7 @@ def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
     others.append(implicit(tmp_path).identity)
     assert all(other != first for other in others)
     assert {"weights", "reference weights", "beta"} <= first.keys()
-    assert open_model.weights_of(implicit(tmp_path)).count("+") == 1
+    assert open_model.weights_hash(implicit(tmp_path)).count("+") == 1
 
 
 def test_what_it_cannot_give_is_refused(tmp_path: Path) -> None:

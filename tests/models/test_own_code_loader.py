@@ -19,7 +19,6 @@ from rmaudit.errors import ModelError, NoGradient
 from rmaudit.layout import tokenizers
 from rmaudit.models import doctor, inspection
 from rmaudit.models.checkpoint import Checkpoint, from_spec
-from rmaudit.scores.text_rewards import score_texts
 from tests.hub import COMMIT
 from tests.models.hub_code import BODY, snapshot, trusted
 from tests.models.loaded import change, retensor
@@ -349,23 +348,3 @@ def test_a_configuration_class_without_sizes_is_refused(folder: Path, tmp_path: 
 
     with pytest.raises(ModelError, match="class that it brings has no 'vocab_size'"):
         _ = from_spec(trusted(), cache=tmp_path).provenance
-
-
-def test_weights_of_its_own_class_that_change_after_the_load_are_refused(
-    folder: Path, tmp_path: Path
-) -> None:
-    """Its class reads the file through a map, too; the untouched checkpoint has its own scores."""
-    path, store = folder / "model.safetensors", tmp_path / "scores"
-    before = path.read_bytes()
-    model = from_spec(trusted(), cache=tmp_path)
-    score_texts(model, PROMPT, ANSWERS[:1], cache=store)
-    retensor(folder, lambda tensors: [tensor.mul_(-2) for tensor in tensors.values()])
-
-    with pytest.raises(ModelError, match=r"^own: .*model\.safetensors changed since"):
-        score_texts(model, PROMPT, ANSWERS, cache=store)
-
-    path.write_bytes(before)
-    again, alone = from_spec(trusted(), cache=tmp_path), from_spec(trusted(), cache=tmp_path)
-    assert again.identity == model.identity
-    found = score_texts(again, PROMPT, ANSWERS, cache=store)
-    np.testing.assert_array_equal(found.scores, alone.score(PROMPT, ANSWERS))
