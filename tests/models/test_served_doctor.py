@@ -153,13 +153,19 @@ class Deep:
         ).eval()
 
     def compared(self, reward: Callable[[Any], float], answers: int, cache: Path) -> ServerChecks:
-        """The doctor's findings of a server with this reward of a row."""
+        """The doctor's findings of a server with this reward of a row.
+
+        For few answers the checkpoint is tried in float32 and bfloat16 only.
+        """
+        local = self.local
+        if answers < 200:
+            local = checkpoint(self.folders[0], cache=local.cache, dtype="bfloat16")
         with Running(Served(reward=reward)) as server:
             source = str(self.folders[0])
             spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=source)
             model = opened(spec, cache=cache)
             assert isinstance(model, ServedIds)
-            return compare(model, self.local, PROMPT, answers=answers)
+            return compare(model, local, PROMPT, answers=answers)
 
 
 @pytest.fixture(scope="module")
