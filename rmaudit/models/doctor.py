@@ -78,7 +78,7 @@ class Examination:
         return all(check.ok for check in self.checks)
 
 
-def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int = 0) -> Examination:
+def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
     """Score random answers alone, in batches and by the model's own forward; compare the rewards.
 
     They are `answers` ids of the vocabulary and a few answers of several ids.
@@ -87,7 +87,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
     """
     slot = model.slot(prompt)
-    asked = draw_answers(model.vocabulary(), answers, np.random.default_rng(seed))
+    asked = draw_answers(model.vocabulary(), answers, np.random.default_rng(0))
     slow = asked[:: max(1, len(asked) // SLOW)]
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)

@@ -67,7 +67,6 @@ def compare(
     prompt: str,
     *,
     answers: int = 256,
-    seed: int = 0,
 ) -> ServerChecks:
     """Compare a server's rewards of random answers with repetitions and with those of `local`.
 
@@ -76,7 +75,7 @@ def compare(
     Raises:
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     score: Callable[[str, Sequence[Any]], Rewards] = model.score
     asked: Sequence[Any] = _draw_texts(model, answers, rng)
     if isinstance(model, ServedIds):
