@@ -199,14 +199,11 @@ def test_a_printed_date_is_pinned(template: str, printed: str) -> None:
         ("{{ messages[2]['content'] }}", "turn: list object has no element 2"),
         ("{% if %}", "turn: Expected an expression, got 'end of statement block'"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "maximum recursion depth exceeded"),
-        (
-            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}" + ANSWER,
-            "it does not come to an end within 3 s of computing",
-        ),
+        ("{{ (7**(10**7)) | string }}", "it does not come to an end within 3 s of computing"),
     ],
 )
 def test_a_template_without_a_slot_is_refused(template: Any, said: str) -> None:
-    """In one line that says what it does; endless loops are ended."""
+    """In one line that says what it does; what is endless is ended, also within one step of C."""
     text = refusal(template)
 
     assert text.startswith("toy: its ")

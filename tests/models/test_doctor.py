@@ -149,20 +149,6 @@ def test_rewards_that_depend_on_something_else_are_not_exact(
     assert [found[name].ok for name in ("alone against", "batches of", "the same")] == expected
 
 
-def test_a_model_that_fell_back_is_examined_on_full_rows(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the preflight, a wrong path is left before it is examined; the report says so."""
-    monkeypatch.setattr(attention, "_hide", blind)
-
-    with pytest.warns(UserWarning, match="is not exact here"):
-        found = examine(checkpoint(folders("llama")), PROMPT, answers=64)
-
-    assert found.ok
-    assert found.path is ScoringPath.FULL_ROWS
-    assert found.checks[0].name == "full rows against the model's own forward"
-
-
 @pytest.mark.parametrize(
     ("key", "value", "reward"),
     [("score.weight", 0.0, "0"), ("model.embed_tokens.weight", 0.3, r"-?0\.\d+")],

@@ -97,22 +97,6 @@ def test_own_rewards_leave_no_trace(folder: Path, path: ScoringPath, fails: bool
     assert engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)).tolist() == before.tolist()
 
 
-def test_own_rewards_run_in_transformers_attention(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours is never asked: it could be wrong in both."""
-    loaded = load(folder)
-
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("rmaudit.scoring.attention._hide", never)
-
-    loaded.own_rewards(ROWS)
-    with pytest.raises(AssertionError):
-        engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
-
-
 # The head
 
 
