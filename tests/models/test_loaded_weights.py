@@ -117,22 +117,11 @@ def test_the_head_is_not_rounded_to_the_runs_dtype(folder: Path) -> None:
 # Where they do not fit
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
-        MemoryError(),
-    ],
-    ids=["cuda", "cpu", "python"],
-)
-def test_weights_that_do_not_fit_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_weights_that_do_not_fit_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two ways on."""
 
     def fail(*_: object, **__: object) -> None:
-        raise error
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", fail)
 

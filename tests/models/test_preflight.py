@@ -237,8 +237,7 @@ def test_a_path_that_is_wrong_for_one_id_is_refused(
 LONGER = "the love of the city and the pain of war?"
 
 
-@pytest.mark.parametrize("answers", [4, preflight.MANY])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("answers", "dtype"), [(4, "float32"), (preflight.MANY, "bfloat16")])
 def test_a_path_that_is_wrong_after_another_length_is_refused(
     folders: Folders, answers: int, dtype: str
 ) -> None:
