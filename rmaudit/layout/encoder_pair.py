@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.answer_slot import Slot
+from rmaudit.layout.answer_slot import Ids, Slot
 from rmaudit.layout.tokenizers import COPY_FILES, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Ids = tuple[int, ...]
 
 _STAND_IN = "answer"
 _BATCH = 8192  # pairs at a time: what is held twice

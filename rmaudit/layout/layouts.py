@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.layout import chat, encoder_pair, tokenizers
-from rmaudit.layout.answer_slot import Slot, ids_after, ids_after_each, read_back
+from rmaudit.layout.answer_slot import Ids, Slot, ids_after, ids_after_each, read_back
 from rmaudit.layout.tokenizers import with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Ids = tuple[int, ...]
 
 _BATCH = 8192  # conversations at a time: what is held twice
 

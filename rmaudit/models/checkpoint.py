@@ -22,7 +22,7 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
-from rmaudit.layout.answer_slot import Response, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.models.checkpoint_loader import Loader, versions_and_machine
 from rmaudit.models.objectives_in_one_pass import InMemory
 from rmaudit.models.protocol import LOOSELY
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
 
-Ids = tuple[int, ...]
 T = TypeVar("T")
 
 

@@ -17,7 +17,7 @@ from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.config.registry import Dtype
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.preflight import TOLERANCE
@@ -27,8 +27,6 @@ EXACT = 1e-4  # sd; what float32 must keep to
 _EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
 SLOW = 40  # answers that run one by one
 _SMALL = 64  # ids in the small batches
-
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
-
-Ids = tuple[int, ...]
 
 
 class IdsServer(ABC):

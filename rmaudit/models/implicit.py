@@ -26,7 +26,7 @@ from rmaudit.config.spec import Implicit
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient, NoWeights
 from rmaudit.layout import tokenizers
-from rmaudit.layout.answer_slot import Response, Slot, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import language_model
 from rmaudit.models.checkpoint_loader import versions_and_machine
@@ -36,7 +36,6 @@ from rmaudit.models.rows_for_servers import ServedRows
 from rmaudit.models.token_rows import Rows, TokenModel
 from rmaudit.prompts import PROMPTS
 
-Ids = tuple[int, ...]
 _CORRECT = "`{}` of `implicit` in models.yaml"
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import digest
 from rmaudit.errors import ModelError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.scoring import ScoringPath
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
-
-Ids = tuple[int, ...]
 
 
 class _Run(NamedTuple):

@@ -19,6 +19,7 @@ from torch import Tensor
 from rmaudit.checkpoints import shards
 from rmaudit.checkpoints.reader_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
@@ -27,7 +28,6 @@ from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.memory import too_small
 from rmaudit.scoring.paths import FullRows
 
-Ids = tuple[int, ...]
 T = TypeVar("T")
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rmaudit.conversation import Asked
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint import Checkpoint
 
-Ids = tuple[int, ...]
 _EXTRA_BOS, _NO_BOS, _EXTRA_EOS = "with a BOS more", "without its BOS", "with an eos more"
 _CAUSE = {_EXTRA_BOS: "BOS", _NO_BOS: "no BOS", _EXTRA_EOS: "eos"}  # without other traces
 _JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a template

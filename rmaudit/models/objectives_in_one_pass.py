@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.heads.objectives import OneOutput
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rmaudit.scoring.engine import Scorer
 
 _ROWS = 64  # whole rows whose outputs are remembered: more than the noise is measured on
-Ids = tuple[int, ...]
 Call = tuple[Ids, Ids, tuple[Ids, ...]]  # prefix, suffix, answers
 
 

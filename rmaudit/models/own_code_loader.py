@@ -27,10 +27,11 @@ from rmaudit.checkpoints import adapters, configuration, digest, source
 from rmaudit.checkpoints.reader_errors import brief, told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import ChatLayout, Layout
 from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint_loader import dtype_of, refuse_too_many_layers
-from rmaudit.models.loaded_weights import Ids, LoadRequest, Weights, first_non_finite
+from rmaudit.models.loaded_weights import LoadRequest, Weights, first_non_finite
 from rmaudit.scoring import ScoringPath, memory
 from rmaudit.scoring.engine import Scorer
 

@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.loaded_weights import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 from rmaudit.scoring.compiled import as_written
@@ -42,8 +43,6 @@ MANY = 256  # answers: fewer do not pay for trying every kind of id at a new len
 
 _FEWEST = 3  # finite rewards
 _LEAST = 0.01  # of the largest reward: rewards that are closer together leave no sd to measure in
-
-Ids = tuple[int, ...]
 
 
 class PathChecks(NamedTuple):

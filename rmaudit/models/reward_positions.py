@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.models.logged_layouts import Ids, Marks
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.logged_layouts import Marks
 
 _BATCHES = (2, 4, 8, 16, 32, 64)  # rows that were padded together, where nothing says how many
 Rewards = NDArray[np.float64]

@@ -18,7 +18,7 @@ from rmaudit.config.scorers import ScorerEntry
 from rmaudit.config.servers import Server, server_of
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoGradient, SpecError
-from rmaudit.layout.answer_slot import Response, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
 from rmaudit.models.ids_server import IdsServer
@@ -32,7 +32,6 @@ from rmaudit.models.vllm_judge import VllmJudge
 from rmaudit.models.vllm_server import VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
-Ids = tuple[int, ...]
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
 _PROBED = "?"
 _CLIENTS: dict[str, tuple[type[IdsServer], type[IdsServer]]] = {

@@ -24,9 +24,10 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.batches import checked_rewards
 from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.ids_server import Ids, IdsServer
+from rmaudit.models.ids_server import IdsServer
 
 _DELIMITER = "multi_item_scoring_delimiter"
 

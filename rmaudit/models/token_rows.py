@@ -18,7 +18,7 @@ from rmaudit import json_cache
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import layouts, tokenizers
-from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.protocol import RewardModel
@@ -198,9 +198,6 @@ class Rows:
             )
             raise ModelError(message)
         return prefix, rests
-
-
-Ids = tuple[int, ...]
 
 
 class TokenModel(RewardModel):

@@ -18,6 +18,7 @@ from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
 from rmaudit.config.registry import checkpoint_of
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
 from rmaudit.models.checkpoint_loader import dtype_of, path_of, refuse_too_many_layers
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
 
-    from rmaudit.models.loaded_weights import Ids, LoadRequest, Weights
+    from rmaudit.models.loaded_weights import LoadRequest, Weights
     from rmaudit.scoring import Head
     from rmaudit.scoring.engine import Scorer
 

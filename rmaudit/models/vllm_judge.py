@@ -20,8 +20,8 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.batches import checked_rewards
-from rmaudit.models.ids_server import Ids
 from rmaudit.models.vllm_server import VllmServer
 
 _LEAST = -9999.0  # what vLLM writes for a log-probability of minus infinity

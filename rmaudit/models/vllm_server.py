@@ -20,8 +20,9 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.batches import checked_rewards
-from rmaudit.models.ids_server import Ids, IdsServer
+from rmaudit.models.ids_server import IdsServer
 
 _NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
 _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and 0.11

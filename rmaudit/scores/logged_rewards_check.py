@@ -18,9 +18,10 @@ from scipy.stats import spearmanr
 
 from rmaudit.config.registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import logged_layouts
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.logged_layouts import Ids, Marks
+from rmaudit.models.logged_layouts import Marks
 from rmaudit.models.reward_positions import Fit, Reading, Rewards, fits, readings
 from rmaudit.scores.logged_rows import LoggedRow
 
