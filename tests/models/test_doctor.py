@@ -55,20 +55,6 @@ def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     assert found.notes == ()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_is_compared_with_float32(folders: Folders, kind: str) -> None:
-    """Its noise is told; how far it is from float32 is told too and judged by nobody."""
-    found = examine(checkpoint(folders(kind), dtype="bfloat16"), PROMPT, answers=64)
-    wide = found.checks[-1]
-
-    assert found.ok
-    assert found.noise > 0
-    assert (wide.name, wide.allowed) == ("float32 against bfloat16", None)
-    assert wide.largest > 1e-3
-    assert [check.allowed for check in found.checks[:4]] == [1.0, 1.0, 1.0, 0.0]
-
-
 def test_float32_that_does_not_fit_is_a_note(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

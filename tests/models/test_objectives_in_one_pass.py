@@ -137,22 +137,6 @@ def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(
     assert one.identity == objective(folder, "c", objectives=tuple("abc")).identity
 
 
-@pytest.mark.parametrize(
-    ("name", "asked", "said"),
-    [
-        ("GRM", "0", "its value head gives one reward and no more"),
-        ("URM", "honesty", "known: 0, 1, 2, or a number from 0 to 2"),
-        ("ArmoRM", "code", "known: helpsteer-helpfulness, helpsteer-correctness"),
-    ],
-)
-def test_an_unknown_objective_is_refused_with_what_there_is(
-    homes: Callable[[str], Path], name: str, asked: str, said: str
-) -> None:
-    """Before any weights are read."""
-    with pytest.raises(ModelError, match=f"^toy#{asked}: no objective.*{said}"):
-        objective(homes(name), asked)
-
-
 @contextmanager
 def counted() -> Iterator[list[int]]:
     """The ids that embeddings ran in the block, by a hook of torch on every module."""

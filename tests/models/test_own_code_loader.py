@@ -121,7 +121,9 @@ def test_the_doctor_examines_it(folder: Path, mark: Path, tmp_path: Path) -> Non
     found = doctor.examine(model, PROMPT, answers=8)
 
     assert found.ok
-    assert [check.name for check in found.checks][-1] == "float32 against bfloat16"
+    assert [check.allowed for check in found.checks] == [1.0, 1.0, 1.0, 0.0, None]
+    assert found.checks[-1].name == "float32 against bfloat16"
+    assert found.checks[-1].largest > 1e-3
     assert found.notes == ()
 
 
