@@ -195,48 +195,48 @@ def pickled(folder: Path) -> None:
     torch.save({}, folder / "pytorch_model.bin")
 
 
-NO_BASE: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "no folder": ("llama", shutil.rmtree, "no folder FOLDER; correct `base` in models.yaml"),
-    "both directions": (
-        "bert",
-        lambda folder: change(folder / "config.json", is_decoder=False),
+def configured(**said: Any) -> Callable[[Path], object]:
+    """Say something else in config.json."""
+    return lambda folder: change(folder / "config.json", **said)
+
+
+NO_BASE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "no folder FOLDER; correct `base` in models.yaml"),
+    (
+        configured(model_type="bert", architectures=["BertLMHeadModel"], is_decoder=False),
         "'bert' in FOLDER/config.json reads a text in both directions, so it gives no next token",
     ),
-    "an adapter": (
-        "llama",
+    (
         lambda folder: (folder / "adapter_config.json").write_text("{}"),
         "adapter_config.json lies in FOLDER, so transformers would put an adapter into its",
     ),
-    "quantized": (
-        "llama",
-        lambda folder: change(folder / "config.json", quantization_config={"quant_method": "gptq"}),
+    (
+        configured(quantization_config={"quant_method": "gptq"}),
         "its weights are quantized (gptq; quantization_config in FOLDER/config.json), so its log-",
     ),
-    "pickles": ("llama", pickled, "no *.safetensors in FOLDER (only pytorch_model.bin); rmaudit"),
-    "another dtype": (
-        "llama",
-        lambda folder: change(folder / "config.json", dtype="float64"),
+    (pickled, "no *.safetensors in FOLDER (only pytorch_model.bin); rmaudit"),
+    (
+        configured(dtype="float64"),
         "dtype 'float64' in FOLDER/config.json; known: float32, bfloat16, float16. Name one",
     ),
-    "layers that are not there": (
-        "llama",
-        lambda folder: change(folder / "config.json", num_hidden_layers=10**6),
+    (
+        configured(num_hidden_layers=10**6),
         "num_hidden_layers in FOLDER/config.json is 1,000,000, and the weights have 21 tensors",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("why", NO_BASE)
-def test_what_is_no_base(tmp_path: Path, why: str) -> None:
+@pytest.mark.parametrize(("spoil", "expected"), NO_BASE, ids=range(len(NO_BASE)))
+def test_what_is_no_base(
+    lm: Path, tmp_path: Path, spoil: Callable[[Path], object], expected: str
+) -> None:
     """Refused before anything is loaded, quantized or not as the reward model may be."""
-    kind, spoil, expected = NO_BASE[why]
-    folder = toy_language_model(tmp_path / "lm", kind=kind, is_decoder=True)
-    spoil(folder)
+    spoil(lm)
 
     with pytest.raises(ModelError) as caught:
-        named(folder, tmp_path, quantized=why == "quantized")
+        named(lm, tmp_path, quantized="quantized" in expected)
 
-    said = str(caught.value).replace(str(folder), "FOLDER")
+    said = str(caught.value).replace(str(lm), "FOLDER")
     assert said.startswith(f"the base of Toy: {expected}")
 
 
@@ -349,26 +349,21 @@ def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelih
         yield likelihood
 
 
-@pytest.mark.parametrize("rows", [1, 2, 256])
 def test_means_are_the_models_own(
-    folder: Path,
-    reward: Checkpoint,
-    opened: Likelihood,
-    rows: int,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of answers of several lengths, in batches of any size, in their order: id after id."""
-    monkeypatch.setattr(likelihood, "_ROWS", rows)
     prefix = reward.slot(PROMPT).prefix
     expected = [
         np.mean([reference(folder, (*prefix, *answer[:at]))[i] for at, i in enumerate(answer)])
         for answer in ANSWERS
     ]
 
-    found = opened.means(prefix, ANSWERS)
-
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for rows in (1, 2, 256):
+        monkeypatch.setattr(likelihood, "_ROWS", rows)
+        found = opened.means(prefix, ANSWERS)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=1e-5)
     assert opened.means(prefix, []).shape == (0,)
     assert np.isnan(opened.means(prefix, [(), (40, 9999)])).all()  # nothing, and an unknown id
 
