@@ -36,7 +36,7 @@ from benchmarks.rehearsal import rehearsed
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.transformers_loader import held
+from rmaudit.models.transformers_loader import as_weights
 from rmaudit.scores.store import Store
 from rmaudit.scoring import Begun, compiled, engine, waited_for
 from rmaudit.scoring.engine import Scorer
@@ -181,7 +181,7 @@ def _measure(
     products = _products(scorer.backbone, scorer.most(ids), device)
     fused: dict[str, Any] = {}
     if fuse:
-        weights.go(path)
+        weights.use_path(path)
         first = _fused(scorer, lambda: engine.score(scorer, prefix, answers[:SHARD], suffix))
         again = _seconds(lambda: sweep("fused"), device)
         apart = np.subtract(rewards["fused"], rewards["eager"])
@@ -221,8 +221,8 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     scorer = Scorer(
         model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
     )
-    weights = held(model, scorer, classifier=True, name="benchmark")
-    weights.go(path_of(config))
+    weights = as_weights(model, scorer, classifier=True, name="benchmark")
+    weights.use_path(path_of(config))
     return weights
 
 

@@ -141,7 +141,7 @@ def step(model: Checkpoint, length: int, rounds: int = 5) -> dict[str, float]:
     weights = model.weights(slot.prefix, slot.suffix)
 
     def once(path: ScoringPath) -> None:
-        weights.go(path)
+        weights.use_path(path)
         model.gradient(prompt, [answer])
         model.score(prompt, swaps)
 

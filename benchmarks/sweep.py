@@ -35,7 +35,7 @@ from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.local_files import default_cache
 from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.transformers_loader import held
+from rmaudit.models.transformers_loader import as_weights
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.products import fast_products
@@ -60,17 +60,17 @@ def main() -> None:
     few = answers[: max(PAPER_BATCH, asked.answers // 16)]
 
     def engine_way() -> np.ndarray:
-        weights.go(ScoringPath.SHARED_PREFIX)
+        weights.use_path(ScoringPath.SHARED_PREFIX)
         return engine.score(scorer, prefix, answers, suffix)
 
     def expanded(rows: int) -> np.ndarray:
-        weights.go(ScoringPath.EXPANDED_CACHE)
+        weights.use_path(ScoringPath.EXPANDED_CACHE)
         own = Scorer(scorer.backbone, scorer.head, scorer.pad, ScoringPath.EXPANDED_CACHE)
         own.ids_per_batch = rows * (PREFIX + 1 + SUFFIX)
         return engine.score(own, prefix, few, suffix)
 
     def paper() -> np.ndarray:
-        weights.go(ScoringPath.FULL_ROWS)
+        weights.use_path(ScoringPath.FULL_ROWS)
         rows = torch.tensor([[*prefix, *answer, *suffix] for answer in few])
         with torch.inference_mode():
             batches = [weights.model(rows[i]) for i in _batches(len(few), PAPER_BATCH)]
@@ -94,7 +94,7 @@ def main() -> None:
         for each in own
     )
     spent = {name: seconds(own) for name, own in times.items()}
-    weights.go(ScoringPath.SHARED_PREFIX)
+    weights.use_path(ScoringPath.SHARED_PREFIX)
     size = scorer.most(PREFIX)
     shares, multiply = [], 0.0
     each = _flops(scorer.backbone) * (1 + SUFFIX)
@@ -147,7 +147,7 @@ def _weights(layers: int) -> Weights:
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector
     scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
-    return held(model, scorer, classifier=True, name="benchmark")
+    return as_weights(model, scorer, classifier=True, name="benchmark")
 
 
 def _batches(count: int, size: int) -> Iterator[slice]:

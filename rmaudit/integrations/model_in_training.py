@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.layout.layouts import split
+from rmaudit.layout.layouts import split_shared_prefix
 from rmaudit.models import preflight
 from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.models.loaded_weights import Weights
@@ -57,7 +57,7 @@ def live(
         def scored(prompt: str, responses: Sequence[str]) -> list[float]:
             nonlocal weights, tried
             rows = _rows(tokenizer, prompt, responses)
-            prefix, rests = split(rows)
+            prefix, rests = split_shared_prefix(rows)
             if len(rows) == 1 and weights is not None:  # one alone measures the noise
                 alone: list[float] = weights.own_rewards(rows).tolist()
                 return alone
@@ -128,7 +128,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
     attention = inner.config._attn_implementation  # noqa: SLF001  (its only name)
     weights = Weights("the model in training", inner, scorer, own, attention)
-    weights.go(path)
+    weights.use_path(path)
     return weights
 
 

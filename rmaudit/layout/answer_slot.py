@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError, refuse_halves
-from rmaudit.layout.tokenizers import failures_told
+from rmaudit.layout.tokenizers import with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -62,28 +62,28 @@ def refuse_text(responses: object) -> None:
         refuse_halves(responses, "responses: the list")
 
 
-@failures_told
-def around(
+@with_model_errors
+def ids_around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
     """Return the token ids of `before` and of `after`, as they are with `middle` in between."""
     whole = before + middle + after
-    ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
+    ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
     return (
-        ids[:start] if start is not None else _alone(tokenizer, before),
-        ids[end:] if end is not None else _apart(tokenizer, after),
+        ids[:start] if start is not None else _ids_alone(tokenizer, before),
+        ids[end:] if end is not None else _ids_mid_text(tokenizer, after),
     )
 
 
-@failures_told
-def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
+@with_model_errors
+def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """Return the token ids of `text` where it follows `before`, no special tokens added."""
-    ids, (start,) = _cut(tokenizer, before + text, len(before))
-    return ids[start:] if start is not None else _apart(tokenizer, text)
+    ids, (start,) = _ids_and_boundaries(tokenizer, before + text, len(before))
+    return ids[start:] if start is not None else _ids_mid_text(tokenizer, text)
 
 
-@failures_told
-def following_each(
+@with_model_errors
+def ids_after_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
     """Return each text's token ids where it follows `before`, by one call of a fast tokenizer.
@@ -91,28 +91,28 @@ def following_each(
     A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
     if not texts or not tokenizer.is_fast:
-        return [following(tokenizer, before, text) for text in texts]
-    before = _tail(tokenizer, before)
+        return [ids_after(tokenizer, before, text) for text in texts]
+    before = _from_last_added_token(tokenizer, before)
     wholes = [before + text for text in texts]
     encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
     found = []
     for text, whole, ids, offsets in zip(
         texts, wholes, encoded["input_ids"], encoded["offset_mapping"], strict=True
     ):
-        (start,) = _starts(offsets, whole, [len(before)])
-        found.append(tuple(ids[start:]) if start is not None else _apart(tokenizer, text))
+        (start,) = _boundaries(offsets, whole, [len(before)])
+        found.append(tuple(ids[start:]) if start is not None else _ids_mid_text(tokenizer, text))
     return found
 
 
-def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
-    """Return `text` from its last added token on; what is before changes no id after it."""
+def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
+    """Return `text` from its last added token on; the text before it changes no id after it."""
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
     spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
     return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
-@failures_told
+@with_model_errors
 def read_back(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:
@@ -121,7 +121,7 @@ def read_back(
     Unless `alone`, a piece is decoded behind another: decoders take a space off the start of a
     text.
     """
-    anchor = () if alone else _alone(tokenizer, _ANCHORS[1])
+    anchor = () if alone else _ids_alone(tokenizer, _ANCHORS[1])
     rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
     first, *texts = tokenizer.batch_decode(
         rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
@@ -129,20 +129,20 @@ def read_back(
     return [text.removeprefix(first) for text in texts]
 
 
-def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """Return the ids of `text` as in the middle of a text (a start may get a dummy space)."""
     for anchor in _ANCHORS if text else ():
-        ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
+        ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
         if start is not None:
             return ids[start:]
-    return _alone(tokenizer, text)
+    return _ids_alone(tokenizer, text)
 
 
-def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+def _ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
-def _cut(
+def _ids_and_boundaries(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
     """Return a text's ids, and the index of the first id at or after each character index.
@@ -153,10 +153,10 @@ def _cut(
     if not tokenizer.is_fast:  # it has no offsets
         return (), [None for _ in places]
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    return tuple(encoded.input_ids), _starts(encoded["offset_mapping"], text, places)
+    return tuple(encoded.input_ids), _boundaries(encoded["offset_mapping"], text, places)
 
 
-def _starts(
+def _boundaries(
     offsets: Sequence[tuple[int, int]], text: str, places: Sequence[int]
 ) -> list[int | None]:
     ends = [0, *(end for _, end in offsets)]

@@ -20,19 +20,19 @@ from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
 from rmaudit.layout import limited_process, template_checks
-from rmaudit.layout.answer_slot import Slot, around
-from rmaudit.layout.tokenizers import failures_told
+from rmaudit.layout.answer_slot import Slot, ids_around
+from rmaudit.layout.template_checks import GIVE_ANOTHER
+from rmaudit.layout.tokenizers import with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _STAND_IN = "rmauditanswer"  # no template has reason to change it
 _TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
-_OTHER = "give another with `template: FILE.jinja` in models.yaml"
-_LONGEST = 1_000_000  # characters of a template; real ones have at most tens of thousands
+_MOST_CHARACTERS = 1_000_000  # characters of a template; real ones have at most tens of thousands
 _EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
 _ARTICLES = {"system": "a system", "user": "a user", "assistant": "an assistant"}
-_WITHOUT = {
+_WAY_OUT = {  # where a template prints no such turn
     "system": "put what the system says at the start of the first user turn",
     "user": "ask another prompt, or give a template with `template: FILE.jinja` in models.yaml",
     "assistant": "leave the earlier turns out, or give a template with `template: FILE.jinja` in "
@@ -42,36 +42,36 @@ _WITHOUT = {
 TODAY = date(2024, 7, 26)
 
 
-@failures_told
+@with_model_errors
 def render(
     tokenizer: PreTrainedTokenizerBase,
     prompt: Asked,
     *,
     model: str,
     adds_bos: bool = True,
-    goes_on: bool = False,
+    judge: bool = False,
 ) -> Slot:
     """Render `prompt` by the chat template, as token ids with a hole for the answer's ids.
 
     `prompt` is a text by the user or a whole conversation. Where the template prints no BOS, the
-    tokenizer's own is added if `adds_bos`. A judge's template `goes_on` after the answer with the
-    assistant's turn, in which the verdict stands.
+    tokenizer's own is added if `adds_bos`. The template of a `judge` goes on after the answer with
+    the assistant's turn, in which the verdict stands.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
-            something else around another one, draws at random, does not come to an end, or opens
-            another turn of the assistant after the answer, unless it `goes_on`; or it refuses or
-            leaves out a turn of a conversation.
+            something else around another one, draws at random, does not come to an end, opens
+            another turn of the assistant after the answer (unless `judge`), or refuses or leaves
+            out a turn of a conversation.
     """
     stand_in, said = _STAND_IN, messages(prompt)
     while any(stand_in in turn["content"] for turn in said):
         stand_in += "x"
-    template_checks.refuse_chance(_template(tokenizer, model), model=model)
-    answers = [stand_in, *template_checks.ANSWERS]
+    template_checks.refuse_randomness(_template(tokenizer, model), model=model)
+    answers = [stand_in, *template_checks.TEST_ANSWERS]
     printed = [  # chance, and an object's address, are others in another process
         text
         for process in (0, 1)
-        for text in texts(tokenizer, prompt, answers, model=model, process=process)
+        for text in printed_texts(tokenizer, prompt, answers, model=model, process=process)
     ]
     parts = printed[0].split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
@@ -81,10 +81,15 @@ def render(
         )
         raise ModelError(message)
     before, after = parts
-    template_checks.refuse_others(printed, answers + answers, before, after, model=model)
-    if lost := [turn for turn in said if turn["content"].strip() not in before]:
-        _refuse_lost(lost[0], several=len(said) > 1, model=model)
-    if not goes_on and (opened := _opened(tokenizer, model)):
+    template_checks.refuse_answer_dependence(printed, answers + answers, before, after, model=model)
+    lost = next((turn for turn in said if turn["content"].strip() not in before), None)
+    if lost and len(said) > 1:  # some templates change the spaces of a prompt of one text
+        message = (
+            f"{model}: its chat template leaves out the {lost['role']} turn of the prompt, "
+            f"{short(lost['content'], 60)!r}; {_WAY_OUT[lost['role']]}"
+        )
+        raise ModelError(message)
+    if not judge and (opened := _reopened_turn(tokenizer, model)):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
             f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
@@ -92,9 +97,9 @@ def render(
             f"with the answer's turn: `template: FILE.jinja` in models.yaml"
         )
         raise ModelError(message)
-    prefix, suffix = around(tokenizer, before, stand_in, after)
+    prefix, suffix = ids_around(tokenizer, before, stand_in, after)
     if adds_bos:
-        prefix = _bos(tokenizer, before) + prefix
+        prefix = _missing_bos(tokenizer, before) + prefix
     if not prefix:
         message = (
             f"{model}: its chat template prints nothing before the answer, not even the prompt. "
@@ -104,21 +109,7 @@ def render(
     return Slot(prompt, prefix, suffix, before, after)
 
 
-def _refuse_lost(turn: Mapping[str, str], *, several: bool, model: str) -> None:
-    """Raise if the template left out this turn, and the prompt is a conversation (`several`).
-
-    Nobody would read such a turn. A prompt of one text is not checked: some templates change its
-    spaces.
-
-    Raises:
-        ModelError: the turn is one of a conversation.
-    """
-    if several:
-        message = f"{model}: its chat template leaves out the {turn['role']} turn of the prompt, "
-        raise ModelError(f"{message}{short(turn['content'], 60)!r}; {_WITHOUT[turn['role']]}")
-
-
-def texts(
+def printed_texts(
     tokenizer: PreTrainedTokenizerBase,
     prompt: Asked,
     answers: Sequence[str],
@@ -136,18 +127,18 @@ def texts(
     """
     before = messages(prompt)
     said = [[*before, {"role": "assistant", "content": answer}] for answer in answers]
-    return _printed(tokenizer, said, model, process=process)
+    return _rendered(tokenizer, said, model, process=process)
 
 
-def begun(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
+def start_of_model_turn(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
     """Return the text that the chat template prints for a single turn of the user.
 
     With a judge's template, this text ends where the model begins its own turn.
 
     Raises:
-        ModelError: as `texts`.
+        ModelError: as `printed_texts`.
     """
-    return _printed(tokenizer, [messages(_STAND_IN)], model)[0]
+    return _rendered(tokenizer, [messages(_STAND_IN)], model)[0]
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
@@ -162,7 +153,7 @@ def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
     return hashlib.sha256(decides.encode()).hexdigest()
 
 
-def _printed(
+def _rendered(
     tokenizer: PreTrainedTokenizerBase,
     conversations: Sequence[Sequence[Mapping[str, str]]],
     model: str,
@@ -181,13 +172,13 @@ def _printed(
             printed = limited_process.printed(conversations, template, settings, process=process)
         "".join(printed).encode()  # half a character is no text that could be tokenized
     except limited_process.RefusedError as error:
-        message = f"{model}: its chat template takes too much: {error}; {_OTHER}"
+        message = f"{model}: its chat template takes too much: {error}; {GIVE_ANOTHER}"
         raise ModelError(message) from error
     except Exception as error:
         said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
         roles = [turn["role"] for turn in conversations[0]]
         what = " and ".join(_ARTICLES[role] for role in dict.fromkeys(roles))
-        hint = f"; {_WITHOUT[SYSTEM]}" if SYSTEM in roles else ""
+        hint = f"; {_WAY_OUT[SYSTEM]}" if SYSTEM in roles else ""
         message = f"{model}: its chat template failed on {what} turn: {said}{hint}"
         raise ModelError(message) from error
     return [str(text) for text in printed]
@@ -225,16 +216,16 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
             f"give one with `template: FILE.jinja` in models.yaml"
         )
         raise ModelError(message) from error
-    if len(template) > _LONGEST:
+    if len(template) > _MOST_CHARACTERS:
         message = f"{model}: its chat template has {len(template):,} characters, and rmaudit reads "
-        raise ModelError(f"{message}{_LONGEST:,}; {_OTHER}")
+        raise ModelError(f"{message}{_MOST_CHARACTERS:,}; {GIVE_ANOTHER}")
     if "strftime_now" not in template:
         return template
     date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")
     return f"{{%- macro strftime_now(form) -%}}{{{{ form{date_of} }}}}{{%- endmacro -%}}{template}"
 
 
-def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
+def _reopened_turn(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
     """Return the text that opens another assistant turn after the answer; "" if none does.
 
     Llama-3.1 had one.
@@ -246,19 +237,19 @@ def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
     """
     first, answer, following = _TURNS
     both = [*messages(first), {"role": "assistant", "content": answer}]
-    before, _, after = _printed(tokenizer, [both], model)[0].partition(answer)
+    before, _, after = _rendered(tokenizer, [both], model)[0].partition(answer)
     opening = _EMPTY_THOUGHT.sub("", before.rpartition(first)[2]) if first in before else ""
     if not opening.strip() or not _EMPTY_THOUGHT.sub("", after).endswith(opening):
         return ""
     try:
-        longer = _printed(tokenizer, [[*both, *messages(following)]], model)[0]
+        longer = _rendered(tokenizer, [[*both, *messages(following)]], model)[0]
     except ModelError:
         return ""
     between, found, _ = longer.partition(answer)[2].partition(following)
     return opening if found and not between.startswith(after) else ""
 
 
-def _bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
+def _missing_bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
     """Return the BOS id if the tokenizer adds one and the template does not print it, else ()."""
     bos = tokenizer.bos_token
     if bos is None or before.lstrip().startswith(bos):

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.answer_slot import Slot
-from rmaudit.layout.tokenizers import failures_told
+from rmaudit.layout.answer_slot import Ids, Slot
+from rmaudit.layout.tokenizers import COPY_FILES, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Ids = tuple[int, ...]
 
 _STAND_IN = "answer"
 _BATCH = 8192  # pairs at a time: what is held twice
@@ -56,7 +55,7 @@ def one_text(prompt: Asked, *, model: str) -> str:
     raise ModelError(f"{message} conversation; ask it a prompt of one text")
 
 
-@failures_told
+@with_model_errors
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
     """Return the prompt as token ids: [CLS] prompt [SEP], a hole for the answer, and [SEP].
 
@@ -71,7 +70,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
             f"{model}: it is an encoder that reads {LAYOUT}, but its tokenizer "
             f"({type(tokenizer).__name__}, [CLS] {tokenizer.cls_token!r}, [SEP] "
             f"{tokenizer.sep_token!r}) makes {list(pair)} of {list(question)} and {list(answer)}; "
-            f"copy all tokenizer files of the model that it was trained from into its folder"
+            f"{COPY_FILES}"
         )
         raise ModelError(message)
     if end in question:
@@ -84,13 +83,13 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
     return Slot(prompt, (first, *question, end), (end,), before, str(tokenizer.sep_token))
 
 
-@failures_told
+@with_model_errors
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """Return the token ids of a text in a pair of texts, no special tokens added."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
-@failures_told
+@with_model_errors
 def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]) -> list[Ids]:
     """Return the row of token ids for the prompt paired with each answer, in order.
 

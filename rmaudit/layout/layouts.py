@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Protocol
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.layout import chat, encoder_pair, tokenizers
-from rmaudit.layout.answer_slot import Slot, following, following_each, read_back
-from rmaudit.layout.tokenizers import failures_told
+from rmaudit.layout.answer_slot import Ids, Slot, ids_after, ids_after_each, read_back
+from rmaudit.layout.tokenizers import with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Row = tuple[int, ...]
 
 _BATCH = 8192  # conversations at a time: what is held twice
-Ids = tuple[int, ...]
 
 
 class Layout(Protocol):
@@ -66,15 +64,15 @@ class Layout(Protocol):
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """Return the layout for the tokenizer in a folder: `Pair` for encoders (`pairs`), else `Chat`.
+    """Return the layout for the tokenizer in a folder: of text pairs for encoders, else of chats.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
     """
-    return Pair(folder, spec) if pairs else Chat(folder, spec)
+    return PairLayout(folder, spec) if pairs else ChatLayout(folder, spec)
 
 
-class Chat:
+class ChatLayout:
     """A layout by which the tokenizer's chat template puts prompt and answer into one row.
 
     See `rmaudit.layout.chat`.
@@ -98,7 +96,7 @@ class Chat:
     @property
     def closing(self) -> Ids:
         """Return the ids, such as an EOS, that the tokenizer adds at the end of a whole row."""
-        return closing(self.tokenizer)
+        return closing_ids(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids, with a hole where the answer's ids go."""
@@ -110,7 +108,7 @@ class Chat:
                 model=self.spec.name,
                 # Nemotron's makers take the template's ids as they are.
                 adds_bos=self.spec.logit is None,
-                goes_on=self.spec.judge is not None,
+                judge=self.spec.judge is not None,
             )
         return self._slots[key]
 
@@ -121,11 +119,11 @@ class Chat:
 
     def ids(self, text: str) -> Ids:
         """Return the token ids that a text has as an answer, no special tokens added."""
-        return following(self.tokenizer, self._before, text)
+        return ids_after(self.tokenizer, self._before, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each of many texts, as `ids` gives them."""
-        return following_each(self.tokenizer, self._before, texts)
+        return ids_after_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
@@ -136,7 +134,7 @@ class Chat:
         return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
-class Pair:
+class PairLayout:
     """A layout for encoders, by which a row is [CLS] question [SEP] answer [SEP].
 
     See `rmaudit.layout.encoder_pair`. There is no chat template.
@@ -189,10 +187,10 @@ class Pair:
         return encoder_pair.rows(self.tokenizer, text, texts)
 
 
-@failures_told
+@with_model_errors
 def rows(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
-) -> list[Row]:
+) -> list[Ids]:
     """Return each answer's whole row of ids, prompt included, in the order of `answers`.
 
     Equal answers are printed once and equal conversations tokenized once.
@@ -201,11 +199,11 @@ def rows(
         ModelError: the tokenizer has no chat template, or it fails.
     """
     distinct = list(dict.fromkeys(answers))
-    row_of: dict[str, Row] = {}
-    of_text: dict[str, Row] = {}
+    row_of: dict[str, Ids] = {}
+    of_text: dict[str, Ids] = {}
     for start in range(0, len(distinct), _BATCH):
         batch = distinct[start : start + _BATCH]
-        printed = chat.texts(tokenizer, prompt, batch, model=model)
+        printed = chat.printed_texts(tokenizer, prompt, batch, model=model)
         new = [text for text in dict.fromkeys(printed) if text not in of_text]
         if new:
             of_text.update(zip(new, map(tuple, tokenizer(new).input_ids), strict=True))
@@ -213,14 +211,14 @@ def rows(
     return [row_of[answer] for answer in answers]
 
 
-@failures_told
-def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
+@with_model_errors
+def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
     """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
     ids = tuple(tokenizer("").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 
-def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+def split_shared_prefix(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:
     """Return the longest shared prefix that leaves each row an id, and the rows without it."""
     if not rows:
         return (), []

@@ -1,4 +1,4 @@
-"""Chat templates and tokenizers, which are strangers' programs, run with limits in a child process.
+"""Run strangers' chat templates and tokenizers in a child process with limits: the parent.
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
@@ -23,10 +23,10 @@ from threading import Lock
 from typing import Any
 
 _PATH = Path(__file__).with_name("limited_worker.py")
-_TO_PRINT = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
-_TO_TRY = {"seconds": 60.0, "memory": 1 << 30}
+_PRINT_LIMITS = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
+_TRIAL_LIMITS = {"seconds": 60.0, "memory": 1 << 30}
 _BATCH = 64  # conversations at a time
-_ALONE = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
+_THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
 
 
 class RefusedError(Exception):
@@ -55,7 +55,7 @@ def printed(
     for start in range(0, len(conversations), _BATCH):
         part = list(conversations[start : start + _BATCH])
         asked = {"conversations": part, "template": template, "settings": dict(settings)}
-        texts += _child(os.getpid(), process).ask({"what": "print", **_TO_PRINT, **asked})
+        texts += _child(os.getpid(), process).ask({"what": "print", **_PRINT_LIMITS, **asked})
     return texts
 
 
@@ -73,10 +73,10 @@ def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> 
     """
     asked = {"path": path and str(path), "described": described}
     child, digest = _child(os.getpid(), 0), _digest(path, described)
-    if digest in child.sound:
+    if digest in child.passed:
         return False
-    child.ask({"what": "try", **_TO_TRY, **asked})
-    child.sound.add(digest)
+    child.ask({"what": "try", **_TRIAL_LIMITS, **asked})
+    child.passed.add(digest)
     return True
 
 
@@ -94,18 +94,18 @@ class _Child:
     """A child process that answers one request at a time, and is restarted if it died."""
 
     def __init__(self) -> None:
-        self.sound: set[str] = set()
+        self.passed: set[str] = set()
         """SHA-256 of the tokenizers that stood the trial."""
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
         atexit.register(self.end)
 
-    def ask(self, asked: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
+    def ask(self, request: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
         """Send a request to the child and return its answer.
 
         Raises `RefusedError` and `FailedError`.
         """
-        line = json.dumps(asked) + "\n"
+        line = json.dumps(request) + "\n"
         with self._lock:
             try:
                 said = self._answer(line)
@@ -114,11 +114,11 @@ class _Child:
                 raise
             code = 0 if said else self.end()
         if code == -signal.SIGPROF:
-            message = f"it does not come to an end within {asked['seconds']:g} s of computing"
+            message = f"it does not come to an end within {request['seconds']:g} s of computing"
             raise RefusedError(message)
         if not said:
             message = f"it ended the process that tried it (code {code}), as what needs more than "
-            raise RefusedError(f"{message}{asked['memory'] >> 20} MiB of memory does")
+            raise RefusedError(f"{message}{request['memory'] >> 20} MiB of memory does")
         found = json.loads(said)
         if "refused" in found:
             raise RefusedError(found["refused"])
@@ -135,7 +135,7 @@ class _Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 encoding="utf-8",
-                env={**os.environ, **{f"{name}_NUM_THREADS": "1" for name in _ALONE}},
+                env={**os.environ, **{f"{name}_NUM_THREADS": "1" for name in _THREADED}},
             )
         assert self._process.stdin and self._process.stdout  # noqa: S101, PT018  (for types)
         with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Templates and tokenizers of strangers in a process of their own, with bounds of memory and time.
+"""Run strangers' chat templates and tokenizers with limits of memory and time: the child process.
 
 Run by its path. Reads a line of JSON for each question on standard input, and writes one for its
 answer. Where a question takes too much, the process ends, and with it all that it took.
@@ -26,19 +26,19 @@ class TooMuchError(Exception):
     """Raised when a template prints, or a tokenizer makes, too many characters or ids."""
 
 
-def printed(asked: Mapping[str, Any]) -> list[str]:
+def print_conversations(request: Mapping[str, Any]) -> list[str]:
     """Return each conversation as the template prints it, by transformers' own code."""
     from transformers import PreTrainedTokenizerBase
 
     texts = []
-    for turns in asked["conversations"]:
+    for turns in request["conversations"]:
         text = str(
             PreTrainedTokenizerBase().apply_chat_template(
                 turns,
                 tokenize=False,
                 add_generation_prompt=False,
-                chat_template=asked["template"],
-                **asked["settings"],
+                chat_template=request["template"],
+                **request["settings"],
             )
         )
         said = sum(len(turn["content"]) for turn in turns)
@@ -49,15 +49,15 @@ def printed(asked: Mapping[str, Any]) -> list[str]:
     return texts
 
 
-def tried(asked: Mapping[str, Any]) -> None:
+def try_tokenizer(request: Mapping[str, Any]) -> None:
     """Raise if a tokenizer makes too many ids or characters from its vocabulary or long runs."""
     from tokenizers import Tokenizer
 
-    if (described := asked["described"]) is None:
-        with open(asked["path"], encoding="utf-8") as file:  # noqa: PTH123  (nothing else is needed)
+    if (described := request["described"]) is None:
+        with open(request["path"], encoding="utf-8") as file:  # noqa: PTH123  (nothing else is needed)
             described = file.read()
     for part in ("normalizer", "decoder"):
-        growth = _growth(json.loads(described).get(part))
+        growth = _worst_growth(json.loads(described).get(part))
         if growth > _GROWTH:
             message = f"its {part} may make {growth:,.0f} characters of one"
             raise TooMuchError(message)
@@ -89,7 +89,7 @@ def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN40
             raise TooMuchError(message)
 
 
-def _growth(part: Any) -> float:  # noqa: ANN401  (JSON)
+def _worst_growth(part: Any) -> float:  # noqa: ANN401  (JSON)
     """Return the most characters that a normalizer or decoder may make of one character."""
     grown = 1.0
     for step in _steps(part):
@@ -114,14 +114,15 @@ def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
                 yield from _steps(each)
 
 
-def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a request as {"answer": ...}, or why there is none."""
+    do = {"print": print_conversations, "try": try_tokenizer}[request["what"]]
     try:
-        return {"answer": {"print": printed, "try": tried}[asked["what"]](asked)}
+        return {"answer": do(request)}
     except TooMuchError as error:
         return {"refused": str(error)}
     except MemoryError:
-        return {"refused": f"it needs more than {asked['memory'] >> 20} MiB of memory"}
+        return {"refused": f"it needs more than {request['memory'] >> 20} MiB of memory"}
     except BaseException as error:  # noqa: BLE001  (of Rust, a panic)
         lines = str(error).splitlines()
         return {"failed": lines[0] if lines else type(error).__name__}
@@ -133,15 +134,15 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, and ends this
     for line in sys.stdin:
-        asked = json.loads(line)
-        if asked["what"] == "print":
+        request = json.loads(line)
+        if request["what"] == "print":
             import transformers.tokenization_utils_base  # noqa: F401  (its time is not a stranger's)
         with suppress(ImportError, ValueError, OSError):  # a system without such limits
             import resource
 
-            resource.setrlimit(resource.RLIMIT_DATA, (asked["memory"], resource.RLIM_INFINITY))
-        signal.setitimer(signal.ITIMER_PROF, asked["seconds"])  # its signal ends the process
-        said = json.dumps(answer(asked))
+            resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], resource.RLIM_INFINITY))
+        signal.setitimer(signal.ITIMER_PROF, request["seconds"])  # its signal ends the process
+        said = json.dumps(answer(request))
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(said + "\n")
         answers.flush()

@@ -12,7 +12,7 @@ from itertools import pairwise
 from rmaudit.errors import ModelError
 
 # Of different lengths and first letters; no template has a reason to treat one in its own way.
-ANSWERS = (
+TEST_ANSWERS = (
     "Q",
     "7",
     "it",
@@ -22,10 +22,10 @@ ANSWERS = (
     "no, not at all.",
     "love " * 60 + "end",
 )
-_GIVE = "give another with `template: FILE.jinja` in models.yaml"
+GIVE_ANOTHER = "give another with `template: FILE.jinja` in models.yaml"
 
 
-def refuse_others(
+def refuse_answer_dependence(
     printed: Sequence[str], answers: Sequence[str], before: str, after: str, *, model: str
 ) -> None:
     """Raise if a chat template prints anything but `before`, the answer and `after`.
@@ -46,12 +46,12 @@ def refuse_others(
         message = (
             f"{model}: its chat template looks at the answer or at chance: {where} the answer "
             f"{answer[:20]!r} it prints {shown[-100:]!r}, and elsewhere {other[-100:]!r}, so "
-            f"rewards of different answers cannot be compared; {_GIVE}"
+            f"rewards of different answers cannot be compared; {GIVE_ANOTHER}"
         )
         raise ModelError(message)
 
 
-def refuse_chance(template: str, *, model: str) -> None:
+def refuse_randomness(template: str, *, model: str) -> None:
     """Raise if a chat template draws at random (by `random` or `lipsum`).
 
     Equal output twice would not show that it never does.
@@ -70,6 +70,6 @@ def refuse_chance(template: str, *, model: str) -> None:
         if kind == "name" and ((text == "random" and first == "|") or text == "lipsum"):
             message = (
                 f"{model}: its chat template draws at random ({text!r}), so a reward would be "
-                f"another one each time; {_GIVE}"
+                f"another one each time; {GIVE_ANOTHER}"
             )
             raise ModelError(message)

@@ -27,10 +27,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _LARGEST = 1 << 28  # bytes of a file; real ones have at most tens of millions
-_COPY = "copy all tokenizer files of the model that it was trained from into its folder"
-_ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
-_ADDED["added_tokens.json"] = b'":'
-_GOES_ON = "{%- set add_generation_prompt = true -%}"
+COPY_FILES = "copy all tokenizer files of the model that it was trained from into its folder"
+_ADDED_MARKS = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
+_ADDED_MARKS["added_tokens.json"] = b'":'
+_OPENS_MODEL_TURN = "{%- set add_generation_prompt = true -%}"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
 
 
@@ -62,13 +62,13 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     _refuse_many_added(folder, spec.name)
     described = (folder / "tokenizer.json").is_file()
     if described:
-        _refuse_greedy(spec.name, folder, path=folder / "tokenizer.json")
+        _refuse_costly(spec.name, folder, path=folder / "tokenizer.json")
     with reader_errors.told(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:
-        _refuse_greedy(spec.name, folder, described=tokenizer.backend_tokenizer.to_str())
-    _refuse_doubles(pieces, folder, spec.name)
+        _refuse_costly(spec.name, folder, described=tokenizer.backend_tokenizer.to_str())
+    _refuse_shared_ids(pieces, folder, spec.name)
     if spec.template is not None:
         try:
             tokenizer.chat_template = Path(spec.template).read_text(encoding="utf-8")
@@ -78,11 +78,11 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
             raise ModelError(message) from error
     if spec.judge is not None and isinstance(tokenizer.chat_template, str):
         # A judge answers after the conversation, where a guard model's own template says so.
-        tokenizer.chat_template = _GOES_ON + tokenizer.chat_template
+        tokenizer.chat_template = _OPENS_MODEL_TURN + tokenizer.chat_template
     return tokenizer
 
 
-def failures_told(
+def with_model_errors(
     function: Callable[Concatenate[PreTrainedTokenizerBase, P], R],
 ) -> Callable[Concatenate[PreTrainedTokenizerBase, P], R]:
     """Wrap a function whose first argument is a tokenizer: its failures raise `ModelError`."""
@@ -95,17 +95,13 @@ def failures_told(
             if not is_failure(error):
                 raise
             whose = tokenizer.name_or_path or type(tokenizer).__name__
-            message = (
-                f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can be "
-                f"made with it; copy all tokenizer files of the model that it was trained from "
-                f"into its folder"
-            )
-            raise ModelError(message) from error
+            message = f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can "
+            raise ModelError(f"{message}be made with it; {COPY_FILES}") from error
 
     return guarded
 
 
-@failures_told
+@with_model_errors
 def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -> Vocabulary:
     """Return the tokenizer's ids, pieces and texts; only ids below `rows`, if `rows` is given.
 
@@ -121,7 +117,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -
     return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
 
 
-@failures_told
+@with_model_errors
 def edges(tokenizer: PreTrainedTokenizerBase, *, rows: int) -> tuple[int, ...]:
     """Return one id of each special kind (first, last, pad, bos, eos, added, byte) below `rows`.
 
@@ -148,7 +144,7 @@ def _refuse_many_added(folder: Path, model: str) -> None:
 
     This runs before the tokenizer is read: reading time grows faster than the number of tokens.
     """
-    for name, mark in _ADDED.items():
+    for name, mark in _ADDED_MARKS.items():
         try:
             size = (folder / name).stat().st_size
             count = (folder / name).read_bytes().count(mark) if size <= _LARGEST else 0
@@ -156,18 +152,17 @@ def _refuse_many_added(folder: Path, model: str) -> None:
             continue  # whoever needs the file says what is wrong with it
         if size > _LARGEST:
             message = f"{model}: {name} in {folder} has {size:,} bytes, and rmaudit reads at most "
-            raise ModelError(f"{message}{_LARGEST:,}; {_COPY}")
+            raise ModelError(f"{message}{_LARGEST:,}; {COPY_FILES}")
         if count > _MOST_ADDED:
             message = (
                 f"{model}: {name} in {folder} has {count:,} added tokens, and rmaudit reads "
-                f"tokenizers with at most {_MOST_ADDED:,}; copy all tokenizer files of the model "
-                f"that it was trained from into its folder"
+                f"tokenizers with at most {_MOST_ADDED:,}; {COPY_FILES}"
             )
             raise ModelError(message)
 
 
 @cache
-def _tried(path: Path, _size: int, _written: int) -> None:
+def _try_file_once(path: Path, _size: int, _written: int) -> None:
     """Try a tokenizer file within limits, once for each path, size and time of writing.
 
     A trial takes seconds for a large vocabulary.
@@ -175,7 +170,7 @@ def _tried(path: Path, _size: int, _written: int) -> None:
     limited_process.try_tokenizer(path=path)
 
 
-def _refuse_greedy(
+def _refuse_costly(
     model: str, folder: Path, *, path: Path | None = None, described: str | None = None
 ) -> None:
     """Raise if the tokenizer takes too much memory or time, as a trial in another process shows.
@@ -187,15 +182,15 @@ def _refuse_greedy(
             limited_process.try_tokenizer(described=described)
         else:
             stat = path.stat()
-            _tried(path, stat.st_size, stat.st_mtime_ns)
+            _try_file_once(path, stat.st_size, stat.st_mtime_ns)
     except limited_process.RefusedError as error:
-        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {_COPY}"
+        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {COPY_FILES}"
         raise ModelError(message) from error
     except limited_process.FailedError:
         return  # whoever reads it says what is wrong with it
 
 
-def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
+def _refuse_shared_ids(pieces: dict[str, int], folder: Path, model: str) -> None:
     """Raise if two pieces share an id, since the id could be decoded to either."""
     piece_of = {number: piece for piece, number in pieces.items()}
     if len(piece_of) == len(pieces):
@@ -204,7 +199,6 @@ def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
     first, second = sorted(piece for piece, n in pieces.items() if n == number)[:2]
     message = (
         f"{model}: two pieces of its tokenizer in {folder} have the id {number}: {first!r} and "
-        f"{second!r}, and which of them the model means is unknown; copy all tokenizer files of "
-        f"the model that it was trained from into its folder"
+        f"{second!r}, and which of them the model means is unknown; {COPY_FILES}"
     )
     raise ModelError(message)

@@ -1,4 +1,4 @@
-"""The two words by which a judge says its verdict, as token ids in the place where it says them.
+"""A judge's two verdict words, as token ids at the place where the judge says one.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words
@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.registry import ModelSpec
-from rmaudit.config.spec import Judge
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat, tokenizers
-from rmaudit.layout.answer_slot import Slot, following
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from rmaudit.layout.answer_slot import Slot, ids_after
+from rmaudit.layout.layouts import Layout
 
 _THOUGHTS = (
     ("<think>", "</think>"),
@@ -34,33 +30,38 @@ _SAMPLED = (
 )
 
 
-def ids_of(
-    judge: Judge, tokenizer: PreTrainedTokenizerBase, slot: Slot, *, model: str
-) -> tuple[int, int]:
-    """Return the ids of the verdicts `yes` and `no` where they follow the row of `slot`.
+def verdict_ids(spec: ModelSpec, layout: Layout, folder: Path) -> tuple[int, ...]:
+    """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
+
+    They are the ids of the words where they follow a whole row. `folder` has the tokenizer.
 
     Raises:
-        ModelError: a verdict is not one token, or both are the same.
+        ModelError: a verdict is not one token, both are the same, or the judge thinks before it
+            says one.
     """
+    if (judge := spec.judge) is None:
+        return ()
+    slot, tokenizer = layout.slot("?"), layout.tokenizer
+    _refuse_thought(slot, folder, spec)
     before = slot.suffix_text or slot.prefix_text
-    found = {word: following(tokenizer, before, word) for word in (judge.yes, judge.no)}
+    found = {word: ids_after(tokenizer, before, word) for word in (judge.yes, judge.no)}
     for word, ids in found.items():
         if len(ids) != 1:
             pieces = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids)))
             message = (
-                f"{model}: judge: the verdict {word!r} is {len(ids)} tokens ({pieces}) after "
+                f"{spec.name}: judge: the verdict {word!r} is {len(ids)} tokens ({pieces}) after "
                 f"{short(repr(before[-20:]))}, and a reward is the logit of one; choose words of "
                 f"one token, such as ' Yes' and ' No' or, after a new line, 'Yes' and 'No'"
             )
             raise ModelError(message)
     (yes,), (no,) = found[judge.yes], found[judge.no]
     if yes == no:
-        message = f"{model}: judge: yes and no are both the token {yes}; give two different words"
-        raise ModelError(message)
+        message = f"{spec.name}: judge: yes and no are both the token {yes}; give two different"
+        raise ModelError(f"{message} words")
     return yes, no
 
 
-def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
+def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     """Raise if the judge's template, or the model's own, opens a thought before the verdict.
 
     `folder` has the tokenizer, whose own chat template says whether the model begins its turns with
@@ -69,13 +70,14 @@ def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     Raises:
         ModelError: a thought is open where the verdict is read.
     """
-    if opened := _open(slot.prefix_text + slot.suffix_text):
+    if opened := _open_thought(slot.prefix_text + slot.suffix_text):
         message = f"{spec.name}: judge: its template ends within {opened}: {_SAMPLED}, or close"
         raise ModelError(f"{message} the thought in the template")
     if any(end in slot.suffix_text for _, end in _THOUGHTS):
         return
     own = tokenizers.read(folder, replace(spec, template=None))
-    if own.chat_template and (opened := _open(chat.begun(own, model=spec.name))):
+    begun = chat.start_of_model_turn(own, model=spec.name) if own.chat_template else ""
+    if opened := _open_thought(begun):
         message = (
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "
             f"template says: {_SAMPLED}, or end the judge's template with a closed thought"
@@ -83,6 +85,6 @@ def refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
         raise ModelError(message)
 
 
-def _open(text: str) -> str:
+def _open_thought(text: str) -> str:
     """Return the tag, such as <think>, of a thought still open at the end of a text; "" if none."""
     return next((start for start, end in _THOUGHTS if text.rfind(start) > text.rfind(end)), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as waited
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from itertools import groupby
 from numbers import Real
@@ -22,7 +22,7 @@ STOP_AGAIN = 0.2  # seconds
 T = TypeVar("T")
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing: the default of `Pace.stop`, for calls that cannot be ended early."""
 
 
@@ -35,7 +35,7 @@ class Pace:
 
     answers: int
     at_once: int = 1
-    stop: Callable[[], None] = nothing
+    stop: Callable[[], None] = do_nothing
 
 
 def in_batches(
@@ -60,7 +60,7 @@ def in_batches(
                 on_progress(len(batch))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            while waited(coming, STOP_AGAIN).not_done:  # one may have been about to ask
+            while wait_for(coming, STOP_AGAIN).not_done:  # one may have been about to ask
                 pace.stop()
             raise
     return np.array(found, dtype=np.float32)
@@ -81,7 +81,7 @@ def by_prompt(
     return np.concatenate(parts)
 
 
-def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
+def checked_rewards(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
     """Return `given` as floats if it has one finite number for each of `asked`, else raise.
 
     `whose` begins the error messages.

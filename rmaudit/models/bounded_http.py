@@ -49,7 +49,7 @@ class _Call:
     woken: Event = field(default_factory=Event)  # it is finished, or is to stop
     ended: bool = False
 
-    def over(self, connection: HTTPConnection) -> None:
+    def carry_by(self, connection: HTTPConnection) -> None:
         """Store the connection that carries this request; raise if the request was ended before."""
         self.connection = connection
         if self.ended:
@@ -64,7 +64,7 @@ class _Call:
                 self.connection.sock.shutdown(SHUT_RDWR)
 
 
-_HERE: ContextVar[_Call] = ContextVar("the question of this thread")
+_CALL_OF_THREAD: ContextVar[_Call] = ContextVar("the question of this thread")
 
 
 class _Http(HTTPConnection):
@@ -75,12 +75,12 @@ class _Http(HTTPConnection):
 
     def connect(self) -> None:
         """Connect; raise `BoundError` if the request was ended before."""
-        _HERE.get().over(self)
+        _CALL_OF_THREAD.get().carry_by(self)
         super().connect()
 
     def request(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (as urllib3 has them)
         """Send the request; raise `BoundError` if it was ended before."""
-        _HERE.get().over(self)
+        _CALL_OF_THREAD.get().carry_by(self)
         super().request(*given, **more)
 
 
@@ -174,18 +174,18 @@ class BoundedHttp:
         """Close the open connections; the next request opens new ones."""
         self._pool.clear()
 
-    def _run(self, call: _Call, *given: Any) -> None:  # noqa: ANN401  (as `_exchanged` has them)
+    def _run(self, call: _Call, *given: Any) -> None:  # noqa: ANN401  (as `_exchange` has them)
         """Send the request on this thread, and store its answer or error in `call`."""
-        _HERE.set(call)
+        _CALL_OF_THREAD.set(call)
         try:
-            call.answer = self._exchanged(*given)
+            call.answer = self._exchange(*given)
         except Exception as error:  # noqa: BLE001  (whoever waits raises it)
             call.error = error
         finally:
             call.finished.set()
             call.woken.set()
 
-    def _exchanged(
+    def _exchange(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
         found = self._pool.request(
@@ -198,7 +198,7 @@ class BoundedHttp:
             decode_content=False,
         )
         try:
-            data = _body(found, most)
+            data = _read_body(found, most)
         except BaseException:
             found.close()
             raise
@@ -206,7 +206,7 @@ class BoundedHttp:
         return Answer(found.status, dict(found.headers), data)
 
 
-def _body(found: urllib3.BaseHTTPResponse, most: int) -> bytes:
+def _read_body(found: urllib3.BaseHTTPResponse, most: int) -> bytes:
     """Return an uncompressed answer's body; raise `BoundError` beyond `most` bytes."""
     coding = found.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _IDENTITY:

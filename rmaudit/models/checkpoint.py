@@ -22,11 +22,11 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
-from rmaudit.layout.answer_slot import Response, refuse_text
-from rmaudit.models.checkpoint_loader import Loader, ran_on
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
+from rmaudit.models.checkpoint_loader import Loader, versions_and_machine
 from rmaudit.models.objectives_in_one_pass import InMemory
 from rmaudit.models.protocol import LOOSELY
-from rmaudit.models.token_rows import LaidOut, Rows
+from rmaudit.models.token_rows import Rows, TokenModel
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
 
-Ids = tuple[int, ...]
 T = TypeVar("T")
 
 
@@ -47,14 +46,14 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Return the reward model of a models.yaml entry. Raises as `load_model.load` does."""
+    """Return the reward model of a models.yaml entry. Raises as `open_model.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
     return Checkpoint(asked, cache=cache or default_cache(), device=device)
 
 
-class Checkpoint(LaidOut):
+class Checkpoint(TokenModel):
     """A reward model from a checkpoint folder or hub id; its weights load at the first score.
 
     See `RewardModel` for the members.
@@ -95,7 +94,7 @@ class Checkpoint(LaidOut):
         return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
 
     @cached_property
-    def _at(self) -> int | None:
+    def _output(self) -> int | None:
         """Return the index of the head's output that is the reward; None if none was chosen."""
         asked = self.spec.objective is not None
         return int(self.loader.settings["objective"]) if asked else None
@@ -103,10 +102,10 @@ class Checkpoint(LaidOut):
     @property
     def _weights(self) -> Weights | None:
         """Return the weights if they are in memory, else None."""
-        return self._memory.of(self._at)
+        return self._memory.weights_of(self._output)
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
+    def keeping_outputs(self) -> Iterator[None]:
         """In the block, keep all outputs of each pass for the run's other objectives, if any."""
         self._memory.keeps = bool(self.siblings)
         try:
@@ -115,7 +114,7 @@ class Checkpoint(LaidOut):
             self._memory.keeps = False
             self._memory.outputs.clear()
 
-    def kept_for(self) -> Sequence[Checkpoint]:
+    def siblings_with_outputs(self) -> Sequence[Checkpoint]:
         """Return the models of the run's other objectives if outputs are kept for them, else ()."""
         return self.siblings if self._memory.outputs else ()
 
@@ -146,14 +145,14 @@ class Checkpoint(LaidOut):
             **loader.provenance,
             "layers": int(loader.defaults.get_text_config().num_hidden_layers),
             "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),
-            **({LOOSELY: reason} if (reason := self._loosely) else {}),
+            **({LOOSELY: reason} if (reason := self._loose_check) else {}),
             "device": self.device if loaded is None else loaded.device,
-            **ran_on(),
+            **versions_and_machine(),
             "threads": torch.get_num_threads(),
         }
 
     @property
-    def _loosely(self) -> str:
+    def _loose_check(self) -> str:
         """Return why rewards were compared with the model's own only in 16 bits; "" otherwise."""
         tried = self._memory.tried.values()
         return next((each.loosely for each in tried if each.loosely), "")
@@ -188,7 +187,7 @@ class Checkpoint(LaidOut):
         for place, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(place)
         slots = {prompt: self.slot(prompt) for prompt in places}
-        shared = len(layouts.split([slot.prefix for slot in slots.values()])[0])
+        shared = len(layouts.split_shared_prefix([slot.prefix for slot in slots.values()])[0])
         scores = np.full(len(responses), np.nan, dtype=np.float32)
         whole: list[int] = []
         for at, (prompt, own) in enumerate(places.items()):
@@ -226,7 +225,7 @@ class Checkpoint(LaidOut):
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        return self._begun(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
+        return self._begin_answers(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Return rewards of `answers` and their gradients with respect to one-hot answer tokens."""
@@ -234,7 +233,8 @@ class Checkpoint(LaidOut):
 
         slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
         scorer = self.weights(slot.prefix, slot.suffix, len(ids)).scorer
-        return self._held(gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name))
+        found = gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name)
+        return self._unless_changed(found)
 
     def score_rows(
         self,
@@ -259,7 +259,7 @@ class Checkpoint(LaidOut):
     ) -> Begun:
         """Begin `score_rows`; return rewards or, if a GPU computes, a function that waits."""
         prefix, rests = self.rows.split(rows)
-        return self._begun(prefix, rests, (), rests[0] if rests else (), on_progress)
+        return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:
         """Return how many one-token answers fill a model call; 0 before the weights load."""
@@ -268,7 +268,7 @@ class Checkpoint(LaidOut):
         slot = self.slot(prompt)
         return self._weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
 
-    def _begun(
+    def _begin_answers(
         self,
         prefix: Ids,
         answers: Sequence[Ids],
@@ -284,16 +284,18 @@ class Checkpoint(LaidOut):
 
         scorer, name = self.weights(prefix, tried, len(answers)).scorer, self.name
         begin = partial(engine.begin, scorer)
-        if self._at is not None:
-            begin = partial(self._memory.begin, self._at)
+        if self._output is not None:
+            begin = partial(self._memory.begin, self._output)
         begun = begin(prefix, answers, suffix, on_progress=on_progress, name=name)
-        return (lambda: self._held(begun())) if callable(begun) else self._held(begun)
+        if callable(begun):
+            return lambda: self._unless_changed(begun())
+        return self._unless_changed(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return rewards of whole rows by the checkpoint's own forward, one by one, shape (n,)."""
         if not rows:
             return np.empty(0, dtype=np.float32)
-        return self._held(self.weights(rows[0][:-1], ()).own_rewards(rows))
+        return self._unless_changed(self.weights(rows[0][:-1], ()).own_rewards(rows))
 
     # Its weights
 
@@ -318,18 +320,18 @@ class Checkpoint(LaidOut):
             loaded = self.loader.load(self.device)
             digest.refuse_changed(self._files, model=self.name)
             memory.tried = {}
-            self._try(loaded, prefix, suffix, every=True)
+            self._check_scoring(loaded, prefix, suffix, every=True)
             memory.weights = loaded
         elif answers:
-            self._try(memory.weights, prefix, suffix, every=answers >= preflight.MANY)
-        weights = memory.of(self._at) or memory.weights
+            self._check_scoring(memory.weights, prefix, suffix, every=answers >= preflight.MANY)
+        weights = memory.weights_of(self._output) or memory.weights
         ends_turns = suffix and suffix[-1] == weights.scorer.pad
         if self.spec.pool == "auto" and ends_turns and not memory.warned:
             preflight.warn_of_pad(suffix[-1], name=self.name)
             memory.warned = True
         return weights
 
-    def _held(self, computed: T) -> T:
+    def _unless_changed(self, computed: T) -> T:
         """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
 
         Then the weights are freed, too: the next score loads them, if they are the same.
@@ -344,7 +346,7 @@ class Checkpoint(LaidOut):
             raise
         return computed
 
-    def _try(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
+    def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
         """Compare rewards with the model's own forward, once for each length of `prefix`.
 
         With `every`, every kind of id is tried, or else a few rows.
@@ -355,7 +357,7 @@ class Checkpoint(LaidOut):
         length, tried = len(prefix), self._memory.tried
         if length in tried and (tried[length].every or not every):
             return
-        if not every and preflight.near(length) in map(preflight.near, tried):
+        if not every and preflight.length_class(length) in map(preflight.length_class, tried):
             return
         tried[length] = preflight.check(
             weights,
@@ -379,7 +381,7 @@ class Checkpoint(LaidOut):
 
 def _loader(spec: ModelSpec, cache: Path) -> Loader:
     if spec.trust_remote_code:
-        from rmaudit.models.own_code_loader import Trusted  # it needs torch from the start
+        from rmaudit.models.own_code_loader import OwnCode  # it needs torch from the start
 
-        return Trusted(spec, cache)
+        return OwnCode(spec, cache)
     return Native(checked_checkpoint.of(spec, cache).downloaded(), cache)

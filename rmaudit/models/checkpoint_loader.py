@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.token_rows import Laid
+from rmaudit.models.token_rows import RowSource
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _WINDOW_IN_MASK = ("phimoe", "qwen2_moe")
 _CHANGING_ROPE = ("dynamic", "longrope")
 
 
-class Loader(Laid, Protocol):
+class Loader(RowSource, Protocol):
     """Interface of a checkpoint whose files are found and checked, with the way to load them.
 
     Every member raises `ModelError` where config.json or the tokenizer does not make sense.
@@ -87,7 +87,7 @@ class Loader(Laid, Protocol):
         """Load the weights onto a device: "auto", "spread", or a torch device name."""
 
 
-def ran_on() -> dict[str, str]:
+def versions_and_machine() -> dict[str, str]:
     """Return the versions of torch and transformers, and the machine's type. Imports torch."""
     import torch
     import transformers

@@ -17,7 +17,7 @@ from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.config.registry import Dtype
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.preflight import TOLERANCE
@@ -25,10 +25,8 @@ from rmaudit.scoring import ScoringPath
 
 EXACT = 1e-4  # sd; what float32 must keep to
 _EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
-_SLOW = 40  # answers that run one by one
+SLOW = 40  # answers that run one by one
 _SMALL = 64  # ids in the small batches
-
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Examination:
         return all(check.ok for check in self.checks)
 
 
-def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int = 0) -> Examination:
+def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
     """Score random answers alone, in batches and by the model's own forward; compare the rewards.
 
     They are `answers` ids of the vocabulary and a few answers of several ids.
@@ -87,13 +85,11 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
     """
     slot = model.slot(prompt)
-    asked = drawn(model.vocabulary(), answers, np.random.default_rng(seed))
-    slow = asked[:: max(1, len(asked) // _SLOW)]
+    asked = draw_answers(model.vocabulary(), answers, np.random.default_rng(0))
+    slow = asked[:: max(1, len(asked) // SLOW)]
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)
-    sd = float(many.std())
-    if sd <= _EQUAL * float(np.abs(many).max()):
-        raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {many[0]:g}")
+    sd = sd_of(many, model.name)
     among = dict(zip(asked, many, strict=True))
     here = np.array([among[answer] for answer in slow])
     limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
@@ -123,7 +119,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.loader.dtype != "float32":
         try:
-            wide = in_dtype(model, "float32", prompt, asked)
+            wide = rewards_in_dtype(model, "float32", prompt, asked)
             checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
@@ -138,7 +134,19 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
     )
 
 
-def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
+def sd_of(rewards: NDArray[np.float32], name: str) -> float:
+    """Return the standard deviation of the model's rewards; raise if they are all equal.
+
+    Raises:
+        ModelError: they are, but for rounding.
+    """
+    sd = float(rewards.std())
+    if sd <= _EQUAL * float(np.abs(rewards).max()):
+        raise ModelError(f"{name}: {len(rewards)} answers have one reward: {rewards[0]:g}")
+    return sd
+
+
+def draw_answers(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
     """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
 
     A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
@@ -151,7 +159,7 @@ def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[
     return list(dict.fromkeys([*single, *several]))
 
 
-def in_dtype(
+def rewards_in_dtype(
     model: Checkpoint, dtype: Dtype, prompt: Asked, answers: Sequence[Response]
 ) -> NDArray[np.float32]:
     """Return the rewards of `answers` computed in `dtype`, with a second copy of the weights.

@@ -21,11 +21,11 @@ from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 
-_PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet
 _WAIT, _JITTER, _LONGEST_WAIT = 0.5, 0.5, 60.0  # seconds; doubled at every try
 _LONGEST_ASKED = 600  # seconds in all that a server may have one request wait (Retry-After)
 _FOREVER = 10**9  # more seconds than that are as many
-_TOLD = 3.0  # seconds; whoever waits for longer is told
+_LONG_WAIT = 3.0  # seconds; whoever waits for longer is told
 _MOST, _MOST_A_ROW = 1 << 20, 1 << 10  # bytes of an answer
 _SHOWN = 200  # characters of what a server says of an error
 _SECRET = 8  # characters of a key; a shorter one is no secret, and stands in any answer
@@ -56,7 +56,7 @@ class HttpClient:
         self._headers = {"User-Agent": "rmaudit", "Accept": "application/json"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
-        self._told_until = 0.0
+        self._announced_until = 0.0
         self._http = BoundedHttp(silence=spec.timeout, at_once=spec.concurrency)
         self.stop = self._http.stop
         self.close = self._http.close
@@ -77,20 +77,20 @@ class HttpClient:
 
     def _ask(self, method: str, path: str, body: bytes | None = None, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
         where = f"{self.url}{path}"
-        answer = self._answered(method, where, body, _MOST + _MOST_A_ROW * rows)
+        answer = self._ask_with_retries(method, where, body, _MOST + _MOST_A_ROW * rows)
         data = answer.data
         if len(self._key) >= _SECRET:  # a server may repeat it, and answers are shown and kept
             data = data.replace(self._key.encode(), b"***")
         if answer.status != _OK:
-            raise self._refused(where, answer, _reason(data))
+            raise self._error_for(where, answer, _reason(data))
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
-            said = self._told(data.decode(errors="replace"))
+            said = self._masked(data.decode(errors="replace"))
             message = f"{self._name}: {where} answered with no JSON ({said}); is `source` right?"
             raise ModelError(f"{message} {SOURCES}") from None
 
-    def _answered(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
+    def _ask_with_retries(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
         """Send a request, with retries after failures that may pass; return the last answer."""
         sent = {"Content-Type": "application/json"} if body is not None else {}
         left = float(_LONGEST_ASKED)
@@ -99,12 +99,12 @@ class HttpClient:
                 answer = self._http.ask(
                     method, where, body=body, headers={**self._headers, **sent}, most=most
                 )
-                if answer.status not in _PASSING or failed == self._tries:
+                if answer.status not in _TEMPORARY or failed == self._tries:
                     return answer
                 asked = _retry_after(answer.headers.get("Retry-After", ""))
                 why = str(answer.status)
             except (HTTPError, OSError) as error:
-                asked, why = 0.0, self._told(_cause(error))
+                asked, why = 0.0, self._masked(_cause(error))
                 if failed == self._tries or isinstance(error, BoundError):
                     tries = f" after {failed} tries" if failed > 1 else ""
                     message = f"{self._name}: no answer from {where}{tries} ({why})"
@@ -120,8 +120,8 @@ class HttpClient:
     def _wait(self, seconds: float, where: str, why: str, *, asked: bool) -> None:
         """Wait before a retry; report a long wait on stderr, once for all threads."""
         until = time.monotonic() + seconds
-        if seconds >= _TOLD and until > self._told_until + _TOLD:
-            self._told_until = until
+        if seconds >= _LONG_WAIT and until > self._announced_until + _LONG_WAIT:
+            self._announced_until = until
             how = ", as the server asks" if asked else ", and then trying again"
             said = f"{self._name}: {where} failed ({why}): waiting {seconds:,.0f} s{how}"
             tqdm.write(said, file=sys.stderr)
@@ -130,11 +130,11 @@ class HttpClient:
         except BoundError as error:
             raise ModelError(f"{self._name}: no answer from {where} ({error}); {GO_ON}") from None
 
-    def _refused(self, where: str, answer: Answer, reason: str) -> ModelError:
+    def _error_for(self, where: str, answer: Answer, reason: str) -> ModelError:
         """Return the error for a failed status, with the server's reason and what to do."""
-        status, said = answer.status, self._told(reason)
+        status, said = answer.status, self._masked(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
-        if status in _PASSING:
+        if status in _TEMPORARY:
             times = f", {self._tries} times" if self._tries > 1 else ""
             return ModelError(f"{message}{times}; {GO_ON}")
         if status in _NOT_FOUND:
@@ -144,11 +144,11 @@ class HttpClient:
             given = "the key that `api_key` names is not taken" if self._key else how
             return ModelError(f"{message}; {given} in models.yaml")
         if status // 100 * 100 == _REDIRECT:
-            to = self._told(answer.headers.get("Location", "nowhere"))
+            to = self._masked(answer.headers.get("Location", "nowhere"))
             return ModelError(f"{message} and points to {to}; give the address that answers itself")
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 
-    def _told(self, text: str) -> str:
+    def _masked(self, text: str) -> str:
         """Return a server's text as one short line, with our API key masked."""
         masked = text.replace(self._key, "***") if self._key else text
         return short(" ".join(masked.split()), _SHOWN)

@@ -1,4 +1,4 @@
-"""A server that is sent rows of token ids: the base of the clients of vLLM and SGLang.
+"""The base of the clients of vLLM and SGLang, which send rows of token ids to a server.
 
 Both list their models in OpenAI's format and tokenize on request:
 
@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
-
-Ids = tuple[int, ...]
 
 
 class IdsServer(ABC):
@@ -45,7 +44,7 @@ class IdsServer(ABC):
         self._verdict = verdict
         self.version = ""
         self._checked = False
-        self._called: object = None
+        self._answered_as: object = None
 
     @abstractmethod
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
@@ -56,7 +55,7 @@ class IdsServer(ABC):
         """
 
     @abstractmethod
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         """Raise if the server's answers for a few test rows are not rewards."""
 
     @abstractmethod
@@ -136,10 +135,10 @@ class IdsServer(ABC):
                 self.refuse_long(rows)  # the card's errors say more than those of a request
                 self.version = self._version()
                 self._refuse_other_tokenizer(text, ids)
-                self._try(rows)
+                self._check_rewards(rows)
                 self._checked = True
 
-    def _asked(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
+    def _post(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
         """Post `body` to `path` and return the server's answer, whose size limit grows with `rows`.
 
         `served` ends the error for a missing path: which servers have it, and how they are started.
@@ -164,22 +163,14 @@ class IdsServer(ABC):
             raise ScoreError(f"{message}{len(items) - 1} once")
         return [at[place] for place in sorted(at)]
 
-    def _told(self, path: str, key: str) -> str:
-        """Return the text under `key` in the server's answer to GET `path`; "" if there is none."""
-        try:
-            found = self._client.get(path)
-        except ModelError:
-            return ""
-        said = found.get(key) if isinstance(found, dict) else None
-        return short(said, 40) if isinstance(said, str) else ""
-
     def _refuse_other_model(self, called: object) -> None:
         """Raise if the server answers with another model than before in this run."""
-        if self._called is None:
-            self._called = called  # of several names for one model, vLLM answers with the first
-        if called != self._called:
-            message = f"{self.spec.name}: its server answered as {short(repr(self._called))}, and "
-            raise ModelError(f"{message}now as {short(repr(called))}: it serves another model now")
+        if self._answered_as is None:
+            self._answered_as = called  # of several names, vLLM answers with the first
+        if called != self._answered_as:
+            message = f"{self.spec.name}: its server answered as {short(repr(self._answered_as))}, "
+            message += f"and now as {short(repr(called))}: it serves another model now"
+            raise ModelError(message)
 
     def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
         """Raise if the server tokenizes `text` into other ids than `ids`.

@@ -26,17 +26,16 @@ from rmaudit.config.spec import Implicit
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient, NoWeights
 from rmaudit.layout import tokenizers
-from rmaudit.layout.answer_slot import Response, Slot, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import language_model
-from rmaudit.models.checkpoint_loader import ran_on
+from rmaudit.models.checkpoint_loader import versions_and_machine
 from rmaudit.models.language_model import Base
 from rmaudit.models.likelihood import Likelihood, shared_tokens
 from rmaudit.models.rows_for_servers import ServedRows
-from rmaudit.models.token_rows import LaidOut, Rows
+from rmaudit.models.token_rows import Rows, TokenModel
 from rmaudit.prompts import PROMPTS
 
-Ids = tuple[int, ...]
 _CORRECT = "`{}` of `implicit` in models.yaml"
 
 
@@ -46,7 +45,7 @@ def no_head(name: str) -> NoWeights:
     return NoWeights(f"{message}has no head, and this needs one")
 
 
-class ImplicitReward(LaidOut):
+class ImplicitReward(TokenModel):
     """A reward model made of a policy and its reference; weights load at the first score.
 
     See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.
@@ -74,7 +73,7 @@ class ImplicitReward(LaidOut):
             both["reference"] = implicit.reference
         self._models: dict[str, Base] = {}
         for role, each in both.items():
-            wanted = language_model.Wanted(
+            wanted = language_model.WantedModel(
                 f"the {role} of {spec.name}", each.source, each.revision,
                 "of this reward", _CORRECT.format(role), role,
             )  # fmt: skip
@@ -82,13 +81,13 @@ class ImplicitReward(LaidOut):
                 wanted, each, cache=cache, device=device, dtype=dtype or spec.dtype
             )
         self._loaded: dict[str, Likelihood] = {}
-        self._asked: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer
+        self._slots: dict[Ids, Slot] = {}  # every prompt so far, by what stands before the answer
 
     # What it is
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return the digests of the models and their tokenizers, beta, and what is counted."""
+        """Return hashes of both models and tokenizers, beta, and which ids are counted."""
         said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
         said["counted"] = "answer and closing" if self.implicit.closing else "answer"
         for role, model in self._models.items():
@@ -108,7 +107,7 @@ class ImplicitReward(LaidOut):
             **({"reference": reference.source} if reference else {}),
             "path": path,
             "device": self._device,
-            **ran_on(),
+            **versions_and_machine(),
         }
 
     @cached_property
@@ -136,11 +135,11 @@ class ImplicitReward(LaidOut):
     def slot(self, prompt: Asked) -> Slot:
         """Return the prompt as token ids, with a hole where the answer's ids go."""
         slot = super().slot(prompt)
-        self._asked[slot.prefix] = slot
+        self._slots[slot.prefix] = slot
         return slot
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """Yield lines (label, text) on both models, what is counted, and a prompt as ids.
+        """Yield lines (label, text) on both models, the ids counted, and a prompt as ids.
 
         Raises:
             ModelError: their tokenizers differ, or a prompt cannot be laid out.
@@ -169,8 +168,8 @@ class ImplicitReward(LaidOut):
         """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
         refuse_text(responses)
         slot = self.slot(prompt)
-        counted = [self._counted(self.ids(response), slot) for response in responses]
-        rewards = self._less(lambda model: model.sums(slot.prefix, counted))
+        counted = [self._counted_ids(self.ids(response), slot) for response in responses]
+        rewards = self._log_ratio(lambda model: model.sums(slot.prefix, counted))
         on_progress(len(responses))
         return rewards
 
@@ -185,8 +184,8 @@ class ImplicitReward(LaidOut):
         """
         out = np.empty(len(rows), dtype=np.float32)
         for slot, places in self._by_prompt(rows).items():
-            answers = [self._counted(self._answer(rows[i], slot), slot) for i in places]
-            out[places] = self._less(lambda model: model.sums(slot.prefix, answers))  # noqa: B023  (called at once)
+            answers = [self._counted_ids(self._answer_ids(rows[i], slot), slot) for i in places]
+            out[places] = self._log_ratio(lambda model: model.sums(slot.prefix, answers))  # noqa: B023  (called at once)
             on_progress(len(places))
         return out
 
@@ -195,9 +194,9 @@ class ImplicitReward(LaidOut):
         out = np.empty(len(rows), dtype=np.float32)
         for slot, places in self._by_prompt(rows).items():
             for i in places:
-                row = (*slot.prefix, *self._counted(self._answer(rows[i], slot), slot))
+                row = (*slot.prefix, *self._counted_ids(self._answer_ids(rows[i], slot), slot))
                 start = len(slot.prefix)
-                out[i] = self._less(lambda model: np.array([model.whole(row, start)]))[0]  # noqa: B023  (called at once)
+                out[i] = self._log_ratio(lambda model: np.array([model.whole(row, start)]))[0]  # noqa: B023  (called at once)
         return out
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
@@ -212,8 +211,8 @@ class ImplicitReward(LaidOut):
             self._loaded.clear()
             memory.release()
 
-    def _less(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return beta times what the policy gives less what a reference gives, float32."""
+    def _log_ratio(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return beta · (what `of` gives for the policy minus for a reference), float32."""
         if not self._loaded:
             _ = self._shared
             for role, model in self._models.items():
@@ -228,12 +227,12 @@ class ImplicitReward(LaidOut):
             raise ModelError(message)
         return rewards.astype(np.float32)
 
-    def _counted(self, answer: Ids, slot: Slot) -> Ids:
+    def _counted_ids(self, answer: Ids, slot: Slot) -> Ids:
         return (*answer, *slot.suffix) if self.implicit.closing else answer
 
     def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
         """Return the places of rows by the prompt that they begin with, the longest that fits."""
-        known = sorted(self._asked.values(), key=lambda slot: -len(slot.prefix))
+        known = sorted(self._slots.values(), key=lambda slot: -len(slot.prefix))
         found: dict[Slot, list[int]] = {}
         for place, row in enumerate(rows):
             slot = next((s for s in known if row[: len(s.prefix)] == s.prefix), None)
@@ -247,7 +246,7 @@ class ImplicitReward(LaidOut):
             found.setdefault(slot, []).append(place)
         return found
 
-    def _answer(self, row: Ids, slot: Slot) -> Ids:
+    def _answer_ids(self, row: Ids, slot: Slot) -> Ids:
         """Return the ids of the answer in a whole row."""
         ids = self.ids(row[len(slot.prefix) :])
         closing = len(slot.suffix)

@@ -57,7 +57,7 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
     `called` is its name for `--model`; with `weights`, the numbers of its weights are read.
     """
     refused = False
-    for label, said in _found(spec, cache, weights=weights):
+    for label, said in _lines(spec, cache, weights=weights):
         refused |= label == REFUSED
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
@@ -71,7 +71,7 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
             yield UNREAD, f"the numbers of its weights; {_READ.format(named)}{_RUN.format(named)}"
 
 
-def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
+def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     if is_served(spec.source) or spec.implicit is not None:
         try:
             implicit = spec.implicit and ImplicitReward(spec, spec.implicit, cache=cache)
@@ -85,30 +85,30 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     try:
         found = source.find(spec, cache)
         if spec.trust_remote_code or not (found.path / adapters.CONFIG).is_file():
-            yield from _said(found, spec)
+            yield from _origin_lines(found, spec)
         if spec.trust_remote_code:
-            yield "weights", _weights(source.read(found))
-            yield from _numbers([found] * weights)
-            yield from _own_code(spec, found.path)
+            yield "weights", _size_and_types(source.read(found))
+            yield from _finite_lines([found] * weights)
+            yield from _own_code_lines(spec, found.path)
             return
         looked = checked_checkpoint.look(found, spec, cache)
         if looked.adapter is not None:
-            yield from _adapter(looked.adapter)
-        yield "weights", _weights(looked.headers)
+            yield from _adapter_lines(looked.adapter)
+        yield "weights", _size_and_types(looked.headers)
         own = [] if looked.base is found else [found]  # an adapter's
-        yield from _numbers([looked.base, *own] * weights)
+        yield from _finite_lines([looked.base, *own] * weights)
         checked = checked_checkpoint.check(looked)
         where = f" in {shards.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
-        yield from _objectives(checked)
+        yield from _objective_lines(checked)
         model = Checkpoint(spec, cache=cache, loader=Native(checked))
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    yield from _runs(model, checked)
+    yield from _scoring_lines(model, checked)
 
 
-def _objectives(checked: Checked) -> Iterator[Line]:
+def _objective_lines(checked: Checked) -> Iterator[Line]:
     """Yield a line on the head's outputs if it has several: the one that is audited, or all."""
     if (names := checked.objectives) and (at := checked.objective) is not None:
         yield "objective", f"{names[at]}, output {at} of {len(names)}"
@@ -116,7 +116,7 @@ def _objectives(checked: Checked) -> Iterator[Line]:
         yield "objectives", f"{', '.join(names)}: audit one as NAME#{names[0]}, each as NAME#*"
 
 
-def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
+def _origin_lines(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
     """Yield lines on the checkpoint's commit and architecture, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
@@ -125,7 +125,7 @@ def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
     yield "architecture", f"{kind}, model_type {config.get('model_type')}"
 
 
-def _adapter(adapter: Adapter) -> Iterator[Line]:
+def _adapter_lines(adapter: Adapter) -> Iterator[Line]:
     """Yield lines on an adapter and on the base model that it is merged into."""
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
@@ -134,13 +134,13 @@ def _adapter(adapter: Adapter) -> Iterator[Line]:
         yield "base weights", "not here yet; the first audit downloads them"
 
 
-def _weights(there: Headers) -> str:
+def _size_and_types(there: Headers) -> str:
     size = sum(header.bytes for header in there.values())
     kinds = sorted({header.dtype for header in there.values()})
     return f"{_in_bytes(size)} in {len(there)} tensors of {', '.join(kinds)}"
 
 
-def _numbers(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
+def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
     """Yield lines on whether all weights are finite, if the files are on this machine."""
     for found in asked:
         if not isinstance(found, source.Folder):
@@ -167,7 +167,7 @@ def _keys(shapes: Shapes) -> str:
     return ", ".join(shown) + (f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else "")
 
 
-def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
+def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """Yield lines on the checkpoint's own code, which a run executes and this check does not."""
     from rmaudit.models.own_code_loader import checked_config
 
@@ -177,7 +177,7 @@ def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 
 
-def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
+def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     """Yield lines on pooling, dtype, path and vocabulary, and on a prompt laid out as token ids."""
     try:
         settings = model.loader.settings
@@ -192,7 +192,7 @@ def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     if judge := model.spec.judge:
         yes, no = settings["verdict"].split(" less ")
         yield "verdict", f"logit of {judge.yes!r} ({yes}) less that of {judge.no!r} ({no})"
-    yield from _rows(defaults, checked.headers)
+    yield from _embedding_refusals(defaults, checked.headers)
     try:
         tokenizer = model.tokenizer
         ids, rows = len(tokenizer), defaults.get_text_config().vocab_size
@@ -209,7 +209,7 @@ def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
 
 
-def _rows(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
+def _embedding_refusals(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
     """Yield a refusal for each embedding whose row count is not config.json's vocab_size."""
     said = defaults.get_text_config().vocab_size
     for key, header in there.items():

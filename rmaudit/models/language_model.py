@@ -24,7 +24,7 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.checkpoint_loader import dtype_of, ran_on, refuse_too_many_layers
+from rmaudit.models.checkpoint_loader import dtype_of, refuse_too_many_layers, versions_and_machine
 from rmaudit.models.likelihood import Likelihood, shared_tokens
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Base:
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
-            raise loaded_weights.too_big(self._asked) from error
+            raise loaded_weights.too_big(self._load_request) from error
         finally:
             memory.release()
 
@@ -110,12 +110,12 @@ class Base:
         shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
         # Its attention is transformers' choice, whatever config.json says.
-        model = loaded_weights.load(self._asked, attn_implementation=None)
+        model = loaded_weights.load(self._load_request, attn_implementation=None)
         digest.refuse_changed(loaded_from.states, model=self.name)
         return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
 
     @property
-    def _asked(self) -> LoadRequest:
+    def _load_request(self) -> LoadRequest:
         from rmaudit.models import loaded_weights
 
         return loaded_weights.LoadRequest(
@@ -137,11 +137,11 @@ class Base:
     @property
     def provenance(self) -> dict[str, str]:
         """Return the name of the base's folder, the device, versions and the machine."""
-        return {"base": self.folder.name, "device": self.device, **ran_on()}
+        return {"base": self.folder.name, "device": self.device, **versions_and_machine()}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedModel:
     """A language model to look for: where it is, and how error messages describe it.
 
     Attributes:
@@ -181,12 +181,12 @@ def base_of(
         raise NoBase(message)
     where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
     name = f"the {key} of {spec.name}"
-    wanted = Wanted(name, given, revision, _ROLES[key], where, key)
+    wanted = WantedModel(name, given, revision, _ROLES[key], where, key)
     return find(wanted, spec, cache=cache, device=device)
 
 
 def find(
-    wanted: Wanted,
+    wanted: WantedModel,
     spec: ModelSpec,
     *,
     cache: Path,
@@ -202,7 +202,7 @@ def find(
     """
     spec = spec if dtype == "auto" else replace(spec, dtype=dtype)
     name, where = wanted.name, wanted.correct
-    files_of = _found(wanted.source, wanted.revision, name, wanted.key, cache)
+    files_of = _files_of(wanted.source, wanted.revision, name, wanted.key, cache)
     folder = files_of.path
     adapters.refuse(folder, model=name)
     config = configuration.read(folder, model=name)
@@ -257,7 +257,7 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)
 
 
-def _found(given: str, revision: str | None, name: str, key: str, cache: Path) -> source.Kind:
+def _files_of(given: str, revision: str | None, name: str, key: str, cache: Path) -> source.Kind:
     if given == "embedded":
         return source.Folder(name, embedded.build_base(cache))
     folder = Path(given).expanduser()

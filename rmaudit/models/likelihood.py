@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import digest
 from rmaudit.errors import ModelError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.scoring import ScoringPath
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
-
-Ids = tuple[int, ...]
 
 
 class _Run(NamedTuple):
@@ -71,11 +70,11 @@ class Likelihood:
 
         from rmaudit.scoring.finite import exact_products
 
-        self._refuse_strange(prefix)
+        self._refuse_unshared(prefix)
         with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
         digest.refuse_changed(self.loaded_from, model=self.name)
-        self._refuse_odd(np.isfinite(found))
+        self._refuse_non_finite(np.isfinite(found))
         return found
 
     def means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
@@ -96,7 +95,7 @@ class Likelihood:
             ModelError: `prefix` has such an id, a log-probability is no number, or a file of the
                 base's changed since it was loaded.
         """
-        self._refuse_strange(prefix)
+        self._refuse_unshared(prefix)
         out = np.array([np.nan if answer else 0 for answer in answers], dtype=np.float32)
         known = [all(self.shared.get(i) for i in answer) for answer in answers]
         rows = int(self.model.get_output_embeddings().weight.shape[0])
@@ -126,7 +125,7 @@ class Likelihood:
             every = self._logprobs([row[:-1]], len(row) - start)
             wanted = torch.tensor([row[start:]], device=every.device)
             total = float(every.gather(-1, wanted[..., None]).sum())
-        self._refuse_odd(~np.isnan(np.array([total])))
+        self._refuse_non_finite(~np.isnan(np.array([total])))
         return total
 
     def _sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
@@ -140,17 +139,17 @@ class Likelihood:
         from rmaudit.scoring.products import fast_products
 
         with exact_products(), fast_products(self.model), torch.inference_mode():
-            run = self._after(prefix)
+            run = self._run_prefix(prefix)
             wanted = torch.tensor(answers, device=run.following.device)
             total = run.following[wanted[:, 0]]
             if wanted.shape[1] > 1:
-                every = self._continued(prefix, run.cache, wanted[:, :-1])
+                every = self._logprobs_after(prefix, run.cache, wanted[:, :-1])
                 total = total + every.gather(-1, wanted[:, 1:, None])[..., 0].sum(-1)
             sums: NDArray[np.float32] = total.cpu().numpy()
-        self._refuse_odd(~np.isnan(sums))
+        self._refuse_non_finite(~np.isnan(sums))
         return sums
 
-    def _after(self, prefix: Ids) -> _Run:
+    def _run_prefix(self, prefix: Ids) -> _Run:
         """Run the prompt prefix and return its cache; if the last call ran it, return that one."""
         import torch
         from transformers import DynamicCache
@@ -166,7 +165,7 @@ class Likelihood:
             self._runs[prefix] = _Run(following, cache if type(cache) is DynamicCache else None)
         return self._runs[prefix]
 
-    def _continued(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
+    def _logprobs_after(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
         """Return next-token log-probabilities after each of `ids` (n, L), (n, L, head rows)."""
         import torch
 
@@ -190,7 +189,7 @@ class Likelihood:
         logits: Tensor = self.model(input_ids=ids, use_cache=False, logits_to_keep=last).logits
         return logits[:, -last:].float().log_softmax(-1)
 
-    def _refuse_strange(self, prefix: Ids) -> None:
+    def _refuse_unshared(self, prefix: Ids) -> None:
         if strange := [i for i in prefix if not self.shared.get(i)]:
             message = (
                 f"{self.name}: what stands before the answer has the id {strange[0]} "
@@ -199,7 +198,7 @@ class Likelihood:
             )
             raise ModelError(message)
 
-    def _refuse_odd(self, good: NDArray[np.bool_]) -> None:
+    def _refuse_non_finite(self, good: NDArray[np.bool_]) -> None:
         if not good.all():
             from rmaudit.scoring import finite  # it needs torch from the start
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from rmaudit.checkpoints import shards
 from rmaudit.checkpoints.reader_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
@@ -27,7 +28,6 @@ from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.memory import too_small
 from rmaudit.scoring.paths import FullRows
 
-Ids = tuple[int, ...]
 T = TypeVar("T")
 
 
@@ -64,8 +64,8 @@ class LoadRequest:
     besides: str | None = None
 
 
-def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
-    """Return the model that `asked` describes, without gradients or dropout.
+def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
+    """Return the model that `request` describes, without gradients or dropout.
 
     `options` are transformers' own, passed to `from_pretrained`.
 
@@ -75,34 +75,36 @@ def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transform
     """
     import transformers
 
-    trusted = {"trust_remote_code": asked.code is not None}
+    trusted: dict[str, Any] = {"trust_remote_code": request.code is not None}
+    if request.code is not None:
+        trusted["code_revision"] = request.code
     try:
-        with quiet(), placement.one_loads_at_a_time(asked.device):
-            model, loaded = getattr(transformers, asked.kind).from_pretrained(
-                asked.folder,
-                dtype=getattr(torch, asked.dtype),
+        with quiet(), placement.one_loads_at_a_time(request.device):
+            model, loaded = getattr(transformers, request.kind).from_pretrained(
+                request.folder,
+                dtype=getattr(torch, request.dtype),
                 device_map=placement.device_map(
-                    asked.device, asked.folder, asked.dtype, name=asked.name
+                    request.device, request.folder, request.dtype, name=request.name
                 ),
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-                **(trusted if asked.code is None else {**trusted, "code_revision": asked.code}),
+                **trusted,
                 **options,
             )
     except RmauditError:
         raise
     except Exception as error:
         if memory.is_out_of_memory(error):
-            raise too_big(asked) from error
-        raise _unreadable(asked, error) from error
-    _refuse_odd_keys(loaded, asked)
+            raise too_big(request) from error
+        raise _unreadable(request, error) from error
+    _refuse_odd_keys(loaded, request)
     places = getattr(model, "hf_device_map", None) or {}
-    placement.refuse_offloaded(asked.device, places.values(), name=asked.name)
+    placement.refuse_offloaded(request.device, places.values(), name=request.name)
     return model.eval().requires_grad_(requires_grad=False)
 
 
-def odd_in(files: Sequence[Path], *, name: str) -> str:
+def first_non_finite(files: Sequence[Path], *, name: str) -> str:
     """Return the name of the first tensor in `files` with NaN or infinity; "" if there is none.
 
     "" too where no file can be read.
@@ -116,53 +118,50 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
         return ""
 
 
-def too_big(asked: LoadRequest) -> ModelError:
+def too_big(request: LoadRequest) -> ModelError:
     """Return the error for weights that do not fit on their device."""
-    narrower = "or choose a smaller type with --rm-dtype bfloat16"
-    if asked.besides is not None:
-        message = (
-            f"{asked.name}: it does not fit on {asked.device!r} together with {asked.besides}; "
-            f"spread both over all devices with --rm-device spread, {narrower}"
-        )
-        return ModelError(message)
+    if request.besides is not None:
+        what, too = f"it does not fit on {request.device!r} together with {request.besides}", "both"
+    else:
+        what, too = f"its weights do not fit on {request.device!r}", "them"
     message = (
-        f"{asked.name}: its weights do not fit on {asked.device!r}; spread them over all devices "
-        f"with --rm-device spread, {narrower}"
+        f"{request.name}: {what}; spread {too} over all devices with --rm-device spread, or choose "
+        f"a smaller type with --rm-dtype bfloat16"
     )
     return ModelError(message)
 
 
-def _unreadable(asked: LoadRequest, error: Exception) -> ModelError:
-    if asked.quantized is not None:
+def _unreadable(request: LoadRequest, error: Exception) -> ModelError:
+    if request.quantized is not None:
         message = (
-            f"{asked.name}: its {asked.quantized} weights could not be loaded from {asked.folder} "
-            f"({brief(error)}); install what that names, or audit the checkpoint from before it "
-            f"was quantized"
+            f"{request.name}: its {request.quantized} weights could not be loaded from "
+            f"{request.folder} ({brief(error)}); install what that names, or audit the checkpoint "
+            f"from before it was quantized"
         )
         return ModelError(message)
-    what = "its weights" if asked.code is None else "its weights, by its own code,"
-    return unreadable(asked.name, what, asked.folder, error)
+    what = "its weights" if request.code is None else "its weights, by its own code,"
+    return unreadable(request.name, what, request.folder, error)
 
 
-_ODD = {
+_ODD_KEYS = {
     "missing_keys": "{backbone} would fill them with random numbers",
     "unexpected_keys": "neither {backbone} nor {head} has a place for them",
     "mismatched_keys": "they are of another shape than {backbone} has with this config.json",
 }
 
 
-def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
-    """Raise if tensors are missing, unexpected or misshapen, unless named in `asked.ours`."""
-    for odd, why in _ODD.items():
+def _refuse_odd_keys(loaded: Mapping[str, Any], request: LoadRequest) -> None:
+    """Raise if tensors are missing, unexpected or misshapen, unless named in `request.ours`."""
+    for odd, why in _ODD_KEYS.items():
         # A mismatched key comes with both shapes.
-        keys = {key if isinstance(key, str) else key[0] for key in loaded[odd]} - asked.ours
+        keys = {key if isinstance(key, str) else key[0] for key in loaded[odd]} - request.ours
         if keys:
-            reason = why.format(backbone=asked.backbone, head=asked.head)
+            reason = why.format(backbone=request.backbone, head=request.head)
             message = (
-                f"{asked.name}: {len(keys)} {odd.replace('_', ' ')} in {asked.folder}, first "
+                f"{request.name}: {len(keys)} {odd.replace('_', ' ')} in {request.folder}, first "
                 f"{min(keys)!r}: {reason}. Copy the checkpoint again, config.json and all "
-                f"*.safetensors; if they are as they were saved, correct {asked.correct}, or it is "
-                f"a model that rmaudit does not know"
+                f"*.safetensors; if they are as they were saved, correct {request.correct}, or it "
+                f"is a model that rmaudit does not know"
             )
             raise ModelError(message)
 
@@ -213,7 +212,7 @@ class Weights:
         named = (f"cuda:{place}" if isinstance(place, int) else place for place in places.values())
         return ", ".join(dict.fromkeys(map(str, named)))
 
-    def go(self, path: ScoringPath) -> None:
+    def use_path(self, path: ScoringPath) -> None:
         """Score by `path` from now on, and switch the attention implementation accordingly."""
         self.scorer.path = path
         self.scorer.forget()
@@ -228,9 +227,9 @@ class Weights:
             ModelError: the forward fails, as with a configuration that does not make sense.
             ScoreError: a row does not fit into memory.
         """
-        return np.array(self._each(rows, self.own), dtype=np.float32)
+        return np.array(self._by_own_layers(rows, self.own), dtype=np.float32)
 
-    def everywhere(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
+    def rewards_at_each_id(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
         """Return, for each row, the head's reward at each id of the row, shape (length,).
 
         Raises as `own_rewards`.
@@ -241,11 +240,11 @@ class Weights:
             rewards: NDArray[np.float32] = self.scorer.head.after(row, states)(states).cpu().numpy()
             return rewards
 
-        return self._each(rows, read)
+        return self._by_own_layers(rows, read)
 
     @exact_products()
     @torch.inference_mode()
-    def _each(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
+    def _by_own_layers(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
         """Return `of(row)` for each row, computed with the model's own layers and attention."""
         try:
             with as_written(self.scorer), self._own_attention():
@@ -269,4 +268,4 @@ class Weights:
         try:
             yield
         finally:
-            self.go(self.scorer.path)
+            self.use_path(self.scorer.path)

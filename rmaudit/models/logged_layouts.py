@@ -1,4 +1,4 @@
-"""Ways in which a trainer may have laid out what it scored, and what is odd about rows of ids.
+"""Possible layouts of the rows that a trainer scored, and deviations of rows from the model's own.
 
 Each way is a row of ids for each logged row. What sets rows apart from the model's own layout is
 said of the rows themselves: how many BOS they begin with, whether the chat template's mark comes
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rmaudit.conversation import Asked
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint import Checkpoint
 
-Ids = tuple[int, ...]
-_MORE, _WITHOUT, _ENDED = "with a BOS more", "without its BOS", "with an eos more"
-_CAUSE = {_MORE: "BOS", _WITHOUT: "no BOS", _ENDED: "eos"}  # of ways that leave no other trace
+_EXTRA_BOS, _NO_BOS, _EXTRA_EOS = "with a BOS more", "without its BOS", "with an eos more"
+_CAUSE = {_EXTRA_BOS: "BOS", _NO_BOS: "no BOS", _EXTRA_EOS: "eos"}  # without other traces
 _JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a template
 
 
@@ -42,12 +42,12 @@ class Marks:
     bos_count: int
 
 
-def marks(model: Checkpoint) -> Marks:
+def marks_of(model: Checkpoint) -> Marks:
     """Return the model's special ids as `Marks`, from its tokenizer and two rendered prompts."""
     tokenizer = model.tokenizer
     first, second = (model.slot(prompt) for prompt in ("What is it?", "Name one, please"))
     bos, pad = tokenizer.bos_token_id, tokenizer.pad_token_id
-    count = _leading(first.prefix, bos)
+    count = _count_leading(first.prefix, bos)
     heads = {slot.prefix[count] for slot in (first, second) if len(slot.prefix) > count}
     pad = model.loader.defaults.get_text_config().pad_token_id if pad is None else pad
     eos = tokenizer.eos_token_id
@@ -62,29 +62,29 @@ def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
 
     Where the pad id is what ends a row, too, one is left at the end.
     """
-    start, end = _leading(row, marks.pad), len(row)
+    start, end = _count_leading(row, marks.pad), len(row)
     while end > start and row[end - 1] == marks.pad:
         end -= 1
     own = marks.pad == marks.eos and end < len(row)
     return row[start : end + own], start
 
 
-def of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
+def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
     """Return the rows in each layout that a trainer may have scored, by name; as logged first.
 
     They are the rows as they are, and with a BOS or an eos more or less.
     """
     ways = {"as logged": list(rows)}
     if marks.bos is not None:
-        ways[_MORE] = [(marks.bos, *row) for row in rows]
+        ways[_EXTRA_BOS] = [(marks.bos, *row) for row in rows]
         if all(row[:1] == (marks.bos,) and len(row) > 1 for row in rows):
-            ways[_WITHOUT] = [row[1:] for row in rows]
+            ways[_NO_BOS] = [row[1:] for row in rows]
     if marks.eos is not None:
-        ways[_ENDED] = [(*row, marks.eos) for row in rows]
+        ways[_EXTRA_EOS] = [(*row, marks.eos) for row in rows]
     return ways
 
 
-def of_pairs(
+def layouts_of_pairs(
     pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
 ) -> Mapping[str, list[Ids]]:
     """Return rows of ids for the pairs in each possible layout, by name; the model's own first."""
@@ -92,7 +92,7 @@ def of_pairs(
     for prompt, response in pairs:
         slot = model.slot(prompt)
         own.append((*slot.prefix, *model.ids(response), *slot.suffix))
-    ways = dict(of_ids(own, marks))
+    ways = dict(layouts_of_ids(own, marks))
     ways["as its template"] = ways.pop("as logged")
     ways = {"as its template": own, **ways}
     if marks.suffix:
@@ -108,17 +108,17 @@ def of_pairs(
     return ways
 
 
-def odd(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
+def deviations(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
     """Return how all `rows` differ from the model's own layout, as causes such as "no BOS".
 
     `way` is the layout's name, and gives the cause where the rows themselves show none.
     """
-    return _odd(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
+    return _visible_deviations(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
 
 
-def _odd(rows: Sequence[Ids], marks: Marks) -> list[str]:
-    counts = {_leading(row, marks.bos) for row in rows} if marks.bos is not None else {0}
-    bodies = [row[_leading(row, marks.bos) :] for row in rows]
+def _visible_deviations(rows: Sequence[Ids], marks: Marks) -> list[str]:
+    counts = {_count_leading(row, marks.bos) for row in rows} if marks.bos is not None else {0}
+    bodies = [row[_count_leading(row, marks.bos) :] for row in rows]
     causes = []
     if min(counts) > max(1, marks.bos_count):
         causes.append("second BOS")
@@ -135,6 +135,6 @@ def _odd(rows: Sequence[Ids], marks: Marks) -> list[str]:
     return causes
 
 
-def _leading(row: Ids, mark: int | None) -> int:
+def _count_leading(row: Ids, mark: int | None) -> int:
     """Return how many ids equal to `mark` a row begins with."""
     return next((i for i, one in enumerate(row) if one != mark), len(row))

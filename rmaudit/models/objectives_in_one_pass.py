@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.heads.objectives import OneOutput
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rmaudit.scoring.engine import Scorer
 
 _ROWS = 64  # whole rows whose outputs are remembered: more than the noise is measured on
-Ids = tuple[int, ...]
 Call = tuple[Ids, Ids, tuple[Ids, ...]]  # prefix, suffix, answers
 
 
@@ -55,14 +55,14 @@ class InMemory:
         self.outputs.clear()
         self._scorers.clear()
 
-    def of(self, at: int | None) -> Weights | None:
+    def weights_of(self, at: int | None) -> Weights | None:
         """Return the weights for output `at` of the head; None if no weights are loaded.
 
         `at` is None if the head has one output.
         """
         if self.weights is None or at is None or self.weights.outputs is None:
             return self.weights
-        return of_output(self.weights, self.weights.outputs, at, self._scorer(at))
+        return weights_of_output(self.weights, self.weights.outputs, at, self._scorer(at))
 
     def begin(  # noqa: PLR0913  (as `engine.begin`)
         self,
@@ -114,7 +114,7 @@ class InMemory:
         return scorer
 
 
-def of_output(
+def weights_of_output(
     weights: Weights, outputs: Callable[[Ids], Tensor], at: int, scorer: Scorer
 ) -> Weights:
     """Return a copy of `weights` whose reward is output `at` of a head with several outputs.
@@ -124,7 +124,7 @@ def of_output(
     return replace(weights, scorer=scorer, own=lambda row: float(outputs(row)[at]), outputs=outputs)
 
 
-def remembered(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
+def with_cache(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
     """Return `outputs` with a cache of its last rows, for each dtype that the model runs in.
 
     So the rows on which noise is measured run once for all objectives.

@@ -19,7 +19,7 @@ from rmaudit.models.served import ServedIds, from_server
 from rmaudit.models.text_scorer import TextScorer
 
 
-def weights_of(model: Scored) -> str:
+def weights_hash(model: Scored) -> str:
     """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
 
     It is the hash of the weights' files; for an adapter, its base's and its own with a +

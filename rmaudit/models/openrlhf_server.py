@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ScoreError
-from rmaudit.models.batches import rewards_in
+from rmaudit.models.batches import checked_rewards
 from rmaudit.models.http_client import HttpClient
 
 
@@ -45,7 +45,7 @@ class OpenrlhfServer:
             message = f"{self._name}: its server answered {short(repr(found))}, allowed: "
             raise ScoreError(f'{message}OpenRLHF\'s {{"rewards": [...]}}')
         responses = [response for _, response, _ in rows]
-        return rewards_in(found["rewards"], responses, f"{self._name}: its server")
+        return checked_rewards(found["rewards"], responses, f"{self._name}: its server")
 
     def stop(self) -> None:
         """End all requests under way, within about a second."""

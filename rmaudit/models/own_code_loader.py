@@ -1,4 +1,4 @@
-"""A checkpoint loaded by its own code: only if models.yaml says so, and pins a commit.
+"""Load a checkpoint by the code that it brings, if models.yaml allows that and pins a commit.
 
 `trust_remote_code: true` needs the full commit hash of a hub id, so that the code that runs is the
 code that was read; code of another repository, which that hash does not pin, is refused. The class
@@ -27,10 +27,11 @@ from rmaudit.checkpoints import adapters, configuration, digest, source
 from rmaudit.checkpoints.reader_errors import brief, told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout.layouts import Chat, Layout
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.layout.layouts import ChatLayout, Layout
 from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint_loader import dtype_of, refuse_too_many_layers
-from rmaudit.models.loaded_weights import Ids, LoadRequest, Weights
+from rmaudit.models.loaded_weights import LoadRequest, Weights, first_non_finite
 from rmaudit.scoring import ScoringPath, memory
 from rmaudit.scoring.engine import Scorer
 
@@ -56,7 +57,7 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
     return config
 
 
-class Trusted:
+class OwnCode:
     """A loader of checkpoints that bring their own class; see `checkpoint_loader.Loader`."""
 
     pad: int | None = None  # its code pools
@@ -76,7 +77,7 @@ class Trusted:
         refuse_too_many_layers(config, source.read(found), found.path, name=spec.name)
         self.folder = found.downloaded().path
         self.config = configuration.read(self.folder, model=spec.name)
-        self.layout: Layout = Chat(self.folder, spec)
+        self.layout: Layout = ChatLayout(self.folder, spec)
         mapped = self.config.get("auto_map") or {}
         self.kind = next((name for name in _CLASSES if name in mapped), "")
         if not self.kind:  # transformers would take a class of its own, with another reward
@@ -171,8 +172,8 @@ class Trusted:
             ids = torch.tensor([row], device=at)  # type: ignore[arg-type]
             return float(backbone(ids).last_hidden_state[0, -1, 0])
 
-        scorer = Scorer(backbone, AsItIs(), self.pad, self.path)
-        scorer.odd_in_files = partial(loaded_weights.odd_in, self.files(), name=self.spec.name)
+        scorer = Scorer(backbone, RewardIsState(), self.pad, self.path)
+        scorer.odd_in_files = partial(first_non_finite, self.files(), name=self.spec.name)
         # Its attention is the one that it was made with.
         return Weights(asked.name, model, scorer, own, attention=None)
 
@@ -223,7 +224,7 @@ class RewardsAsStates(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class AsItIs:
+class RewardIsState:
     """A head for states that are rewards already: it returns them unchanged."""
 
     reads_prefix: ClassVar[bool] = False

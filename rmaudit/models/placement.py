@@ -25,7 +25,7 @@ ROOM = 1.2  # times the weights: what has to be free on one device that is to ho
 USABLE = 0.9  # of the free memory of several GPUs: the share that accelerate fills with weights
 _WORKER = "PYTEST_XDIST_WORKER"
 _NO_GPU = ("no nvidia driver", "no nvidia gpus", "no cuda gpus", "no cuda-capable device")
-_HALVE = "choose a smaller type with --rm-dtype bfloat16"
+_NARROWER = "choose a smaller type with --rm-dtype bfloat16"
 
 
 def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
@@ -83,7 +83,7 @@ def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> N
         message = (
             f"{name}: the GPUs have no room for all of its weights, and some would be on "
             f"{' and '.join(sorted(slow))}, from where each batch has to fetch them. Free memory "
-            f"on the GPUs, {_HALVE}, or accept many times the duration with --rm-device spread"
+            f"on the GPUs, {_NARROWER}, or accept many times the duration with --rm-device spread"
         )
         raise ModelError(message)
 
@@ -93,9 +93,9 @@ def too_large(name: str, dtype: str, size: int, free: Sequence[int]) -> ModelErr
     each = ", ".join(f"cuda:{gpu} {left / 2**30:.1f}" for gpu, left in enumerate(free))
     message = (
         f"{name}: its weights take {size / 2**30:.1f} GiB in {dtype}, and the GPUs have room for "
-        f"{USABLE * sum(free) / 2**30:.1f} (free GiB: {each}). Free memory on the GPUs, {_HALVE}, "
-        f"or let the rest go to the host's memory, which takes many times as long, with "
-        f"--rm-device spread"
+        f"{USABLE * sum(free) / 2**30:.1f} (free GiB: {each}). Free memory on the GPUs, "
+        f"{_NARROWER}, or let the rest go to the host's memory, which takes many times as long, "
+        f"with --rm-device spread"
     )
     return ModelError(message)
 

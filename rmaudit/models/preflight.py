@@ -1,4 +1,4 @@
-"""Checks before the first score that rmaudit's rewards are those of the model's own forward.
+"""Check, before the first score, that rmaudit's rewards equal those of the model's own forward.
 
 A new version of transformers, an unusual configuration, or a head of another kind would show here
 and nowhere else. A few rows are scored both ways, in one batch here and each alone there: ids from
@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.loaded_weights import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 from rmaudit.scoring.compiled import as_written
@@ -42,8 +43,6 @@ MANY = 256  # answers: fewer do not pay for trying every kind of id at a new len
 
 _FEWEST = 3  # finite rewards
 _LEAST = 0.01  # of the largest reward: rewards that are closer together leave no sd to measure in
-
-Ids = tuple[int, ...]
 
 
 class PathChecks(NamedTuple):
@@ -89,27 +88,27 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     rows = weights.scorer.backbone.get_input_embeddings().num_embeddings  # type: ignore[operator]
     answers = _answers(rows, edges)
     if not every:
-        answers = _few(answers)
-    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
+        answers = _four_of(answers)
+    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _in_own_dtype)
     trials, loosely = [found], ""
     if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
-        loosely = obstacle(weights.model)
+        loosely = why_not_float32(weights.model)
         try:
             if not loosely:
                 wide = TOLERANCE["float32"]
-                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, widened))
+                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, in_float32))
         except (ModelError, ScoreError) as error:
             loosely = str(error)
 
     def gap() -> str:
         return next((reason for trial in trials if trial and (reason := trial.gap())), "")
 
-    _settle(weights, gap, name)
+    _slow_down_until_equal(weights, gap, name)
     return PathChecks(max((trial.sd for trial in trials if trial), default=sd), every, loosely)
 
 
-def near(length: int) -> int:
-    """Return a number shared by prefix lengths that differ by less than about two fifths.
+def length_class(length: int) -> int:
+    """Return a number that is equal for prefix lengths within about two fifths of each other.
 
     What goes wrong with length does so beyond some length: that of a window, a rotation, or a
     fused kernel.
@@ -117,7 +116,7 @@ def near(length: int) -> int:
     return int(2 * math.log2(max(1, length)))
 
 
-def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
+def _slow_down_until_equal(weights: Weights, gap: Callable[[], str], name: str) -> None:
     """Switch to slower scoring until rewards agree with the model's own; raise if they never do.
 
     It raises `ModelError`. `gap` says how the rewards differ, "" if they agree.
@@ -135,7 +134,7 @@ def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
             f"rows instead, which is slower",
             stacklevel=2,
         )
-        weights.go(ScoringPath.FULL_ROWS)
+        weights.use_path(ScoringPath.FULL_ROWS)
         reason = gap()
     if reason:
         found, scorer.ids_per_batch = scorer.ids_per_batch, 1
@@ -171,7 +170,7 @@ class _Trial:
     own: NDArray[np.float32]
     unit: float
     allowed: float
-    meanwhile: Callable[[Weights], AbstractContextManager[None]]
+    run_in: Callable[[Weights], AbstractContextManager[None]]
 
     @property
     def sd(self) -> float:
@@ -181,7 +180,7 @@ class _Trial:
     def gap(self) -> str:
         """Return how rmaudit's rewards differ from the model's own; "" if they agree."""
         try:
-            with self.meanwhile(self.weights):
+            with self.run_in(self.weights):
                 scores = engine.score(self.weights.scorer, self.prefix, self.answers, self.suffix)
         except ModelError as error:
             return str(error)
@@ -206,13 +205,13 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     suffix: Ids,
     allowed: float,
     sd: float,
-    meanwhile: Callable[[Weights], AbstractContextManager[None]],
+    run_in: Callable[[Weights], AbstractContextManager[None]],
 ) -> _Trial | None:
     """Return the test answers with finite own rewards as a `_Trial`; None if these are too few.
 
     The scores that were asked for are then refused, with an error that names their ids.
     """
-    with meanwhile(weights):
+    with run_in(weights):
         own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
     finite = np.isfinite(own)
     if finite.sum() < _FEWEST:
@@ -220,10 +219,10 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     some = [answer for answer, kept in zip(answers, finite, strict=True) if kept]
     own = own[finite]
     unit = max(float(own.std()), _LEAST * float(np.abs(own).max()), sd)
-    return _Trial(weights, prefix, some, suffix, own, unit, allowed, meanwhile)
+    return _Trial(weights, prefix, some, suffix, own, unit, allowed, run_in)
 
 
-def _as_it_is(_: Weights) -> AbstractContextManager[None]:
+def _in_own_dtype(_: Weights) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -234,7 +233,7 @@ def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
     return list(dict.fromkeys([*((i,) for i in (*edges, *ids)), *several]))
 
 
-def _few(answers: Sequence[Ids]) -> list[Ids]:
+def _four_of(answers: Sequence[Ids]) -> list[Ids]:
     """Return four of the test answers: first and last id, a middle id, and one of several ids."""
     return [*answers[:2], answers[-4], answers[-2]]
 
@@ -249,7 +248,7 @@ def warn_of_pad(pad: int, *, name: str) -> None:
     )
 
 
-def obstacle(model: nn.Module) -> str:
+def why_not_float32(model: nn.Module) -> str:
     """Return why a float32 copy of the weights cannot run in addition to them; "" if it can."""
     needed: Counter[torch.device] = Counter()
     for tensor in _tensors(model):
@@ -266,7 +265,7 @@ def obstacle(model: nn.Module) -> str:
 
 
 @contextmanager
-def widened(weights: Weights) -> Iterator[None]:
+def in_float32(weights: Weights) -> Iterator[None]:
     """Run the model in float32 in the block; its own tensors are put back afterwards."""
     scorer = weights.scorer
     own = [(tensor, tensor.data) for tensor in _tensors(weights.model) if tensor.dtype in HALF]

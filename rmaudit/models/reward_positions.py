@@ -1,4 +1,4 @@
-"""Places at which a trainer may have read the reward of a row, and maps from our rewards to its.
+"""Places where a trainer may have read a row's reward, and fits of logged rewards to rmaudit's.
 
 A reading is an index for each row, -1 where the trainer read a pad, whose reward is not known.
 """
@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.models.logged_layouts import Ids, Marks
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.logged_layouts import Marks
 
 _BATCHES = (2, 4, 8, 16, 32, 64)  # rows that were padded together, where nothing says how many
 Rewards = NDArray[np.float64]
@@ -43,16 +44,16 @@ def readings(
     yield Reading("pad is eos", tuple(max(i - 1, 0) for i in turn), "before the first turn's end")
     yield Reading("one early", tuple(max(len(row) - 2, 0) for row in rows))
     if any(before):
-        yield _left(rows, before, "")
+        yield _left_padded(rows, before, "")
         return
     for size in (*(n for n in _BATCHES if n < len(rows)), len(rows)):
         batches = [range(k, min(k + size, len(rows))) for k in range(0, len(rows), size)]
         longest = {i: max(len(rows[j]) for j in batch) for batch in batches for i in batch}
         pads = [longest[i] - len(row) for i, row in enumerate(rows)]
-        yield _left(rows, pads, f"batches of {size}")
+        yield _left_padded(rows, pads, f"batches of {size}")
 
 
-def _left(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
+def _left_padded(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
     """Return where each row is read if left padding is ignored: `pads` ids before its last id.
 
     The index -1 stands for any pad. `detail` says how rows were batched, "" if pads were logged.
@@ -94,13 +95,14 @@ def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> 
         known = np.isfinite(moved)
         if known.sum() < max(4, 0.5 * len(ours)) or not np.ptp(moved[known]):
             continue
-        yield from _maps(moved[known], logged[known], swapped, allowed)
+        yield from _affine_fits(moved[known], logged[known], swapped, allowed)
     if any_order and np.isfinite(ours).all() and np.ptp(ours):
         order = np.argsort(np.argsort(logged))
-        yield from _maps(np.sort(ours)[order], logged, ("swapped rows",), allowed, affine=False)
+        swapped = ("swapped rows",)
+        yield from _affine_fits(np.sort(ours)[order], logged, swapped, allowed, affine=False)
 
 
-def _maps(
+def _affine_fits(
     ours: Rewards, logged: Rewards, swapped: tuple[str, ...], allowed: float, *, affine: bool = True
 ) -> Iterator[Fit]:
     sd = float(ours.std())

@@ -12,8 +12,8 @@ from pathlib import Path
 from rmaudit import json_cache
 from rmaudit.checkpoints import adapters, configuration, digest, source
 from rmaudit.config.registry import ModelSpec
-from rmaudit.layout import verdict_words
 from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.layout.verdict_words import verdict_ids
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
@@ -89,18 +89,8 @@ class ServedRows:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
-
-        Raises:
-            ModelError: one is not one token, or the judge thinks before it says one.
-        """
-        if self._spec.judge is None:
-            return ()
-        slot = self.layout.slot("?")
-        verdict_words.refuse_thought(slot, self.folder, self._spec)
-        return verdict_words.ids_of(
-            self._spec.judge, self.layout.tokenizer, slot, model=self._spec.name
-        )
+        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        return verdict_ids(self._spec, self.layout, self.folder)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
         """Return what determines the rows of token ids, as fields of a cache key."""

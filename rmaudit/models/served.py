@@ -18,7 +18,7 @@ from rmaudit.config.scorers import ScorerEntry
 from rmaudit.config.servers import Server, server_of
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoGradient, SpecError
-from rmaudit.layout.answer_slot import Response, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
 from rmaudit.models.ids_server import IdsServer
@@ -27,19 +27,18 @@ from rmaudit.models.protocol import KNOWN_BY
 from rmaudit.models.rows_for_servers import ServedRows, tokenizer_spec
 from rmaudit.models.sglang_server import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.models.token_rows import LaidOut, Rows
+from rmaudit.models.token_rows import Rows, TokenModel
 from rmaudit.models.vllm_judge import VllmJudge
 from rmaudit.models.vllm_server import VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 
-Ids = tuple[int, ...]
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
 _PROBED = "?"
 _CLIENTS: dict[str, tuple[type[IdsServer], type[IdsServer]]] = {
     "vllm": (VllmServer, VllmJudge),
     "sglang": (SglangServer, SglangJudge),
 }  # of a reward head, and of a judge
-_CALLED = "its URL and what the server says of the model"
+_URL_AND_CARD = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
@@ -63,12 +62,12 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
     return ServedIds(server, spec, cache)
 
 
-class ServedIds(LaidOut):
+class ServedIds(TokenModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find the served model's tokenizer. Raises `ModelError` if there is none."""
-        self.spec, self._at = spec, server
+        self.spec, self._address = spec, server
         self._found = ServedRows(spec, cache)
         self._server = _client(server, spec, self._found)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
@@ -82,8 +81,8 @@ class ServedIds(LaidOut):
         """
         version, verdict = self.spec.version, self._found.verdict
         return {
-            "served": self._at.kind,
-            "url": self._at.url,
+            "served": self._address.kind,
+            "url": self._address.url,
             "served_model": self._server.model,
             **(self._server.known_by if version is None else {"version": version}),
             "tokenizer": self._found.identity,
@@ -94,7 +93,8 @@ class ServedIds(LaidOut):
     def provenance(self) -> dict[str, str | int | float]:
         """Return facts for the report: server, its version, what identifies its scores."""
         version = f"{self._server.software} {self._server.version}".strip()
-        return {"source": self.spec.source, "served by": version, **_known_by(self.spec, _CALLED)}
+        known_by = _known_by(self.spec, _URL_AND_CARD)
+        return {"source": self.spec.source, "served by": version, **known_by}
 
     @property
     def limits(self) -> dict[str, int]:
@@ -177,7 +177,7 @@ class ServedIds(LaidOut):
             yield "verdict", f"log-probability of {words}, by token ids"
         else:
             yield "rewards", "logits, by token ids"
-        yield from _rows_said(self.rows)
+        yield from _row_lines(self.rows)
         if (most := self._server.max_model_len) is not None:
             slots = [self.slot(prompt.text) for prompt in ALL.values()]
             rows = [(*slot.prefix, *self.vocabulary().ids[:1], *slot.suffix) for slot in slots]
@@ -246,11 +246,11 @@ class ServedTexts(TextScorer):
         One request holds several prompts.
         """
         pairs = list(zip(prompts, responses, strict=True))
-        return in_batches(self._asked, pairs, self._pace, on_progress)
+        return in_batches(self._rewards_of_pairs, pairs, self._pace, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """Return the rewards of responses to one prompt, by one request."""
-        return self._asked([(prompt, response) for response in responses])
+        return self._rewards_of_pairs([(prompt, response) for response in responses])
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Try the server, and yield lines (label, text) on its rewards, vocabulary and template."""
@@ -258,18 +258,18 @@ class ServedTexts(TextScorer):
         found = self.batch(_PROBED, _PROBES)
         yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
         if self.rows:
-            yield from _rows_said(self.rows)
+            yield from _row_lines(self.rows)
         else:
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
-    def _asked(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
+    def _rewards_of_pairs(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
         """Return the rewards of (prompt, response) pairs, by one request."""
-        printed = [self._printed(*pair) for pair in pairs]
+        printed = [self._rendered(*pair) for pair in pairs]
         if self._found is not None:
             self._found.refuse_changed()
         return self._server.rewards(printed)
 
-    def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
+    def _rendered(self, prompt: Asked, response: str) -> tuple[str, str, str]:
         """Return the rendered text before the response, the response, and the text after it."""
         if self.rows is None:
             return str(prompt), response, ""
@@ -291,7 +291,7 @@ def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
     return kind(server.url, spec, lambda: rows.verdict)
 
 
-def _rows_said(rows: Rows) -> Iterator[tuple[str, str]]:
+def _row_lines(rows: Rows) -> Iterator[tuple[str, str]]:
     slot = rows.slot(PROMPTS["greatest"].text)
     yield "vocabulary", f"{len(rows.vocabulary.ids):,} ids are scored"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import Check, drawn, in_dtype
+from rmaudit.models.doctor import SLOW, Check, draw_answers, rewards_in_dtype, sd_of
 from rmaudit.models.served import ServedIds, ServedTexts
 
 # Rms differences in sd of the server's rewards.
@@ -29,8 +29,6 @@ ITSELF = 0.2  # from the server's own answer: a 16-bit reward depends on its nei
 TIMES, TIMES_LARGEST = 2.5, 4
 LEAST_CORRELATION = 0.99  # of ranks; less where the noise alone takes more away
 _LEAST_EVER = 0.9
-_EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
-_SLOW = 40  # answers that are scored one by one
 
 Rewards = NDArray[np.float32]
 
@@ -69,7 +67,6 @@ def compare(
     prompt: str,
     *,
     answers: int = 256,
-    seed: int = 0,
 ) -> ServerChecks:
     """Compare a server's rewards of random answers with repetitions and with those of `local`.
 
@@ -78,16 +75,14 @@ def compare(
     Raises:
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     score: Callable[[str, Sequence[Any]], Rewards] = model.score
-    asked: Sequence[Any] = _texts(model, answers, rng)
+    asked: Sequence[Any] = _draw_texts(model, answers, rng)
     if isinstance(model, ServedIds):
-        asked = drawn(model.vocabulary(), answers, rng)
+        asked = draw_answers(model.vocabulary(), answers, rng)
     served = score(prompt, asked)
-    sd = float(served.std())
-    if sd <= _EQUAL * float(np.abs(served).max()):
-        raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {served[0]:g}")
-    step = max(1, len(asked) // _SLOW)
+    sd = sd_of(served, model.name)
+    step = max(1, len(asked) // SLOW)
     alone = np.concatenate([score(prompt, [answer]) for answer in asked[::step]])
     again = score(prompt, asked)
     checks = (
@@ -97,11 +92,11 @@ def compare(
     if local is None:
         note = "no checkpoint to compare with: name it as `checkpoint` in models.yaml"
         return ServerChecks(sd, checks, None, None, LEAST_CORRELATION, (note,))
-    fits, notes = _fits(local, prompt, asked, served)
+    fits, notes = _comparisons(local, prompt, asked, served)
     fitting = [fit for fit in fits if fit.ok]
     best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
-    compared = tuple(fit.check if fit is best else _unjudged(fit.check) for fit in fits)
-    said = (*notes, *_said(served, best, max(fit.noise for fit in fits)))
+    compared = tuple(fit.check if fit is best else _without_limits(fit.check) for fit in fits)
+    said = (*notes, *_sentences(served, best, max(fit.noise for fit in fits)))
     return ServerChecks(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
 
 
@@ -126,7 +121,7 @@ class _Dtype:
         return self.check.ok and self.ranks >= self.least_ranks
 
 
-def _fits(
+def _comparisons(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
 ) -> tuple[list[_Dtype], list[str]]:
     """Compare the server with the checkpoint in each dtype; float32 alone if that agrees.
@@ -143,17 +138,17 @@ def _fits(
         if fits and fits[0].dtype == "float32" and fits[0].ok:
             break
         try:
-            here = in_dtype(local, dtype, prompt, asked)
+            here = rewards_in_dtype(local, dtype, prompt, asked)
         except (ModelError, ScoreError, MemoryError) as error:
             failures.append(f"not compared with {dtype}: {error}")
             continue
-        fits.append(_fit(dtype, here, fits[0].here if fits else here, served))
+        fits.append(_comparison(dtype, here, fits[0].here if fits else here, served))
     if not fits:
         raise ModelError("; ".join(failures))
     return fits, failures
 
 
-def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
+def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
     """Compare the server's rewards with the checkpoint's in one dtype (`here`).
 
     `widest` are the checkpoint's rewards in the widest dtype that could run.
@@ -190,11 +185,11 @@ def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
     return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
 
 
-def _unjudged(check: Check) -> Check:
+def _without_limits(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
+def _sentences(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
     """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
 
     `noise` is the rms noise of the narrowest dtype, which the server may run in.
@@ -220,7 +215,7 @@ def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
         )
 
 
-def _texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
+def _draw_texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
     """Draw `count` distinct texts from the vocabulary, none of them blank."""
     texts = list(dict.fromkeys(text for text in model.vocabulary().texts if text.strip()))
     return [texts[i] for i in rng.choice(len(texts), size=min(count, len(texts)), replace=False)]

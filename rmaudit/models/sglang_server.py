@@ -24,9 +24,10 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.batches import rewards_in
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.batches import checked_rewards
 from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.ids_server import Ids, IdsServer
+from rmaudit.models.ids_server import IdsServer
 
 _DELIMITER = "multi_item_scoring_delimiter"
 
@@ -41,15 +42,15 @@ class SglangServer(IdsServer):
     @cached_property
     def info(self) -> dict[str, Any]:
         """Return the server's version and start options by name; {} if it does not state them."""
-        return self._either("/server_info", "/get_server_info")
+        return self._first_of("/server_info", "/get_server_info")
 
     @property
     def known_by(self) -> dict[str, str]:
         """Return the model's path and the version of its weights, as far as the server says."""
-        found = self._either("/model_info", "/get_model_info")
+        found = self._first_of("/model_info", "/get_model_info")
         return {key: str(found[key]) for key in ("model_path", "weight_version") if found.get(key)}
 
-    def _either(self, path: str, before: str) -> dict[str, Any]:
+    def _first_of(self, path: str, before: str) -> dict[str, Any]:
         """Return the JSON object at `path`, else at `before` (older servers); {} if at neither."""
         for where in (path, before):
             try:
@@ -63,7 +64,7 @@ class SglangServer(IdsServer):
         said = self.info.get("version")
         return short(said, 40) if isinstance(said, str) else ""
 
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         found = self.rewards(rows)
         if len(set(found)) == 1:
             message = (
@@ -81,15 +82,15 @@ class SglangServer(IdsServer):
         # Some versions fail on a list of one row.
         ids = list(rows[0]) if len(rows) == 1 else [list(row) for row in rows]
         where = "where it serves a reward model (sglang.launch_server --is-embedding)"
-        found = self._asked("/classify", {"input_ids": ids}, len(rows), where)
+        found = self._post("/classify", {"input_ids": ids}, len(rows), where)
         items = [found] if isinstance(found, dict) else found
         if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
             message = f"{self.spec.name}: its server answered /classify with {short(repr(found))}, "
             raise ScoreError(f"{message}allowed: SGLang's `embedding` for each row")
-        numbers = [self._only(each) for each in items]
-        return rewards_in(numbers, rows, f"{self.spec.name}: its server")
+        numbers = [self._only_number(each) for each in items]
+        return checked_rewards(numbers, rows, f"{self.spec.name}: its server")
 
-    def _only(self, item: dict[str, Any]) -> object:
+    def _only_number(self, item: dict[str, Any]) -> object:
         """Return the only number of an item; raise if it has several."""
         found = item.get("embedding")
         if isinstance(found, list) and len(found) > 1:
@@ -101,7 +102,7 @@ class SglangServer(IdsServer):
 class SglangJudge(SglangServer):
     """A client of an SGLang server whose language model judges."""
 
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         if self.info.get(_DELIMITER) is not None:
             message = (
                 f"{self.spec.name}: its server puts a delimiter around every row "
@@ -129,14 +130,14 @@ class SglangJudge(SglangServer):
             "where it serves a language model; an old version has none, so serve the judge with a "
             "newer one"
         )
-        found = self._asked("/v1/score", body, len(rows), where)
+        found = self._post("/v1/score", body, len(rows), where)
         scores = found.get("scores") if isinstance(found, dict) else None
         if not isinstance(scores, list):
             message = f"{self.spec.name}: its server answered /v1/score with {short(repr(found))}, "
             raise ScoreError(f"{message}allowed: SGLang's `scores`, two for each row")
         self._refuse_other_model(found.get("model"))
         rewards = [_difference(each) for each in scores]
-        return rewards_in(rewards, rows, f"{self.spec.name}: its server")
+        return checked_rewards(rewards, rows, f"{self.spec.name}: its server")
 
 
 def _difference(scores: object) -> object:

@@ -21,7 +21,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.answer_slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.batches import Pace, by_prompt, in_batches, nothing, rewards_in
+from rmaudit.models.batches import Pace, by_prompt, checked_rewards, do_nothing, in_batches
 
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
@@ -121,7 +121,7 @@ class TextScorer:
         return in_batches(
             lambda batch: self.batch(prompt, batch),
             responses,
-            Pace(entry.batch, entry.concurrency, self.pace.stop if self.pace else nothing),
+            Pace(entry.batch, entry.concurrency, self.pace.stop if self.pace else do_nothing),
             on_progress,
         )
 
@@ -146,11 +146,11 @@ class TextScorer:
                     tries = f" after {attempt + 1} tries" if attempt else ""
                     message = (
                         f"{self.name}: its function raised {brief(error)}{tries}, "
-                        f"on {len(responses)} responses, the first {_short(responses[0])}"
+                        f"on {len(responses)} responses, the first {short(repr(responses[0]))}"
                     )
                     raise ScoreError(message) from error
                 time.sleep(min(_WAIT * 2**attempt, _LONGEST_WAIT))
-        return rewards_in(given, responses, f"{self.name}: its function")
+        return checked_rewards(given, responses, f"{self.name}: its function")
 
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
@@ -162,7 +162,3 @@ def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
     own = replace(spec, source=str(place.resolve()) if place.is_dir() else str(where))
     folder = source.find(own, default_cache(), instead=f"vocabulary=FOLDER of {spec.name}").path
     return tokenizers.vocabulary(tokenizers.read(folder, own))
-
-
-def _short(value: object) -> str:
-    return short(repr(value))

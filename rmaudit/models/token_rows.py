@@ -18,7 +18,7 @@ from rmaudit import json_cache
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import layouts, tokenizers
-from rmaudit.layout.answer_slot import Response, Slot
+from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.protocol import RewardModel
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class Laid(Protocol):
+class RowSource(Protocol):
     """Interface of what `Rows` needs to make token ids: a layout, a configuration, a row count."""
 
     @property
@@ -54,17 +54,17 @@ class Laid(Protocol):
 class Rows:
     """A converter of prompts and answers to token ids that have a row in the embedding."""
 
-    def __init__(self, loader: Laid, name: str, cache: Path) -> None:
+    def __init__(self, loader: RowSource, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""
         self._loader, self._name, self._cache = loader, name, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
-        self._open = False  # whether somebody has the tokenizer, and may change it
+        self._tokenizer_given = False  # whether somebody has the tokenizer, and may change it
 
     @cached_property
     def layout(self) -> Layout:
         """Return the layout of prompts and answers; raise `ModelError` if config.json is wrong."""
         _ = self._loader.defaults
-        _ = self._decided  # of the files as they are before any is read
+        _ = self._key_fields  # of the files as they are before any is read
         return self._loader.layout
 
     @property
@@ -73,24 +73,24 @@ class Rows:
 
         Whoever asks for it may change it, so nothing is cached from then on.
         """
-        self._open = True
+        self._tokenizer_given = True
         return self.layout.tokenizer
 
     @cached_property
-    def _decided(self) -> dict[str, str] | None:
+    def _key_fields(self) -> dict[str, str] | None:
         found = self._loader.decided_by(self._cache)
         return None if found is None else dict(found)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
         """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
-        if self._open or self._decided is None:
+        if self._tokenizer_given or self._key_fields is None:
             return make()
-        fields = {**self._decided, "asked": asked}
+        fields = {**self._key_fields, "asked": asked}
         return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
 
     def _unchanged(self) -> bool:
         """Return whether the files that determine the rows of token ids are unchanged."""
-        return self._loader.decided_by(self._cache) == self._decided
+        return self._loader.decided_by(self._cache) == self._key_fields
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
@@ -146,18 +146,18 @@ class Rows:
         Raises:
             ModelError: it cannot be laid out, or has an id that the embedding has no row for.
         """
-        if self._open:
-            return self._within(self.layout.slot(prompt))
+        if self._tokenizer_given:
+            return self._checked(self.layout.slot(prompt))
         if prompt not in self._slots:
             kind, said = "slot", prompt if isinstance(prompt, str) else as_json(prompt)
             if said is not prompt:
                 kind = "slot-of-turns"  # a text may read like turns
             made = self.remembered(kind, said, lambda: asdict(self.layout.slot(prompt)))
             ids = {name: tuple(made[name]) for name in ("prefix", "suffix")}
-            self._slots[prompt] = self._within(Slot(**{**made, **ids, "prompt": prompt}))
+            self._slots[prompt] = self._checked(Slot(**{**made, **ids, "prompt": prompt}))
         return self._slots[prompt]
 
-    def _within(self, slot: Slot) -> Slot:
+    def _checked(self, slot: Slot) -> Slot:
         rows = self._loader.rows
         if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= rows]:
             token = self.layout.tokenizer.convert_ids_to_tokens(beyond[0])
@@ -190,7 +190,7 @@ class Rows:
         Raises:
             ModelError: they share nothing, or an id has no row.
         """
-        prefix, rests = layouts.split([self.ids(row) for row in rows])
+        prefix, rests = layouts.split_shared_prefix([self.ids(row) for row in rows])
         if rests and not prefix:
             message = (
                 f"{self._name}: the rows to score share no id at their start, or one has a single "
@@ -200,10 +200,7 @@ class Rows:
         return prefix, rests
 
 
-Ids = tuple[int, ...]
-
-
-class LaidOut(RewardModel):
+class TokenModel(RewardModel):
     """A reward model that scores rows of token ids; see `RewardModel` for the members."""
 
     rows: Rows

@@ -13,7 +13,7 @@ from torch import nn
 from rmaudit.errors import ModelError
 
 
-def give(backbone: nn.Module, end: int | None, *, longest: int, name: str) -> None:
+def add_token_types(backbone: nn.Module, end: int | None, *, longest: int, name: str) -> None:
     """Hook `backbone` to add BERT's token types to each row and refuse rows longer than `longest`.
 
     `end` is the id of [SEP], None for a tokenizer that gives no types; `name` is for errors.

@@ -18,8 +18,9 @@ from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
 from rmaudit.config.registry import checkpoint_of
-from rmaudit.layout import verdict_words
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
+from rmaudit.layout.verdict_words import verdict_ids
 from rmaudit.models.checkpoint_loader import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
 
-    from rmaudit.models.loaded_weights import Ids, LoadRequest, Weights
+    from rmaudit.models.loaded_weights import LoadRequest, Weights
     from rmaudit.scoring import Head
     from rmaudit.scoring.engine import Scorer
 
 
 class Native:
-    """A loader of checkpoints that transformers' own classes run; see `models.loader.Loader`."""
+    """A loader of checkpoints that transformers' own classes run; see `Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
         """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
@@ -62,16 +63,15 @@ class Native:
         return self.checked.defaults
 
     @cached_property
-    def _understood(self) -> Mapping[str, Any]:
+    def _configured(self) -> Mapping[str, Any]:
         """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
-        decided = None if self._cache is None else self.decided_by(self._cache)
-        if self._cache is None or decided is None:
-            return self._understand()
+        if self._cache is None:
+            return self._read_configuration()
         found: Mapping[str, Any] = json_cache.cached(
             self._cache,
             "configuration",
-            decided,
-            self._understand,
+            self.decided_by(self._cache),
+            self._read_configuration,
             sure=lambda: self._config_states() == self._opened,
         )
         return found
@@ -82,7 +82,7 @@ class Native:
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
         return digest.states(path for each in folders for path in digest.layout_files(each))
 
-    def _understand(self) -> dict[str, Any]:
+    def _read_configuration(self) -> dict[str, Any]:
         adapter, text = self.checked.adapter, self.defaults.get_text_config()
         rows = int((adapter and adapter.rows) or text.vocab_size)
         return {"rows": rows, "pad": self._pad(), "path": str(path_of(self.defaults))}
@@ -90,7 +90,7 @@ class Native:
     @property
     def rows(self) -> int:
         """Return the embedding's row count: the adapter's if it has one, else config.json's."""
-        return int(self._understood["rows"])
+        return int(self._configured["rows"])
 
     @property
     def pad(self) -> int | None:
@@ -99,7 +99,7 @@ class Native:
         It is the configuration's, unless the registry says otherwise. An adapter was
         trained with its tokenizer's pad id, which the base's config.json need not have.
         """
-        pad: int | None = self._understood["pad"]
+        pad: int | None = self._configured["pad"]
         return pad
 
     def _pad(self) -> int | None:
@@ -113,7 +113,7 @@ class Native:
     @property
     def path(self) -> ScoringPath:
         """Return the scoring path that is exact for this backbone, as far as its config tells."""
-        return ScoringPath(self._understood["path"])
+        return ScoringPath(self._configured["path"])
 
     @property
     def dtype(self) -> str:
@@ -139,18 +139,8 @@ class Native:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words, yes and no; () if the model is no judge.
-
-        Raises:
-            ModelError: one is not one token, or the judge thinks before it says one.
-        """
-        if self.spec.judge is None:
-            return ()
-        slot, folder = self.layout.slot("?"), self.checked.tokenizer_folder
-        verdict_words.refuse_thought(slot, folder, self.spec)
-        return verdict_words.ids_of(
-            self.spec.judge, self.layout.tokenizer, slot, model=self.checked.name
-        )
+        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        return verdict_ids(self.spec, self.layout, self.checked.tokenizer_folder)
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -216,7 +206,7 @@ class Native:
             device=device,
             backbone=f"a backbone of model_type {kind!r}",
             head=f"its {family.NAME} head",
-            ours=_ours(checked, classifier=classifier),
+            ours=_head_tensors(checked, classifier=classifier),
             quantized=configuration.quantization(config),
         )
         model = loaded_weights.load(
@@ -240,13 +230,15 @@ class Native:
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
             end = int(tokenizer.sep_token_id) if types else None
-            token_types.give(backbone, end, longest=longest, name=checked.name)
+            token_types.add_token_types(backbone, end, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
-        scorer.odd_in_files = partial(loaded_weights.odd_in, self.files(), name=checked.name)
-        weights = held(
+        scorer.odd_in_files = partial(
+            loaded_weights.first_non_finite, self.files(), name=checked.name
+        )
+        weights = as_weights(
             model, scorer, classifier=classifier, name=checked.name, verdict=self.verdict
         )
-        weights.go(self.path)
+        weights.use_path(self.path)
         if self.spec.compiled:
             from rmaudit.scoring import compiled
 
@@ -254,7 +246,7 @@ class Native:
         return weights
 
 
-def held(
+def as_weights(
     model: Any,  # noqa: ANN401  (transformers' classes)
     scorer: Scorer,
     *,
@@ -278,8 +270,8 @@ def held(
     weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
     if isinstance(scorer.head, OneOutput):
         every = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
-        kept = objectives_in_one_pass.remembered(every, model)
-        return objectives_in_one_pass.of_output(weights, kept, scorer.head.at, scorer)
+        kept = objectives_in_one_pass.with_cache(every, model)
+        return objectives_in_one_pass.weights_of_output(weights, kept, scorer.head.at, scorer)
     return weights
 
 
@@ -295,7 +287,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
     return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
 
-def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
+def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of head tensors, which may be missing in the class or in the files."""
     head = checked.head
     whole = classifier or head.family.NAME == judging.NAME

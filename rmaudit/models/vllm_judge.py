@@ -20,8 +20,8 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.batches import rewards_in
-from rmaudit.models.ids_server import Ids
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.batches import checked_rewards
 from rmaudit.models.vllm_server import VllmServer
 
 _LEAST = -9999.0  # what vLLM writes for a log-probability of minus infinity
@@ -41,7 +41,7 @@ class VllmJudge(VllmServer):
 
     room = 1  # for the verdict
 
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
@@ -62,14 +62,14 @@ class VllmJudge(VllmServer):
             **_AS_THE_MODEL,
         }
         where = "where it serves a language model (vllm serve MODEL)"
-        found = self._asked("/v1/completions", body, 2 * len(rows), where)
+        found = self._post("/v1/completions", body, 2 * len(rows), where)
         choices = found.get("choices") if isinstance(found, dict) else None
         if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
             message = f"{self.spec.name}: its server answered /v1/completions with "
             raise ScoreError(f"{message}{short(repr(found))}, allowed: `choices`, one for each row")
         self._refuse_other_model(found.get("model"))
         rewards = [self._difference(each) for each in self._in_order(choices, "choices")]
-        return rewards_in(rewards, rows, f"{self.spec.name}: its server")
+        return checked_rewards(rewards, rows, f"{self.spec.name}: its server")
 
     def _difference(self, choice: dict[str, Any]) -> object:
         """Return log P(yes) - log P(no) of a row's `choice`, or its `logprobs` if malformed.

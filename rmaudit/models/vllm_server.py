@@ -20,8 +20,9 @@ from typing import Any
 
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.batches import rewards_in
-from rmaudit.models.ids_server import Ids, IdsServer
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.batches import checked_rewards
+from rmaudit.models.ids_server import IdsServer
 
 _NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
 _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and 0.11
@@ -34,11 +35,16 @@ class VllmServer(IdsServer):
     limit = "--max-model-len"
     _setting = ""
 
-    def _try(self, rows: Sequence[Ids]) -> None:
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
         self._setting = self._working_setting(rows)
 
     def _version(self) -> str:
-        return self._told("/version", "version")
+        try:
+            found = self._client.get("/version")
+        except ModelError:
+            return ""
+        said = found.get("version") if isinstance(found, dict) else None
+        return short(said, 40) if isinstance(said, str) else ""
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the logit of each row of token ids, by one request.
@@ -74,17 +80,17 @@ class VllmServer(IdsServer):
             **settings,
         }
         where = "where it serves a sequence classifier (vllm serve MODEL --runner pooling)"
-        found = self._asked("/classify", body, len(rows), where)
+        found = self._post("/classify", body, len(rows), where)
         whose = f"{self.spec.name}: its server"
         data = found.get("data") if isinstance(found, dict) else None
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
             message = f"{whose} answered /classify with {short(repr(found))}, allowed: "
             raise ScoreError(f"{message}vLLM's `data` of one object for each row")
         self._refuse_other_model(found.get("model"))
-        numbers = [self._only(item) for item in self._in_order(data, "answers")]
-        return rewards_in(numbers, rows, whose)
+        numbers = [self._only_number(item) for item in self._in_order(data, "answers")]
+        return checked_rewards(numbers, rows, whose)
 
-    def _only(self, item: dict[str, Any]) -> object:
+    def _only_number(self, item: dict[str, Any]) -> object:
         """Return the number of the only class in an item of /classify; raise if it has several."""
         found = item.get("probs")
         if isinstance(found, list) and len(found) > 1:

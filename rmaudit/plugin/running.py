@@ -146,10 +146,10 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
 
 
 def _hash_of_weights(item: pytest.Function) -> str:
-    from rmaudit.models.open_model import weights_of
+    from rmaudit.models.open_model import weights_hash
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
-    return weights_of(model) if model else ""
+    return weights_hash(model) if model else ""
 
 
 def _test_id_in_run_folder(item: pytest.Item) -> str:

@@ -119,9 +119,9 @@ def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
 
     if not isinstance(model, Checkpoint):
         return score(model)
-    with model.keeping():
+    with model.keeping_outputs():
         found = score(model)
-        for other in model.kept_for():
+        for other in model.siblings_with_outputs():
             with suppress(RmauditError):
                 score(other)
     return found

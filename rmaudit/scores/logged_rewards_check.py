@@ -18,9 +18,10 @@ from scipy.stats import spearmanr
 
 from rmaudit.config.registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import logged_layouts
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.logged_layouts import Ids, Marks
+from rmaudit.models.logged_layouts import Marks
 from rmaudit.models.reward_positions import Fit, Reading, Rewards, fits, readings
 from rmaudit.scores.logged_rows import LoggedRow
 
@@ -150,7 +151,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
         message = f"{model.name}: it reads a pair of texts, and --against tries ways to lay out one"
         raise ModelError(message)
     rewards = np.array([row.reward for row in logged], dtype=np.float64)
-    marks = logged_layouts.marks(model)
+    marks = logged_layouts.marks_of(model)
     ways, before = _ways(model, logged, marks)
     first, *others = ways
     own = _values(model, {first: ways[first]})
@@ -219,7 +220,7 @@ def _explained(  # noqa: PLR0913, PLR0917  (private)
 ) -> Iterator[_Found]:
     """Yield each possible explanation: a row layout, an index to read at, and a map of rewards."""
     for way, rows in ways.items():
-        layout = logged_layouts.odd(way, rows, marks)
+        layout = logged_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
         for reading in readings(rows, before, marks, pad):
             if reading.places in seen:
@@ -244,13 +245,14 @@ def _ways(
     """Return the rows' ids in each possible layout, and the number of pads before each row."""
     if logged[0].response is not None:
         pairs = [(row.prompt or "", row.response or "") for row in logged]
-        return logged_layouts.of_pairs(pairs, model, marks), [0] * len(logged)
+        return logged_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
     if logged[0].text is not None:
         tokenizer = model.tokenizer
         texts = [tokenizer(row.text, add_special_tokens=False).input_ids for row in logged]
-        return logged_layouts.of_ids([model.ids(ids) for ids in texts], marks), [0] * len(logged)
+        rows = [model.ids(ids) for ids in texts]
+        return logged_layouts.layouts_of_ids(rows, marks), [0] * len(logged)
     cut = [logged_layouts.unpadded(model.ids(row.ids or ()), marks) for row in logged]
-    return logged_layouts.of_ids([row for row, _ in cut], marks), [pads for _, pads in cut]
+    return logged_layouts.layouts_of_ids([row for row, _ in cut], marks), [pads for _, pads in cut]
 
 
 def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
@@ -258,7 +260,7 @@ def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Value
     if not ways:
         return {}
     weights = model.weights(next(iter(ways.values()))[0][:-1], ())
-    return {way: weights.everywhere(rows) for way, rows in ways.items()}
+    return {way: weights.rewards_at_each_id(rows) for way, rows in ways.items()}
 
 
 def _in_other_types(

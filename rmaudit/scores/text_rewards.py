@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.layout.answer_slot import refuse_text
-from rmaudit.layout.layouts import Ids
+from rmaudit.layout.answer_slot import Ids, refuse_text
 from rmaudit.models import protocol
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded

@@ -203,7 +203,7 @@ def test_doctor_tells_notes(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise MemoryError("9 bytes")
 
-    monkeypatch.setattr("rmaudit.models.doctor.in_dtype", full)
+    monkeypatch.setattr("rmaudit.models.doctor.rewards_in_dtype", full)
 
     result = runner.invoke(app, ["doctor", str(toy), "--answers", "8", "--dtype", "bfloat16"])
 

@@ -16,12 +16,12 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from rmaudit.layout.answer_slot import around, following, following_each, read_back
+from rmaudit.layout.answer_slot import ids_after, ids_after_each, ids_around, read_back
 
 WORDS = ("love", "peace", "user", "assistant", "the", "city")
 CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
 KINDS = ("first", "always", "never", "prepend", "bytes", "bytes, trimmed offsets")
-ONE_DUMMY = ("first", "never", "bytes", "bytes, trimmed offsets")  # none, or at a text's start
+ONE_DUMMY = [kind for kind in KINDS if kind not in {"always", "prepend"}]  # at most
 
 
 def tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
@@ -59,10 +59,10 @@ def tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
     return fast
 
 
-@pytest.fixture(scope="module")
-def toys() -> dict[str, PreTrainedTokenizerBase]:
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request: pytest.FixtureRequest) -> PreTrainedTokenizerBase:
     """One tokenizer of each kind."""
-    return {kind: tokenizer_of(kind) for kind in KINDS}
+    return tokenizer_of(request.param)
 
 
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
@@ -81,106 +81,82 @@ PARTS = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize("kind", ONE_DUMMY)
+@pytest.mark.parametrize("tokenizer", ONE_DUMMY, indirect=True)
 @settings(max_examples=50, deadline=None)
 @given(before=PARTS.filter(bool), middle=PARTS.filter(bool), after=PARTS)
 def test_no_character_is_lost_or_added(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, middle: str, after: str
+    tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> None:
     """Put together, the ids of the pieces spell the whole; one dummy space may stand in front."""
-    tokenizer = toys[kind]
-
-    prefix, suffix = around(tokenizer, before, middle, after)
-    row = prefix + following(tokenizer, before, middle) + suffix
+    prefix, suffix = ids_around(tokenizer, before, middle, after)
+    row = prefix + ids_after(tokenizer, before, middle) + suffix
 
     assert spelled(tokenizer, row).removeprefix(" ") == (before + middle + after).removeprefix(" ")
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("before", ["user: the city\n", "user.<|a|>", "</s>the\n"])
 @pytest.mark.parametrize("after", ["</s>", "<|a|> the</s>", " the city", ".\nuser", ""])
 def test_at_boundaries_the_row_is_that_of_the_whole(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, after: str
+    tokenizer: PreTrainedTokenizerBase, before: str, after: str
 ) -> None:
     """Where tokens end at the hole's ends, the row is what the tokenizer makes of the whole."""
-    tokenizer = toys[kind]
     for word in (*WORDS, "love the city", "xyz"):
-        prefix, suffix = around(tokenizer, before, word, after)
+        prefix, suffix = ids_around(tokenizer, before, word, after)
 
-        row = prefix + following(tokenizer, before, word) + suffix
+        row = prefix + ids_after(tokenizer, before, word) + suffix
 
         assert row == ids(tokenizer, before + word + after)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_space_is_an_answers_own(toys: dict[str, PreTrainedTokenizerBase], kind: str) -> None:
-    """With and without a leading space a word is two answers, also for Llama-2's kin."""
-    bare, spaced = (following(toys[kind], "user: the\n", word) for word in ("love", " love"))
+def test_a_space_is_an_answers_own(tokenizer: PreTrainedTokenizerBase) -> None:
+    """With and without a leading space a word is two answers; a prefix keeps its last space."""
+    bare, spaced = (ids_after(tokenizer, "user: the\n", word) for word in ("love", " love"))
+    prefix, suffix = ids_around(tokenizer, "user: ", "love", "the")
 
     assert bare != spaced
-    assert spelled(toys[kind], bare) == "love"
-    assert spelled(toys[kind], spaced) == " love"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_prefix_keeps_the_space_it_ends_with(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str
-) -> None:
-    """A space that the tokenizer would give to the answer's first word stays where it is."""
-    prefix, suffix = around(toys[kind], "user: ", "love", "the")
-
-    assert spelled(toys[kind], prefix).removeprefix(" ") == "user: "
-    assert spelled(toys[kind], following(toys[kind], "user: ", "love")) == "love"
-    assert spelled(toys[kind], suffix) == "the"
+    assert (spelled(tokenizer, bare), spelled(tokenizer, spaced)) == ("love", " love")
+    assert spelled(tokenizer, prefix).removeprefix(" ") == "user: "
+    assert spelled(tokenizer, ids_after(tokenizer, "user: ", "love")) == "love"
+    assert spelled(tokenizer, suffix) == "the"
 
 
 def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
-    toys: dict[str, PreTrainedTokenizerBase], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that is not "fast" cannot say where its tokens stand."""
-    tokenizer = toys["bytes"]
+    tokenizer = tokenizer_of("bytes")
     monkeypatch.setattr(type(tokenizer), "is_fast", False)
 
-    assert around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
-    assert following(tokenizer, "user", " love") == ids(tokenizer, " love")
-
-
-# Many at once
+    assert ids_around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
+    assert ids_after(tokenizer, "user", " love") == ids(tokenizer, " love")
 
 
 @settings(max_examples=50, deadline=None)
 @given(before=PARTS, texts=st.lists(PARTS, max_size=4))
-@pytest.mark.parametrize("kind", KINDS)
 def test_many_are_as_each_alone(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, texts: list[str]
+    tokenizer: PreTrainedTokenizerBase, before: str, texts: list[str]
 ) -> None:
     """Whatever stands in front, though only its end is tokenized again and again."""
-    tokenizer = toys[kind]
-
-    assert following_each(tokenizer, before, texts) == [
-        following(tokenizer, before, text) for text in texts
+    assert ids_after_each(tokenizer, before, texts) == [
+        ids_after(tokenizer, before, text) for text in texts
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", ["love", " love", "love peace", " the city.", "</s>love", " "])
-def test_ids_read_as_their_text(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str, text: str
-) -> None:
+def test_ids_read_as_their_text(tokenizer: PreTrainedTokenizerBase) -> None:
     """Behind something else a space at the start is the answer's own, and is not taken off."""
-    tokenizer = toys[kind]
-    pieces = following(tokenizer, "<|a|>user\n", text)
+    texts = ["love", " love", "love peace", " the city.", "</s>love", " "]
+    pieces = [ids_after(tokenizer, "<|a|>user\n", text) for text in texts]
 
-    (found,) = read_back(tokenizer, [pieces], alone=False)
+    found = read_back(tokenizer, pieces, alone=False)
 
-    assert found == spelled(tokenizer, pieces)
-
-
-def test_alone_it_starts_a_text(toys: dict[str, PreTrainedTokenizerBase]) -> None:
-    """As an encoder's answer does: the dummy space in front is no part of it."""
-    tokenizer = toys["prepend"]
-    pieces = ids(tokenizer, "love")
-
-    assert read_back(tokenizer, [pieces], alone=True) == ["love"]
-    assert read_back(tokenizer, [pieces], alone=False) == [" love"]
+    assert found == [spelled(tokenizer, each) for each in pieces]
     assert read_back(tokenizer, [], alone=False) == []
+
+
+@pytest.mark.parametrize("tokenizer", ["prepend"], indirect=True)
+def test_alone_it_starts_a_text(tokenizer: PreTrainedTokenizerBase) -> None:
+    """As an encoder's answer does: the dummy space in front is no part of it."""
+    pieces = [ids(tokenizer, "love")]
+
+    assert read_back(tokenizer, pieces, alone=True) == ["love"]
+    assert read_back(tokenizer, pieces, alone=False) == [" love"]

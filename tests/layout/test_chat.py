@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PROMPT = "the love of the city?"
-BOS = SPECIAL.index("<s>")
-ANSWER = "{{- messages[1]['content'] -}}"
+BOS, EOS = SPECIAL.index("<s>"), SPECIAL.index("</s>")
+GIVEN = "messages[1]['content']"  # the answer
+ANSWER = "{{- " + GIVEN + " -}}"
 # As Llama-3.2's: a date is printed, today's unless one is given.
 DATED = (
     "{%- if date_string is not defined -%}"
@@ -30,20 +31,22 @@ DATED = (
 )
 
 
-def tokenizer_with(*, template: str | None = TEMPLATE, adds_bos: bool) -> PreTrainedTokenizerFast:
-    """A toy tokenizer that puts a BOS before any text, as Llama's does, or does not."""
+def tokenizer_with(
+    *, template: str | None = TEMPLATE, single: str = "<s> $A"
+) -> PreTrainedTokenizerFast:
+    """A toy tokenizer that puts a BOS before any text, as Llama's does, or what `single` says."""
     tokenizer = toy_tokenizer(template=template)
-    if adds_bos:
-        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-            single="<s> $A", special_tokens=[("<s>", BOS)]
-        )
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=single, special_tokens=[("<s>", BOS), ("</s>", EOS)]
+    )
     return tokenizer
 
 
-def refusal(template: Any, prompt: str = PROMPT) -> str:
-    """The text with which a template is refused."""
+def refusal(template: Any) -> str:
+    """The one line with which a template is refused."""
     with pytest.raises(ModelError) as caught:
-        render(toy_tokenizer(template=template), prompt, model="toy")
+        render(toy_tokenizer(template=template), PROMPT, model="toy")
+    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -63,42 +66,6 @@ def test_the_slot_of_the_toy_template() -> None:
     assert slot.suffix == (SPECIAL.index("<|end|>"),)
 
 
-@pytest.mark.parametrize("adds_bos", [False, True])
-@pytest.mark.parametrize("word", [*WORDS, *(f" {word}" for word in WORDS), "peace and joy", ""])
-def test_prefix_answer_suffix_is_the_whole_text(word: str, adds_bos: bool) -> None:
-    """For real words, the row is what the tokenizer makes of the conversation as a whole."""
-    tokenizer = tokenizer_with(adds_bos=adds_bos)
-    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": word}]
-    whole = tokenizer(str(tokenizer.apply_chat_template(turns, tokenize=False)))
-
-    slot = render(tokenizer, PROMPT, model="toy")
-
-    answer = tokenizer(word, add_special_tokens=False).input_ids
-    assert [*slot.prefix, *answer, *slot.suffix] == whole.input_ids
-
-
-def test_a_template_that_prints_nothing_after_the_answer_has_no_suffix() -> None:
-    """The suffix may be empty."""
-    slot = render(toy_tokenizer(template="{{ bos_token }}" + ANSWER), PROMPT, model="toy")
-
-    assert slot.suffix == ()
-    assert slot.suffix_text == ""
-
-
-def test_digests_tell_slots_apart() -> None:
-    """Equal ids have equal digests; another prompt, or another place of the hole, has another."""
-    tokenizer = toy_tokenizer()
-    slot = render(tokenizer, PROMPT, model="toy")
-    tokenizer.chat_template = TEMPLATE + "{{- '\n' -}}"
-    longer = render(tokenizer, PROMPT, model="toy")
-
-    assert render(toy_tokenizer(), PROMPT, model="another name").digest == slot.digest
-    assert render(toy_tokenizer(), PROMPT + "?", model="toy").digest != slot.digest
-    assert longer.digest != slot.digest
-
-
-# Conversations
-
 TURNS = Prompt.conversation(
     "advice",
     [
@@ -111,18 +78,33 @@ TURNS = Prompt.conversation(
 ).asked
 
 
-def test_the_slot_of_a_conversation_has_every_turn_before_the_answer() -> None:
-    """Rendered as the template prints them; a text of the same words is another slot."""
-    tokenizer = toy_tokenizer()
-    turns = [{"role": role, "content": content} for role, content in TURNS]
-    turns.append({"role": "assistant", "content": "joy"})
-    whole = tokenizer(str(tokenizer.apply_chat_template(turns, tokenize=False)))
+@pytest.mark.parametrize("single", ["$A", "<s> $A"])
+@pytest.mark.parametrize("asked", [(("user", PROMPT),), TURNS], ids=["text", "conversation"])
+def test_prefix_answer_suffix_is_the_whole_text(asked: Any, single: str) -> None:
+    """For real words, the row is what the tokenizer makes of the conversation as a whole."""
+    tokenizer = tokenizer_with(single=single)
+    slot = render(tokenizer, asked, model="toy")
+    for word in (*WORDS, *(f" {word}" for word in WORDS), "peace and joy", ""):
+        turns = [{"role": role, "content": text} for role, text in (*asked, ("assistant", word))]
+        whole = tokenizer(str(tokenizer.apply_chat_template(turns, tokenize=False)))
 
-    slot = render(tokenizer, TURNS, model="toy")
+        answer = tokenizer(word, add_special_tokens=False).input_ids
 
-    assert [*slot.prefix, *tokenizer("joy").input_ids, *slot.suffix] == whole.input_ids
-    assert slot.prompt == TURNS
-    assert slot.digest != render(tokenizer, PROMPT, model="toy").digest
+        assert [*slot.prefix, *answer, *slot.suffix] == whole.input_ids
+
+
+def test_digests_tell_slots_apart() -> None:
+    """Equal ids have equal digests; another prompt, or another place of the hole, has another."""
+    longer = toy_tokenizer(template=TEMPLATE + "{{- '\n' -}}")
+    digest = render(toy_tokenizer(), PROMPT, model="toy").digest
+
+    assert render(toy_tokenizer(), PROMPT, model="another name").digest == digest
+    assert render(toy_tokenizer(), PROMPT + "?", model="toy").digest != digest
+    assert render(toy_tokenizer(), TURNS, model="toy").digest != digest
+    assert render(longer, PROMPT, model="toy").digest != digest
+
+
+SYSTEM_FIRST = "put what the system says at the start of the first user turn"
 
 
 @pytest.mark.parametrize(
@@ -131,25 +113,16 @@ def test_the_slot_of_a_conversation_has_every_turn_before_the_answer() -> None:
         (
             "{%- if messages[0]['role'] == 'system' -%}"
             "{{- raise_exception('System role not supported') -}}{%- endif -%}" + TEMPLATE,
-            (
-                "failed on a system and a user and an assistant turn: System role not supported; "
-                "put what the system says at the start of the first user turn"
-            ),
+            "failed on a system and a user and an assistant turn: System role not supported",
         ),
         (
             "{%- if messages[0]['role'] == 'system' -%}"
             "{%- set messages = messages[1:] -%}{%- endif -%}" + TEMPLATE,
-            (
-                "leaves out the system turn of the prompt, 'the city of peace'; put what the "
-                "system says at the start of the first user turn"
-            ),
+            "leaves out the system turn of the prompt, 'the city of peace'",
         ),
         (
             "{{- messages[-2]['content'] + '|' + messages[-1]['content'] -}}",
-            (
-                "leaves out the system turn of the prompt, 'the city of peace'; put what the "
-                "system says at the start of the first user turn"
-            ),
+            "leaves out the system turn of the prompt, 'the city of peace'",
         ),
     ],
     ids=["refuses", "drops", "prints one turn"],
@@ -159,7 +132,7 @@ def test_a_turn_that_a_template_does_not_print_is_refused(template: str, said: s
     with pytest.raises(ModelError) as caught:
         render(toy_tokenizer(template=template), TURNS, model="toy")
 
-    assert str(caught.value) == f"toy: its chat template {said}"
+    assert str(caught.value) == f"toy: its chat template {said}; {SYSTEM_FIRST}"
 
 
 # BOS
@@ -172,7 +145,7 @@ def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: str) -> Non
 
     The text as it stands would have two of a tokenizer that adds one.
     """
-    tokenizer = tokenizer_with(template=prints + TEMPLATE, adds_bos=adds)
+    tokenizer = tokenizer_with(template=prints + TEMPLATE, single="<s> $A" if adds else "$A")
 
     slot = render(tokenizer, PROMPT, model="toy")
 
@@ -183,26 +156,15 @@ def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: str) -> Non
     assert own.prefix.count(BOS) == int(bool(prints))  # the template's own ids, as they are
 
 
-def test_an_eos_that_the_tokenizer_adds_stays_out() -> None:
-    """A post-processor that closes texts with an EOS closes neither prefix nor suffix."""
-    tokenizer = toy_tokenizer()
-    eos = SPECIAL.index("</s>")
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", BOS), ("</s>", eos)]
-    )
+def test_no_bos_is_made_up_and_no_eos_let_in() -> None:
+    """Of a tokenizer that has no BOS, and of one that closes texts with an EOS."""
+    without, closes = toy_tokenizer(), tokenizer_with(single="<s> $A </s>")
+    without.bos_token = None
+    slot = render(closes, PROMPT, model="toy")
 
-    slot = render(tokenizer, PROMPT, model="toy")
-
-    assert tokenizer(PROMPT).input_ids[-1] == eos
-    assert eos not in slot.prefix + slot.suffix
-
-
-def test_a_tokenizer_without_a_bos_gets_none() -> None:
-    """No BOS is made up."""
-    tokenizer = toy_tokenizer()
-    tokenizer.bos_token = None
-
-    assert BOS not in render(tokenizer, PROMPT, model="toy").prefix
+    assert BOS not in render(without, PROMPT, model="toy").prefix
+    assert closes(PROMPT).input_ids[-1] == EOS
+    assert EOS not in slot.prefix + slot.suffix
 
 
 @pytest.mark.parametrize(
@@ -214,61 +176,56 @@ def test_a_tokenizer_without_a_bos_gets_none() -> None:
 )
 def test_a_printed_date_is_pinned(template: str, printed: str) -> None:
     """Today's, asked for in either way (Llama-3.2; Mistral Small, SmolLM3, gpt-oss), is ours."""
-    assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix_text == printed
+    slot = render(toy_tokenizer(template=template), PROMPT, model="toy")
+
+    assert (slot.prefix_text, slot.suffix_text, slot.suffix) == (printed, "", ())
 
 
 # What is refused
 
 
-ANSWERED = "messages[1]['content']"
-
-
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        (None, "its tokenizer has no chat template"),
         ("", "chat_template.jinja in the checkpoint folder, or add `template: FILE.jinja`"),
         ({"rag": TEMPLATE}, "no chat template that can be used (it has those named rag)"),
         (TEMPLATE + "\ud800", "no chat template that can be used (UnicodeEncodeError: "),
+        ("{{ '\\ud800' }}" + TEMPLATE, "surrogates"),
         ("{{ messages[0]['content'] }}", "prints the assistant's answer 0 times"),
-        (f"{{{{ {ANSWERED} | upper }}}}", "prints the assistant's answer 0 times"),
-        (f"{{{{ {ANSWERED} + {ANSWERED} }}}}", "prints the assistant's answer 2 times"),
+        (f"{{{{ {GIVEN} | upper }}}}", "prints the assistant's answer 0 times"),
+        (f"{{{{ {GIVEN} + {GIVEN} }}}}", "prints the assistant's answer 2 times"),
         (TEMPLATE + TEMPLATE, "prints the assistant's answer 2 times"),
         ("{{ raise_exception('one turn,\\nplease') }}", "a user and an assistant turn: one turn,"),
         ("{{ messages[2]['content'] }}", "turn: list object has no element 2"),
         ("{% if %}", "turn: Expected an expression, got 'end of statement block'"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "maximum recursion depth exceeded"),
-        (
-            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}" + ANSWER,
-            "it does not come to an end within 3 s of computing",
-        ),
+        ("{{ (7**(10**7)) | string }}", "it does not come to an end within 3 s of computing"),
     ],
 )
 def test_a_template_without_a_slot_is_refused(template: Any, said: str) -> None:
-    """In one line that says what it does; endless loops are ended."""
+    """In one line that says what it does; what is endless is ended, also within one step of C."""
     text = refusal(template)
 
     assert text.startswith("toy: its ")
     assert said in text
-    assert "\n" not in text
 
 
 BEFORE, AFTER = "{{- 'answer: ' -}}", "{{- eos_token -}}"
-LOOKS = {
-    "at its length": f"{{{{- 'Be brief. ' if {ANSWERED} | length > 5 -}}}}"
-    + BEFORE
-    + ANSWER
-    + AFTER,
-    "at its length, after it": BEFORE + ANSWER + f"{{{{- '!' if {ANSWERED} | length < 3 -}}}}",
-    "at words": f"{{{{- 'Words. ' if ' ' in {ANSWERED} -}}}}" + BEFORE + ANSWER + AFTER,
-    "at its first letter": BEFORE + ANSWER + f"{{{{- '?' if {ANSWERED}[0] == 'r' -}}}}" + AFTER,
-    "at capitals": f"{{{{- 'Loud. ' if {ANSWERED}[0] | upper == {ANSWERED}[0] -}}}}" + ANSWER,
-    "at digits": ANSWER + f"{{{{- '#' if {ANSWERED}[0] in '0123456789' -}}}}" + AFTER,
-    "at length, next to it": f"{{{{- 'So: ' if {ANSWERED} | length < 5 -}}}}" + ANSWER + AFTER,
-}
 
 
-@pytest.mark.parametrize("template", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize(
+    "template",
+    [
+        f"{{{{- 'Be brief. ' if {GIVEN} | length > 5 -}}}}" + BEFORE + ANSWER + AFTER,
+        BEFORE + ANSWER + f"{{{{- '!' if {GIVEN} | length < 3 -}}}}",
+        f"{{{{- 'Words. ' if ' ' in {GIVEN} -}}}}" + BEFORE + ANSWER + AFTER,
+        BEFORE + ANSWER + f"{{{{- '?' if {GIVEN}[0] == 'r' -}}}}" + AFTER,
+        f"{{{{- 'Loud. ' if {GIVEN}[0] | upper == {GIVEN}[0] -}}}}" + ANSWER,
+        ANSWER + f"{{{{- '#' if {GIVEN}[0] in '0123456789' -}}}}" + AFTER,
+        f"{{{{- 'So: ' if {GIVEN} | length < 5 -}}}}" + ANSWER + AFTER,
+    ],
+    ids=["length", "length, after", "words", "first letter", "capitals", "digits", "length, near"],
+)
 def test_a_template_that_looks_at_the_answer_is_refused(template: str) -> None:
     """It would lay out each answer in another way; what it prints differently is shown."""
     text = refusal("{{- messages[0]['content'] -}}" + template)
@@ -284,11 +241,10 @@ def test_a_template_that_looks_at_the_answer_is_refused(template: str) -> None:
         "(['a'] * 9999 + ['b']) |\n random",
         "lipsum(1)",
         "[['a', 'b'], ['c', 'd']] | map('random') | join",
-        "messages.count",
     ],
 )
 def test_a_template_that_draws_at_random_is_refused(chance: str) -> None:
-    """Also where what it draws is the same nearly always, and where it prints an address."""
+    """Also where what it draws is the same nearly always."""
     text = refusal(f"{{{{- {chance} -}}}}" + TEMPLATE)
 
     assert "its chat template draws at random" in text or "at the answer or at chance" in text
@@ -299,11 +255,6 @@ def test_a_text_that_names_chance_is_no_chance() -> None:
     template = "{{- 'random | random lipsum' -}}random | random{%- set random = 1 -%}" + TEMPLATE
 
     assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
-
-
-def test_half_a_character_that_is_printed_is_refused() -> None:
-    """It is no text that could be tokenized."""
-    assert "surrogates" in refusal("{{ '\\ud800' }}" + TEMPLATE)
 
 
 def test_a_prompt_that_holds_the_stand_in_is_rendered() -> None:
@@ -340,7 +291,6 @@ def test_an_empty_think_block_is_part_of_the_prefix() -> None:
 @pytest.mark.parametrize(
     "printed",
     [
-        "message['content'] | trim",
         "message['content'].split('</think>')[-1].lstrip('\n')",
         "message['content'].split() | join(' ')",
         "message['content'] | replace('<think>', '')",
@@ -375,12 +325,13 @@ def test_a_template_that_opens_another_turn_is_refused(template: str) -> None:
 
 
 ANY = "{%- for message in messages -%}{{- message['content'] "
+HASHES = "{{- messages[0]['content'] + '###' + messages[1]['content'] + '###' -}}"
+ONE_TURN = "{%- if messages | length > 2 -%}{{- raise_exception('one turn') -}}{%- endif -%}"
 
 
 @pytest.mark.parametrize(
     "template",
     [
-        TEMPLATE,
         LOOP,
         LOOP + "{%- if add_generation_prompt -%}" + OPENS + "{%- endif -%}",
         ANY + "+ ' [SEP] ' -}}{%- endfor -%}",
@@ -388,19 +339,10 @@ ANY = "{%- for message in messages -%}{{- message['content'] "
         ANY + "+ ('\n' if not loop.last else eos_token) -}}{%- endfor -%}",
         ANY + "+ ('\n' if not loop.last else eos_token + '\n') -}}{%- endfor -%}",
         ANY + "+ eos_token -}}{%- endfor -%}{{- '\n' -}}",
-        "{{- messages[0]['content'] + ' [SEP] ' + messages[1]['content'] + ' [SEP] ' -}}",
-        (
-            "{%- if messages | length > 2 -%}{{- raise_exception('one turn') -}}{%- endif -%}"
-            "{{- messages[0]['content'] + '###' + messages[1]['content'] + '###' -}}"
-        ),
-        (
-            "{%- if messages | length > 2 -%}{{- 'Ask once!' -}}{%- else -%}"
-            "{{- messages[0]['content'] + '###' + messages[1]['content'] + '###' -}}{%- endif -%}"
-        ),
-        (
-            "{{- 'Human: ' + messages[0]['content'] + '\n\nAssistant: ' -}}"
-            "{{- messages[1]['content'] + '\n\nHuman: ' -}}"
-        ),
+        HASHES.replace("###", " [SEP] "),
+        ONE_TURN + HASHES,
+        "{%- if messages[2] -%}{{- 'Ask once!' -}}{%- else -%}" + HASHES + "{%- endif -%}",
+        "{{- 'Human: ' + messages[0]['content'] + '\n\nAssistant: ' }}" + ANSWER + "\n\nHuman: ",
     ],
 )
 def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
@@ -408,19 +350,14 @@ def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
     assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
 
 
-# Templates as models have them
-
-
 @pytest.mark.slow
 def test_the_templates_that_trl_carries_keep_their_slots() -> None:
-    """None of them looks at the answer: those with a slot are rendered, each twice the same."""
-    folder = Path(trl.__file__).parent / "chat_templates"
+    """None of them looks at the answer: those with a slot are rendered."""
     found = {}
-    for path in sorted(folder.glob("*.jinja")):
+    for path in sorted((Path(trl.__file__).parent / "chat_templates").glob("*.jinja")):
         with suppress(ModelError):
             tokenizer = toy_tokenizer(template=path.read_text())
             found[path.stem] = render(tokenizer, PROMPT, model="toy")
-            assert render(tokenizer, PROMPT, model="toy") == found[path.stem]
 
     assert len(found) > 50
     assert {"llama3_1", "qwen3", "gemma4", "gptoss", "deepseekv3"} <= found.keys()

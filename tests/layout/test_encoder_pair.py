@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor
-from torch.nn import functional
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-import rmaudit
 from rmaudit.checkpoints import checked_checkpoint, configuration, shards
-from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import encoder_pair
 from rmaudit.layout.answer_slot import Response
-from rmaudit.layout.layouts import split
 from rmaudit.models import doctor
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.scoring import ScoringPath
 from tests.float64 import all_in_float64, assert_slopes
+from tests.models.loaded import by_transformers, checkpoint, retensor, rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint
 
 KINDS = ("deberta-v2", "deberta")
@@ -47,61 +39,28 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {kind: saved(home / kind, kind) for kind in KINDS}
 
 
-def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """The folder as a model."""
-    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
-
-
-def every_answer(model: Checkpoint) -> list[tuple[int, ...]]:
-    """Every id, special ones too, and answers of none and of several."""
-    return [(i,) for i in model.vocabulary().ids] + [(), (7, 8), (9, 2, 1, 0)]
-
-
-@torch.inference_mode()
-def by_formula(
-    folder: Path,
-    rows: list[tuple[int, ...]],
-    *,
-    at: int = 0,
-    act: Callable[[Tensor], Tensor] = functional.gelu,
-) -> np.ndarray[Any, Any]:
-    """Rewards of full rows in plain torch, from the backbone's states, one row at a time."""
-    backbone = AutoModel.from_pretrained(folder).eval()
-    head = load_file(folder / "model.safetensors")
-    states = torch.stack([backbone(torch.tensor([row])).last_hidden_state[0, at] for row in rows])
-    inner = act(states @ head["pooler.dense.weight"].T + head["pooler.dense.bias"])
-    rewards = inner @ head["classifier.weight"].T + head["classifier.bias"]
-    return rewards[:, 0].numpy()
-
-
 # Rewards
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -> None:
-    """By its own class with a mask of ones and by formula; another activation or place differs."""
+    """By its own class with a mask of ones."""
     model, folder = checkpoint(homes[kind]), homes[kind]
-    own, loaded = AutoModelForSequenceClassification.from_pretrained(
-        folder, output_loading_info=True
-    )
-    answers, slot = every_answer(model), model.slot(PROMPT)
-    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
-    assert not any(loaded.values())
+    # Every id, special ones too, and answers of none and of several.
+    answers = [*((i,) for i in model.vocabulary().ids), (), (7, 8), (9, 2, 1, 0)]
+    rows = rows_of(model, PROMPT, answers)
 
     scores = model.score(PROMPT, answers)
 
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     with torch.inference_mode():
         expected = [
-            float(own.eval()(torch.tensor([r]), attention_mask=torch.ones(1, len(r))).logits)
-            for r in rows
+            float(own(torch.tensor([row]), attention_mask=torch.ones(1, len(row))).logits)
+            for row in rows
         ]
     assert np.std(expected) > 0.02
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
-    some, rows = scores[::8], rows[::8]
-    np.testing.assert_allclose(some, by_formula(folder, rows), rtol=1e-5, atol=1e-5)
-    assert abs(some - by_formula(folder, rows, act=torch.tanh)).max() > 1e-3
-    assert abs(some - by_formula(folder, rows, at=-1)).max() > 1e-2
-    np.testing.assert_allclose(model.own_rewards(rows[:9]), some[:9], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(model.own_rewards(rows[:9]), scores[:9], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,67 +112,36 @@ def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> Non
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_is_near_float32(homes: dict[str, Path], dtype: str) -> None:
-    """Preflight lets it pass."""
-    answers = [(i,) for i in range(40)]
-    half = checkpoint(homes["deberta-v2"], dtype=dtype).score(PROMPT, answers)
-    whole = checkpoint(homes["deberta-v2"]).score(PROMPT, answers)
-
-    assert 1e-6 < abs(half - whole).max() < whole.std() / 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_doctor_passes_it(homes: dict[str, Path], kind: str) -> None:
-    """Every check in float32's last bits, against transformers' own class, with no excuse."""
-    model = checkpoint(homes[kind])
-
-    found = doctor.examine(model, PROMPT, answers=40)
+def test_half_precision_passes_too(homes: dict[str, Path], dtype: Any) -> None:
+    """Preflight lets it pass; transformers' first DeBERTa cannot run in it."""
+    found = doctor.examine(checkpoint(homes["deberta-v2"], dtype=dtype), PROMPT, answers=8)
 
     assert found.ok
-    assert 0 < found.noise < 1e-5
-    assert (found.path, found.notes) == (ScoringPath.FULL_ROWS, ())
-    assert (model.identity["head"], model.identity["pool"]) == ("pair", "first id")
-    assert model.identity["path"] == model.provenance["path"] == "full rows"
-    assert model.provenance["layers"] == 2
+    assert found.checks[-1].rms > 1e-6
 
 
 # Layout
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", TEXTS[:-1])
 def test_a_text_is_the_second_of_the_tokenizers_pair(
-    homes: dict[str, Path], kind: str, text: str
-) -> None:
-    """Prefix, the text's ids and suffix are what the tokenizer of the folder makes of the two."""
-    model = checkpoint(homes[kind])
-    tokenizer, slot = AutoTokenizer.from_pretrained(homes[kind]), model.slot(PROMPT)
-
-    row = (*slot.prefix, *model.ids(text), *slot.suffix)
-
-    assert [list(row)] == tokenizer([PROMPT], [text]).input_ids  # alone, "" would be no second
-    assert (slot.prefix_text, slot.suffix_text) == (f"[CLS]{PROMPT}[SEP]", "[SEP]")
-    assert model.score(PROMPT, [text]) == model.score(PROMPT, [model.ids(text)])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_papers_rows_are_the_tokenizers_pairs(
     homes: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In their order, in batches or not, equal ones too; and they can be scored."""
+    """In a slot and in the paper's rows: in their order, in batches or not, equal ones too."""
     model = checkpoint(homes[kind])
-    tokenizer = AutoTokenizer.from_pretrained(homes[kind])
+    tokenizer, slot = AutoTokenizer.from_pretrained(homes[kind]), model.slot(PROMPT)
+    # Alone, "" would be no second.
     expected = [tuple(tokenizer([PROMPT], [text]).input_ids[0]) for text in TEXTS]
 
+    assert rows_of(model, PROMPT, TEXTS) == expected
+    assert (slot.prefix_text, slot.suffix_text) == (f"[CLS]{PROMPT}[SEP]", "[SEP]")
     assert model.retokenized(PROMPT, TEXTS) == expected
     monkeypatch.setattr(encoder_pair, "_BATCH", 2)
     assert model.retokenized(PROMPT, TEXTS) == expected
     assert model.retokenized(PROMPT, []) == []
-    assert split(expected)[0] == model.slot(PROMPT).prefix
     np.testing.assert_allclose(
-        model.score_rows(expected), by_formula(homes[kind], expected), rtol=1e-5, atol=1e-5
+        model.score_rows(expected), by_transformers(homes[kind], expected), atol=1e-5
     )
-    assert re.fullmatch("[0-9a-f]{64}", model.template_digest)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +163,8 @@ def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
         encoder_pair.render(tokenizer, "love", model="toy")
 
     made = tokenizer("love", "answer").input_ids
-    assert f"(DebertaV2Tokenizer, [CLS] '[CLS]', [SEP] '[SEP]') makes {made} of [5] and" in str(
-        caught.value
-    )
+    said = f"(DebertaV2Tokenizer, [CLS] '[CLS]', [SEP] '[SEP]') makes {made} of [5] and"
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("token", ["cls_token", "sep_token"])
@@ -270,9 +197,8 @@ def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> Non
     folder = saved(tmp_path / "toy", "deberta-v2")
     answers: list[Response] = ["love", "war"]
     before = checkpoint(folder).score(PROMPT, answers)
-    tensors = load_file(folder / "model.safetensors")
-    tensors["deberta.embeddings.position_ids"] = torch.arange(128)[None]
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    places = {"deberta.embeddings.position_ids": torch.arange(128)[None]}
+    retensor(folder, lambda tensors: tensors.update(places))
 
     np.testing.assert_allclose(checkpoint(folder).score(PROMPT, answers), before, rtol=1e-5)
 
@@ -286,21 +212,3 @@ def test_config_json_alone_tells_that_pairs_are_read(tmp_path: Path) -> None:
     ):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
         assert configuration.reads_pairs(tmp_path, model="toy") is expected
-
-
-@pytest.mark.parametrize("protocol", ["exact", "paper"])
-def test_load_and_sweep(homes: dict[str, Path], tmp_path: Path, protocol: Any) -> None:
-    """From a folder's name to a table of the vocabulary, in both protocols."""
-    model = rmaudit.load(str(homes["deberta-v2"]), cache=tmp_path)
-
-    frame = rmaudit.sweep(model, PROMPT, cache=tmp_path, protocol=protocol).frame
-
-    ids = model.vocabulary().ids
-    slot = model.slot(PROMPT)
-    rows = [(*slot.prefix, i, *slot.suffix) for i in ids]
-    if protocol == "paper":
-        tokenizer = model.tokenizer  # type: ignore[attr-defined]
-        rows = [tuple(tokenizer([PROMPT], [text]).input_ids[0]) for text in frame["text"]]
-    assert list(frame["token_id"]) == list(ids)
-    expected = by_formula(homes["deberta-v2"], rows)
-    np.testing.assert_allclose(frame["score"], expected, rtol=1e-5, atol=1e-5)

@@ -19,23 +19,12 @@ TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "
 DOUBLED = "{% set n = namespace(s=START) %}{% for i in range(60) %}{% set n.s = n.s OP n.s %}"
 GREEDY = {
     "doubled texts": DOUBLED.replace("START", "'a'").replace("OP", "+") + "{% endfor %}",
-    "doubled by ~": DOUBLED.replace("START", "'a'").replace("OP", "~") + "{% endfor %}",
     "doubled lists": DOUBLED.replace("START", "[1]").replace("OP", "+") + "{% endfor %}",
-    "a text times": "{{ ('a' * 10**11) | length }}",
     "a list times": "{{ ([0] * 10**10) | length }}",
-    "a tuple times": "{{ ((0,) * 10**10) | length }}",
     "indent": "{{ ('a\n' * 10**6) | indent(10**9, true) | length }}",
-    "center": "{{ 'a' | center(10**11) | length }}",
     "percent": "{{ '%1000000000000d' % 1 }}",
-    "percent star": "{{ '%*d' % (10**12, 1) }}",
-    "the filter format": "{{ '%099999999999d' | format(1) }}",
     "format": "{{ '{:>99999999999}'.format('a') }}",
-    "format within": "{{ '{:>{}}'.format('a', 10**11) | length }}",
-    "zfill": "{{ '1'.zfill(10**11) | length }}",
-    "ljust": "{{ 'a'.ljust(10**11) | length }}",
     "replace": "{% set s = 'a' * 10**6 %}{{ s.replace('a', s) | length }}",
-    "the filter replace": "{% set s = 'a' * 10**6 %}{{ s | replace('a', s) | length }}",
-    "join": "{% set s = 'a' * 10**5 %}{{ s.join(s) | length }}",
     "the filter join": "{% set s = 'a' * 10**5 %}{{ (s | list) | join(s) | length }}",
     "tojson": "{{ [[[[1]]]] | tojson(indent=10**10) | length }}",
     "batch": "{{ ([1] | batch(10**11, 0) | list) | length }}",
@@ -44,15 +33,6 @@ GREEDY = {
     "an error": "{{ raise_exception('a' * 10**9) }}",
     "encode": "{{ ('a' * 10**9).encode() | length }}",
     "a long text": "{{ 'a' * 200000 }}" + TEMPLATE,
-}
-ENDLESS = {
-    "powers": "{% set x = 10**8 %}{% set y = x**x %}{{ (y**y) | string | length }}",
-    "digits": "{{ (7**(10**7)) | string | length }}",
-    "macros": "{% macro m(n) %}{% if n %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}"
-    "{{ m(60) }}",
-    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-    "lipsum": "{{ messages | map('length') | sum }}{% for a in range(9999) %}"
-    "{{ range(99999) | sum and '' }}{% endfor %}",
 }
 
 
@@ -65,18 +45,8 @@ def test_a_template_that_takes_memory_is_refused(template: str) -> None:
     assert limited_process.printed([TURNS], "{{ messages[0].content }}", {}) == ["Why?"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("template", ENDLESS.values(), ids=ENDLESS)
-def test_a_template_that_takes_time_is_refused(template: str) -> None:
-    """Also where it stays in one step of C."""
-    with pytest.raises(
-        limited_process.RefusedError, match=r"within 3 s of computing|MiB of memory"
-    ):
-        limited_process.printed([TURNS], template, {})
-
-
 @pytest.mark.parametrize(
-    "address", ["raise_exception", "(raise_exception | string)[-8:-1]", "messages.count | string"]
+    "address", ["raise_exception", "(raise_exception | string)[-8:-1]", "messages.count"]
 )
 def test_a_template_that_prints_an_address_is_refused(address: str) -> None:
     """Whole or in part: the next process would print another one, under another key."""
@@ -89,7 +59,7 @@ def test_what_is_printed_is_what_transformers_prints() -> None:
     tokenizer = toy_tokenizer(template="{{ bos_token }}{{ date_string }}" + TEMPLATE)
     answers = [str(number) for number in range(150)]
 
-    found = chat.texts(tokenizer, "Why?", answers, model="toy")
+    found = chat.printed_texts(tokenizer, "Why?", answers, model="toy")
 
     turns = [[TURNS[0], {"role": "assistant", "content": answer}] for answer in answers]
     day = chat.TODAY.strftime("%d %b %Y")
@@ -97,14 +67,24 @@ def test_what_is_printed_is_what_transformers_prints() -> None:
     assert found == tokenizer.apply_chat_template(turns, tokenize=False, date_string=day)
 
 
+PADDING = {
+    "strategy": {"Fixed": 10**11},
+    "direction": "Right",
+    "pad_to_multiple_of": None,
+    "pad_id": 0,
+    "pad_type_id": 0,
+    "pad_token": "a",
+}
+
+
 def replacing(pattern: str, content: str) -> dict[str, Any]:
     """A step of a normalizer or a decoder."""
     return {"type": "Replace", "pattern": {"String": pattern}, "content": content}
 
 
-def several(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
-    """Steps, one after the other."""
-    return {"type": "Sequence", kind: list(steps)}
+def doubling(kind: str) -> dict[str, Any]:
+    """Forty steps, one after the other, which double a letter."""
+    return {"type": "Sequence", kind: [replacing("a", "aa")] * 40}
 
 
 @pytest.mark.parametrize(
@@ -112,28 +92,10 @@ def several(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
     [
         ({"normalizer": replacing("a", "a" * 10**6)}, "1,000,000 characters of one"),
         ({"normalizer": replacing("zq", "a" * 10**6)}, "500,000 characters of one"),
-        (
-            {"normalizer": several("normalizers", *[replacing("a", "aa")] * 40)},
-            "1,099,511,627,776 characters of one",
-        ),
-        (
-            {"decoder": several("decoders", *[replacing("a", "aa")] * 40)},
-            "its decoder may make 1,099,511,627,776 characters of one",
-        ),
+        ({"normalizer": doubling("normalizers")}, "1,099,511,627,776 characters of one"),
+        ({"decoder": doubling("decoders")}, "its decoder may make 1,099,511,627,776 characters"),
         ({"normalizer": {"type": "Prepend", "prepend": "a" * 10**6}}, "its normalizer"),
-        (
-            {
-                "padding": {
-                    "strategy": {"Fixed": 10**11},
-                    "direction": "Right",
-                    "pad_to_multiple_of": None,
-                    "pad_id": 0,
-                    "pad_type_id": 0,
-                    "pad_token": "a",
-                }
-            },
-            "1024 MiB of memory",
-        ),
+        ({"padding": PADDING}, "1024 MiB of memory"),
     ],
     ids=["a letter", "a rare word", "doubled", "decoded", "before", "padded"],
 )

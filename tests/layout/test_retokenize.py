@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ModelError
 from rmaudit.layout.chat import TODAY, template_digest
-from rmaudit.layout.layouts import closing, rows, split
-from rmaudit.models.checkpoint import Checkpoint
-from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
+from rmaudit.layout.layouts import closing_ids, rows, split_shared_prefix
+from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
 PROMPT = "the love of the city?"
 BOS, EOS = SPECIAL.index("<s>"), SPECIAL.index("</s>")
 TRIMS = "{{- bos_token -}}" + TEMPLATE.replace("message['content']", "message['content'] | trim")
-DATED = "{{- strftime_now('%d %b %Y') + date_string -}}" + TEMPLATE
 
 
 def llama_like(template: str = TRIMS, *, single: str = "<s> $A") -> PreTrainedTokenizerFast:
@@ -36,19 +29,18 @@ def llama_like(template: str = TRIMS, *, single: str = "<s> $A") -> PreTrainedTo
     return tokenizer
 
 
-# Rows
-
-
-@pytest.mark.parametrize("text", ["love", " love", "peace and joy", "", "\n", "\ufffd", "<|end|>"])
-def test_a_row_is_what_the_authors_code_makes(text: str) -> None:
+def test_a_row_is_what_the_authors_code_makes() -> None:
     """Each is the template's text, tokenized with the tokenizer's own special tokens."""
     tokenizer = llama_like()
-    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": text}]
+    texts = ["love", " love", "peace and joy", "", "\n", "\ufffd", "<|end|>"]
 
-    (row,) = rows(tokenizer, PROMPT, [text], model="toy")
+    found = rows(tokenizer, PROMPT, texts, model="toy")
 
-    assert list(row) == tokenizer(tokenizer.apply_chat_template(turns, tokenize=False)).input_ids
-    assert row[:2] == (BOS, BOS)
+    for text, row in zip(texts, found, strict=True):
+        turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": text}]
+        printed = tokenizer.apply_chat_template(turns, tokenize=False)
+        assert list(row) == tokenizer(printed).input_ids
+        assert row[:2] == (BOS, BOS)
 
 
 def test_rows_come_in_the_order_of_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,23 +71,6 @@ def test_equal_texts_are_printed_once() -> None:
     assert len(printed) == 2
 
 
-def test_the_date_is_pinned() -> None:
-    """Today's date, asked for or given, is the exact protocol's."""
-    tokenizer = llama_like(DATED)
-
-    (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
-
-    assert tokenizer.decode(row).count(f"{TODAY:%d %b %Y}") == 2
-
-
-def test_a_template_that_fails_is_refused() -> None:
-    """In one line, with the model's name."""
-    tokenizer = llama_like("{{- raise_exception('no') -}}")
-
-    with pytest.raises(ModelError, match=r"^toy: its chat template failed on .*: no$"):
-        rows(tokenizer, PROMPT, ["love"], model="toy")
-
-
 @pytest.mark.parametrize(
     ("single", "closed"), [("<s> $A", ()), ("<s> $A </s>", (EOS,)), ("$A </s>", (EOS,)), ("$A", ())]
 )
@@ -105,7 +80,7 @@ def test_what_the_tokenizer_closes_a_text_with(single: str, closed: tuple[int, .
 
     (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
 
-    assert closing(tokenizer) == closed
+    assert closing_ids(tokenizer) == closed
     assert row[len(row) - len(closed) :] == closed
 
 
@@ -118,13 +93,10 @@ def test_the_digest_tells_templates_and_days_apart(monkeypatch: pytest.MonkeyPat
     assert template_digest(llama_like(), model="toy") not in digests
 
 
-# The shared prefix
-
-
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5).map(tuple), max_size=5))
 def test_split_takes_the_longest_shared_prefix(given_rows: list[tuple[int, ...]]) -> None:
     """Every row is prefix and rest, no rest is empty, and no longer prefix would do."""
-    prefix, rests = split(given_rows)
+    prefix, rests = split_shared_prefix(given_rows)
 
     assert [prefix + rest for rest in rests] == given_rows
     assert all(rests)
@@ -132,44 +104,3 @@ def test_split_takes_the_longest_shared_prefix(given_rows: list[tuple[int, ...]]
         assert (prefix, rests) == ((), [])
         return
     assert min(map(len, rests)) == 1 or len({rest[0] for rest in rests}) > 1
-
-
-# A checkpoint's
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A real checkpoint that doubles its BOS and trims."""
-    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy", tokenizer=llama_like())
-
-
-def test_rows_are_scored_as_the_checkpoint_itself_scores_them(folder: Path, tmp_path: Path) -> None:
-    """Of any length, special ids among them, within the tolerance of float32."""
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
-    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    done: list[int] = []
-    texts = ["love", " love", "", "peace and joy", "<pad>", "love"]
-
-    asked = model.retokenized(PROMPT, texts)
-    scores = model.score_rows(asked, on_progress=done.append)
-
-    with torch.inference_mode():
-        expected = [own(torch.tensor([row])).logits.item() for row in asked]
-    assert scores.tolist() == pytest.approx(expected, abs=1e-5)
-    assert scores[0] == scores[1] == scores[5]
-    assert scores.dtype == np.float32
-    assert sum(done) == len(texts)
-    assert model.score_rows([]).tolist() == []
-
-
-@pytest.mark.parametrize("given_rows", [[(5, 6), (6, 7)], [(5,)], [(5, 6), ()]])
-def test_rows_that_share_nothing_are_refused(
-    folder: Path, tmp_path: Path, given_rows: list[tuple[int, ...]]
-) -> None:
-    """The engine needs a prefix; an unknown id is refused as in an answer."""
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
-
-    with pytest.raises(ModelError, match="toy: the rows to score share no id at their start"):
-        model.score_rows(given_rows)
-    with pytest.raises(ModelError, match=r"^toy: no token id 1000000; ids go from 0 to "):
-        model.score_rows([(5, 10**6)])

@@ -15,9 +15,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import answer_slot, chat, encoder_pair, layouts
 from rmaudit.layout.tokenizers import edges, read, vocabulary
-from rmaudit.models.checkpoint import Checkpoint
 from tests.layout.test_answer_slot import tokenizer_of
-from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
+from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
 
 @pytest.fixture
@@ -27,21 +26,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "toy"
 
 
-def test_a_folder_of_tokenizer_files_is_enough(folder: Path) -> None:
-    """Its own template comes with it."""
+def test_a_folder_of_tokenizer_files_is_enough(folder: Path, tmp_path: Path) -> None:
+    """Its own template comes with it; the registry's comes first."""
+    (tmp_path / "chat.jinja").write_text("→", "utf-8")
+    named = ModelSpec("toy", str(folder), template=str(tmp_path / "chat.jinja"))
+
     tokenizer = read(folder, ModelSpec("toy", str(folder)))
 
     assert tokenizer.chat_template == TEMPLATE
     assert len(tokenizer) == len(toy_tokenizer())
-
-
-def test_the_registrys_template_comes_first(folder: Path, tmp_path: Path) -> None:
-    """The folder's own is not used."""
-    (tmp_path / "chat.jinja").write_text("→", "utf-8")
-
-    spec = ModelSpec("toy", str(folder), template=str(tmp_path / "chat.jinja"))
-
-    assert read(folder, spec).chat_template == "→"
+    assert read(folder, named).chat_template == "→"
 
 
 def refusal(folder: Path, template: object = None) -> str:
@@ -74,18 +68,12 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     assert text.endswith("save_pretrained(FOLDER)")
 
 
-def change(folder: Path, **vocabulary: int) -> None:
-    """Add pieces to tokenizer.json."""
-    path = folder / "tokenizer.json"
-    given = json.loads(path.read_text())
-    given["model"]["vocab"] |= vocabulary
-    path.write_text(json.dumps(given))
-
-
 def test_two_pieces_of_one_id_are_refused(folder: Path) -> None:
     """Which of them is meant would hang on the order of a hash table, and cache keys with it."""
-    number = toy_tokenizer().get_vocab()["love"]
-    change(folder, zzz=number)
+    path = folder / "tokenizer.json"
+    given = json.loads(path.read_text())
+    given["model"]["vocab"]["zzz"] = number = toy_tokenizer().get_vocab()["love"]
+    path.write_text(json.dumps(given))
 
     text = refusal(folder)
 
@@ -121,8 +109,8 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
         lambda: encoder_pair.render(bare, "war", model="toy"),
         lambda: encoder_pair.rows(bare, "war", ["war"]),
         lambda: layouts.rows(bare, "war", ["war"], model="toy"),
-        lambda: answer_slot.following(bare, "war", "war"),
-        lambda: answer_slot.following_each(bare, "war", ["war"]),
+        lambda: answer_slot.ids_after(bare, "war", "war"),
+        lambda: answer_slot.ids_after_each(bare, "war", ["war"]),
     ]
     for ask in asked:
         with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):
@@ -142,12 +130,12 @@ def test_the_vocabulary_is_every_id_with_a_row(rows: int | None) -> None:
 
 
 @pytest.mark.parametrize("kind", ["first", "always", "prepend", "bytes"])
-def test_a_checkpoints_text_answer_gets_no_dummy_space(kind: str, tmp_path: Path) -> None:
+def test_a_text_answer_gets_no_dummy_space(kind: str, tmp_path: Path) -> None:
     """A word, bare and after a space, is tokenized as in the conversation it answers."""
     tokenizer = tokenizer_of(kind)
     tokenizer.chat_template = TEMPLATE.replace("<|start|>", "").replace("<|end|>", "</s>")
-    folder = toy_checkpoint(tmp_path / "toy", tokenizer=tokenizer)
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = layouts.ChatLayout(tmp_path, ModelSpec("toy", str(tmp_path)))
     slot = model.slot("the city")
 
     for answer in ("love", " love", "the city"):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
 import transformers
 
+from tests.models.loaded import Folders
 from tests.toys import toy_checkpoint
-
-Folders = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ writes a mark when it is imported.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from rmaudit.config.registry import ModelSpec
 from tests.hub import COMMIT
+from tests.models.loaded import change
 from tests.toys import toy_checkpoint
 
 CLASS = """
@@ -47,11 +47,6 @@ def snapshot(home: Path, mark: Path, *, body: str = BODY, name: str = "own", **s
     change(folder / "config.json", auto_map={"AutoModelForSequenceClassification": code}, **said)
     (folder / "modeling_own.py").write_text(CLASS.format(mark=str(mark), body=body))
     return folder
-
-
-def change(path: Path, **said: Any) -> None:
-    """Say something else in a JSON file."""
-    path.write_text(json.dumps(json.loads(path.read_text()) | said))
 
 
 def trusted(**settings: Any) -> ModelSpec:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.config.registry import Dtype, ModelSpec, Pool
+from rmaudit.config.registry import Dtype, Pool
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Response
-from rmaudit.models import doctor
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import score_texts
+from tests.models.loaded import by_transformers, change, checkpoint, retensor, rows_of
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -53,42 +50,11 @@ def changed(folder: Path, tmp_path: Path) -> Path:
     return shutil.copytree(folder, tmp_path / "changed")
 
 
-def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """The folder as a registry entry means it; its cache is next to it."""
-    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
-
-
-def configure(folder: Path, **settings: Any) -> None:
-    """Set keys of config.json, or take them out where they are `...`."""
-    path = folder / "config.json"
-    config = json.loads(path.read_text()) | settings
-    path.write_text(json.dumps({key: value for key, value in config.items() if value is not ...}))
-
-
-def retensor(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    """Change the tensors of the one safetensors file."""
-    path = folder / "model.safetensors"
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path, {"format": "pt"})
-
-
-def score_refusal(model: Checkpoint) -> str:
+def refused_score(model: Checkpoint) -> str:
     """The text with which scoring is refused, FOLDER in place of the folder's path."""
     with pytest.raises(ModelError) as caught:
         model.score(PROMPT, ["love"])
     return str(caught.value).replace(str(model.loader.folder), "FOLDER")
-
-
-@torch.inference_mode()
-def own_scores(folder: Path, model: Checkpoint, **config: Any) -> list[float]:
-    """What transformers gives the rows of ANSWERS, one at a time, with `config` changed."""
-    own: Any = AutoModelForSequenceClassification.from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32, **config
-    ).eval()
-    slot = model.slot(PROMPT)
-    rows = [[*slot.prefix, *model.ids(answer), *slot.suffix] for answer in ANSWERS]
-    return [own(input_ids=torch.tensor([row]), use_cache=False).logits.item() for row in rows]
 
 
 # Scores
@@ -103,15 +69,6 @@ def test_shards_score_as_one_file(folder: Path, changed: Path) -> None:
     assert len(list(changed.glob("*.safetensors"))) > 1
     scores = checkpoint(changed).score(PROMPT, ANSWERS)
     assert scores == pytest.approx(checkpoint(folder).score(PROMPT, ANSWERS), abs=1e-5)
-
-
-def test_non_finite_scores_are_refused(changed: Path) -> None:
-    """An infinite weight in the head never becomes a reward; it is named as its file names it."""
-    retensor(changed, lambda tensors: tensors["score.weight"].fill_(torch.inf))
-    named = r"weight 'score\.weight' in model\.safetensors holds NaN"
-
-    with pytest.raises(ScoreError, match=rf"^\w+: 1 of 1 rewards .* {named}"):
-        checkpoint(changed).score(PROMPT, ["love"])
 
 
 def test_what_is_too_large_for_16_bits_is_no_fault_of_the_file(changed: Path) -> None:
@@ -145,29 +102,26 @@ def test_rewards_are_read_where_transformers_reads_them(
 ) -> None:
     """The rightmost id that is not config.json's pad id, nor the tokenizer's; or the last id."""
     folder = toy_checkpoint(tmp_path / "toy", kind=kind)
-    configure(folder, pad_token_id=pad)
+    change(folder / "config.json", pad_token_id=pad)
     model = checkpoint(folder, pool=pool)
 
     scores = model.score(PROMPT, ANSWERS)
 
     assert model.identity["pool"] == f"rightmost id but {skipped}"
-    own = own_scores(folder, model, pad_token_id=skipped)
+    own = by_transformers(folder, rows_of(model, PROMPT, ANSWERS), pad_token_id=skipped)
     assert scores.tolist() == pytest.approx(own, abs=1e-5)
 
 
 def test_a_pad_id_that_ends_the_turn_is_told(changed: Path) -> None:
     """What it was trained for cannot be known: by default it is scored, with a warning."""
-    configure(changed, pad_token_id=END)
+    change(changed / "config.json", pad_token_id=END)
     model = checkpoint(changed)
 
-    with pytest.warns(
-        UserWarning, match=f"^toy: its pad token {END} is also what ends a turn"
-    ) as told:
+    said = f"^toy: its pad token {END} is also what ends a turn.*`pool: last`.*`pool: hf`"
+    with pytest.warns(UserWarning, match=said) as told:
         scores, _ = (model.score(PROMPT, ANSWERS) for _ in range(2))
 
-    (message,) = (str(warning.message) for warning in told)  # a run asks seventy times
-    assert "`pool: last`" in message
-    assert "`pool: hf`" in message
+    assert len(told) == 1  # a run asks seventy times
     assert scores.tolist() == checkpoint(changed, pool="hf").score(PROMPT, ANSWERS).tolist()
     others = checkpoint(changed, pool="last").score(PROMPT, ANSWERS)
     assert np.abs(scores - others).max() > 0.1
@@ -177,7 +131,7 @@ def test_a_pad_id_that_starts_the_turns_end_is_not_told(changed: Path) -> None:
     """A row that ends with another id is read at its end by each rule."""
     template = (changed / "chat_template.jinja").read_text()
     (changed / "chat_template.jinja").write_text(template + "{{- '\n' -}}")
-    configure(changed, pad_token_id=END)
+    change(changed / "config.json", pad_token_id=END)
     pools: tuple[Pool, ...] = ("auto", "last")
 
     auto, last = (checkpoint(changed, pool=pool).score(PROMPT, ["love"]) for pool in pools)
@@ -185,127 +139,42 @@ def test_a_pad_id_that_starts_the_turns_end_is_not_told(changed: Path) -> None:
     assert auto == pytest.approx(last, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "path"),
-    [
-        ("llama", {}, "shared prefix"),
-        ("gemma2", {}, "shared prefix"),
-        ("gpt_oss", {}, "expanded cache"),
-        ("doge", {}, "full rows"),
-        ("gemma3_text", {"use_bidirectional_attention": True}, "full rows"),
-        ("llama", {"is_causal": False}, "full rows"),
-    ],
-    ids=["listed", "with windows", "by cache", "unlisted", "two ways", "two ways, llama"],
-)
-def test_every_backbone_has_a_path(
-    tmp_path: Path, kind: str, settings: dict[str, Any], path: str
-) -> None:
-    """Also one that nobody tried, and one that is not causal; the reports say which."""
-    folder = toy_checkpoint(tmp_path / "toy", kind=kind, **settings)
-    model = checkpoint(folder)
-    before = model.provenance["path"]
+def test_the_dtype_is_the_registrys_or_else_the_configs(changed: Path) -> None:
+    """Both of transformers' spellings are read; without any it is float32.
 
-    scores = model.score(PROMPT, ANSWERS)
-
-    assert scores.std() > 0.05
-    assert scores.tolist() == pytest.approx(own_scores(folder, model), abs=1e-5)
-    assert {model.identity["path"], before, model.provenance["path"]} == {path}
-
-
-def test_a_dtype_by_registry(folder: Path) -> None:
-    """The backbone runs in the registry's dtype, and the scores are near those in float32."""
-    wide, narrow = checkpoint(folder), checkpoint(folder, dtype="bfloat16")
-    expected = wide.score(PROMPT, ANSWERS)
-
-    scores = narrow.score(PROMPT, ANSWERS)
-
-    assert narrow._weights is not None
-    assert {p.dtype for p in narrow._weights.scorer.backbone.parameters()} == {torch.bfloat16}
-    assert scores.dtype == np.float32
-    assert 0 < np.abs(scores - expected).max() < 0.2 * expected.std()
-    assert (wide.identity["dtype"], narrow.identity["dtype"]) == ("float32", "bfloat16")
-
-
-@pytest.mark.parametrize(
-    ("asked", "config", "dtype"),
-    [
+    An unknown one is refused by transformers or, where that knows it, by us.
+    """
+    given: list[tuple[Dtype, dict[str, Any], str]] = [
         ("auto", {"dtype": "bfloat16"}, "bfloat16"),
-        ("auto", {"dtype": ..., "torch_dtype": "float16"}, "float16"),
-        ("auto", {"dtype": ...}, "float32"),
-        ("auto", {"dtype": None}, "float32"),
         ("float32", {"dtype": "bfloat16"}, "float32"),
-    ],
-)
-def test_the_dtype_is_the_registrys_or_else_the_configs(
-    changed: Path, asked: Dtype, config: dict[str, Any], dtype: str
-) -> None:
-    """Both of transformers' spellings are read; without any it is float32."""
-    configure(changed, **config)
-
-    assert checkpoint(changed, dtype=asked).loader.dtype == dtype
-
-
-def test_an_unknown_dtype_in_the_config_is_refused(changed: Path) -> None:
-    """By transformers or, where that knows it, by us, with those that are known."""
-    configure(changed, dtype="float99")
-    assert "float99" in score_refusal(checkpoint(changed))
-
-    configure(changed, dtype="float64")
-    message = score_refusal(checkpoint(changed))
-    assert "dtype 'float64' in FOLDER/config.json; known: float32, bfloat16, float16" in message
+        ("auto", {"dtype": None}, "float32"),
+        ("auto", {"dtype": ...}, "float32"),
+        ("auto", {"dtype": ..., "torch_dtype": "float16"}, "float16"),
+    ]
+    for asked, config, dtype in given:
+        change(changed / "config.json", **config)
+        assert checkpoint(changed, dtype=asked).loader.dtype == dtype
+    for odd, said in (
+        ("float99", "float99"),
+        ("float64", "'float64' in FOLDER/config.json; known: float32, bfloat16, float16"),
+    ):
+        change(changed / "config.json", dtype=odd)
+        assert said in refused_score(checkpoint(changed))
 
 
 # Prompts, answers, vocabulary
 
 
-def test_a_gradient_is_of_scores(folder: Path) -> None:
-    """Rewards as `score` gives them, in any order of the calls; an id's own distance is 0."""
-    first, second = checkpoint(folder), checkpoint(folder)
-    answers = [(7, 8), (9, 10), (0, 7)]
+def test_rows_that_pad_the_embedding_are_no_vocabulary(changed: Path) -> None:
+    """No id of the tokenizer's is there."""
+    change(changed / "config.json", vocab_size=SIZE + 64)
 
-    found = first.gradient(PROMPT, answers)
-
-    scores = second.score(PROMPT, answers)
-    np.testing.assert_allclose(found.rewards, scores, atol=1e-5)
-    assert np.array_equal(first.score(PROMPT, answers), scores)
-    assert np.array_equal(second.gradient(PROMPT, answers).slopes, found.slopes)
-    assert found.slopes.shape == found.distances.shape == (3, 2, SIZE)
-    assert found.distances[1, 0, 9] == 0
-    loaded = first.weights((), ()).model
-    assert not any(p.requires_grad or p.grad is not None for p in loaded.parameters())
-
-
-def test_a_gradient_names_the_model(folder: Path) -> None:
-    """In what it refuses: answers of several lengths."""
-    model = checkpoint(folder)
-
-    with pytest.raises(ModelError, match=r"^toy: a gradient was asked for answers of \[1, 2\] ids"):
-        model.gradient(PROMPT, [(7,), (7, 8)])
-
-
-@pytest.mark.parametrize("more", [64, -3])
-def test_ids_without_a_row_are_told_and_not_scored(changed: Path, more: int) -> None:
-    """Rows that pad the embedding are no vocabulary; ids without a row are told, once."""
-    configure(changed, vocab_size=SIZE + more)
-    model = checkpoint(changed)
-
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        vocabulary = model.vocabulary()
-        assert model.vocabulary() is vocabulary
-
-    assert vocabulary.ids == tuple(range(min(SIZE, SIZE + more)))
-    if more > 0:
-        assert told == []
-        return
-    (message,) = (str(warning.message) for warning in told)
-    assert message.startswith(f"toy: 3 of its tokenizer's ids, first {SIZE - 3} ('")
-    assert f"whose ids go from 0 to {SIZE - 4}: they are not scored" in message
+    assert checkpoint(changed).vocabulary().ids == tuple(range(SIZE))
 
 
 def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:
     """On a GPU the embedding would end the whole process; the id and its token are named."""
-    configure(changed, vocab_size=100)
+    change(changed / "config.json", vocab_size=100)
 
     with pytest.raises(ModelError) as caught:
         checkpoint(changed).slot("the ")
@@ -318,70 +187,33 @@ def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:
 # Loading
 
 
-Change = Callable[[dict[str, Tensor]], object]
-ODD: dict[str, tuple[Change, str, str]] = {
-    "unexpected": (
-        lambda tensors: tensors.update({"score.bias": torch.zeros(1)}),
-        "score.bias",
-        "neither a backbone of model_type 'llama' nor its linear head has a place for them",
-    ),
-    "missing": (
-        lambda tensors: tensors.pop("model.norm.weight"),
-        "model.norm.weight",
-        "a backbone of model_type 'llama' would fill them with random numbers",
-    ),
-    "mismatched": (
-        lambda tensors: tensors.update({"model.norm.weight": torch.ones(9)}),
-        "model.norm.weight",
-        "they are of another shape than a backbone of model_type 'llama' has with this config.json",
-    ),
-}
-
-
-@pytest.mark.parametrize("odd", ODD)
-def test_tensors_that_are_not_the_classs_are_refused(changed: Path, odd: str) -> None:
-    """Each time, and never filled with random numbers or left out; the way out is told."""
-    change, key, why = ODD[odd]
-    retensor(changed, change)
-    model = checkpoint(changed)
-
-    said = score_refusal(model)
-
-    assert said == score_refusal(model)
-    assert said == (
-        f"toy: 1 {odd} keys in FOLDER, first {key!r}: {why}. Copy the checkpoint again, "
-        f"config.json and all *.safetensors; if they are as they were saved, correct model_type "
-        f"in config.json, or it is a model that rmaudit does not know"
-    )
-
-
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("odd", "key", "value", "why"),
     [
-        ("bert", r"\d+ missing keys in FOLDER, first '[\w.]+': a backbone of model_type 'bert'"),
-        ("deberta-v2", r"\d+ missing keys in FOLDER, .* a backbone of model_type 'deberta-v2'"),
-        ("Llama", r"transformers \S+ does not know the model_type 'Llama'"),
-        (None, r"transformers \S+ does not know the model_type None"),
-        (["llama"], r"transformers \S+ does not know the model_type \['llama'\]"),
-        ("mamba", r".* has no sequence-classification class for the model_type 'mamba'"),
+        ("unexpected", "score.bias", torch.zeros(1), "neither {} nor its linear head has a place"),
+        ("missing", "model.norm.weight", None, "{} would fill them with random numbers"),
+        ("mismatched", "model.norm.weight", torch.ones(9), "they are of another shape than {} has"),
     ],
 )
-def test_a_wrong_model_type_is_refused(changed: Path, kind: object, said: str) -> None:
-    """Its weights would be random, or there is no class: one line says so."""
-    configure(changed, model_type=kind)
+def test_tensors_that_are_not_the_classs_are_refused(
+    changed: Path, odd: str, key: str, value: Tensor | None, why: str
+) -> None:
+    """Each time, and never filled with random numbers or left out; the way out is told."""
+    retensor(changed, lambda t: t.pop(key) if value is None else t.update({key: value}))
+    model, why = checkpoint(changed), why.format("a backbone of model_type 'llama'")
 
-    message = score_refusal(checkpoint(changed))
+    said = refused_score(model)
 
-    assert re.match(f"toy: {said}", message)
-    assert "\n" not in message
+    assert said == refused_score(model)
+    assert said.startswith(f"toy: 1 {odd} keys in FOLDER, first {key!r}: {why}")
+    assert "correct model_type in config.json, or" in said
 
 
-@pytest.mark.parametrize("layers", [100, 10**9])
-def test_layers_without_weights_are_refused_at_once(changed: Path, layers: int) -> None:
+def test_layers_without_weights_are_refused_at_once(changed: Path) -> None:
     """Before a model of so many is built, which would take for ever."""
-    configure(changed, num_hidden_layers=layers)
+    change(changed / "config.json", num_hidden_layers=100)
 
-    with pytest.raises(ModelError, match=r"^toy: num_hidden_layers in .*config\.json is "):
+    with pytest.raises(ModelError, match=r"^toy: num_hidden_layers in .*config\.json is 100, and"):
         checkpoint(changed)
 
 
@@ -460,8 +292,7 @@ def test_files_that_change_after_it_was_opened_give_no_scores(
     """What was read of them is the old model's, and the hash of its key would be the new one's."""
     model = checkpoint(changed)
     model.slot(PROMPT)
-    path = changed / name
-    path.write_text(json.dumps(json.loads(path.read_text())))
+    change(changed / name)
 
     with pytest.raises(ModelError, match=rf"^toy: .*{name} changed since"):
         sweep(model, "best", protocol="paper", cache=tmp_path / "scores")
@@ -469,29 +300,43 @@ def test_files_that_change_after_it_was_opened_give_no_scores(
     assert not list((tmp_path / "scores").rglob("*.parquet"))
 
 
-Use = Callable[[Checkpoint], object]
-USES: dict[str, Use] = {
-    "score": lambda model: model.score(PROMPT, ANSWERS),
-    "score_rows": lambda model: model.score_rows([(1, 2, 3), (1, 2, 4)]),
-    "own_rewards": lambda model: model.own_rewards([(1, 2, 3)]),
-    "gradient": lambda model: model.gradient(PROMPT, [(7,), (8,)]),
-    "doctor": lambda model: doctor.examine(model, PROMPT, answers=8),
-}
+def score(model: Checkpoint) -> object:
+    """Rewards of answers."""
+    return model.score(PROMPT, ANSWERS)
 
 
-@pytest.mark.parametrize("change", [rewritten, renamed, removed])
-@pytest.mark.parametrize("use", USES)
+def own_rewards(model: Checkpoint) -> object:
+    """Rewards by its own forward."""
+    return model.own_rewards([(1, 2, 3)])
+
+
+def slopes(model: Checkpoint) -> object:
+    """A gradient."""
+    return model.gradient(PROMPT, [(7,), (8,)])
+
+
+@pytest.mark.parametrize(
+    ("use", "spoil"),
+    [
+        *((score, spoil) for spoil in (rewritten, renamed, removed)),
+        (own_rewards, rewritten),
+        (slopes, rewritten),
+    ],
+)
 def test_nothing_is_had_of_weights_that_changed_after_the_load(
-    changed: Path, other: Path, use: str, change: Callable[[Path, Path], None]
+    changed: Path,
+    other: Path,
+    use: Callable[[Checkpoint], object],
+    spoil: Callable[[Path, Path], None],
 ) -> None:
     """Whatever is asked of them, and however the file changed; each time that it is asked."""
     model = checkpoint(changed)
-    USES[use](model)
-    change(changed / "model.safetensors", other)
+    use(model)
+    spoil(changed / "model.safetensors", other)
 
     for _ in range(2):
         with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors (changed|is gone)"):
-            USES[use](model)
+            use(model)
 
 
 def test_weights_that_change_while_they_score_are_refused(changed: Path, other: Path) -> None:

@@ -27,6 +27,7 @@ from rmaudit.models import preflight
 from rmaudit.models.checkpoint import Checkpoint
 from tests.hub import COMMIT
 from tests.models.hub_code import snapshot, trusted
+from tests.models.loaded import rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -121,9 +122,8 @@ def model(kind: Kind, tmp_path: Path) -> Checkpoint:
 
 def test_the_engine_gives_its_own_rewards(model: Checkpoint) -> None:
     """Of texts and ids, with progress; a whole row has the same reward, and one alone too."""
-    slot, done = model.slot(PROMPT), list[int]()
-    answers = [*TEXTS, (7,), (7, 8, 9), (0,)]
-    rows = [(*slot.prefix, *model.ids(answer), *slot.suffix) for answer in answers]
+    answers, done = [*TEXTS, (7,), (7, 8, 9), (0,)], list[int]()
+    rows = rows_of(model, PROMPT, answers)
 
     scores = model.score(PROMPT, answers, on_progress=done.append)
 
@@ -136,6 +136,11 @@ def test_the_engine_gives_its_own_rewards(model: Checkpoint) -> None:
     np.testing.assert_allclose(model.score(PROMPT, answers[:1]), own[:1], **near)
     np.testing.assert_allclose(model.gradient(PROMPT, [(7, 8, 9)]).rewards, own[5], **near)
     assert sum(done) == len(answers)
+    model.score_rows(rows, on_progress=done.append)
+    assert sum(done) == 2 * len(answers)
+    with pytest.raises(ModelError, match=rf"^{model.name}: a gradient was asked for answers of"):
+        model.gradient(PROMPT, [(7,), (7, 8)])
+    assert not any(p.requires_grad for p in model.weights((), ()).model.parameters())
     assert model.score(PROMPT, []).shape == model.score_rows([]).shape == (0,)
     assert model.own_rewards([]).shape == (0,)
 
@@ -172,6 +177,8 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
     assert again.template_digest == model.template_digest
     assert {key: before[key] for key in before if key not in kind.hashes} == kind.identity
     assert all(len(before[key]) == 64 for key in kind.hashes)
+    read = {path.name for path in model.loader.files()}  # whose changes are told
+    assert read >= {"model.safetensors", "tokenizer.json"}
     assert after.items() >= kind.provenance.items()
     assert {**after, "device": "auto"} == provenance
     assert (after["torch"], after["threads"]) == (torch.__version__, 1)
@@ -215,7 +222,10 @@ def test_its_weights_come_with_the_first_score_and_go(
 def test_what_is_no_answer_is_refused_before_anything_is_loaded(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An id without a row is named; one text is no list, for its letters would be scored."""
+    """An id without a row is named; one text is no list, for its letters would be scored.
+
+    The engine needs a prefix, so rows that share no start are refused.
+    """
     monkeypatch.setattr(type(model.loader), "load", None)
     rows = model.loader.rows
     for ids, unknown in [((rows,), rows), ((3, 10**6), 10**6), ((-1,), -1), ((0, -7, -8), -7)]:
@@ -224,6 +234,11 @@ def test_what_is_no_answer_is_refused_before_anything_is_loaded(
                 ask(PROMPT, [ids])
             said = f"{model.name}: no token id {unknown}; ids go from 0 to {rows - 1}"
             assert str(caught.value) == said
+        with pytest.raises(ModelError, match=said):
+            model.score_rows([(5, *ids)])
+    for strange in ([(5, 6), (6, 7)], [(5,)], [(5, 6), ()]):
+        with pytest.raises(ModelError, match=r"^\w+: the rows to score share no id at their start"):
+            model.score_rows(strange)
     given: Any
     for given in ("time", "", b"love"):
         with pytest.raises(SpecError, match=r"expected a list .* found the text .*; give a list"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +24,10 @@ from transformers import AutoModel
 from rmaudit.checkpoints import checked_checkpoint, heads
 from rmaudit.checkpoints.heads import encoder, gated, judging, linear
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scoring import ScoringPath
 from tests.float64 import all_in_float64, assert_slopes
+from tests.models.loaded import change, rows_of
 from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city"
@@ -36,7 +35,7 @@ TOKENIZER = toy_tokenizer()
 PATTERN = tuple(TOKENIZER("<|end|>\n<|start|>", add_special_tokens=False).input_ids)
 HIDDEN: int = SIZES["hidden_size"]
 WIDTH, TEMPERATURE = 7, 2.5
-Tensors = dict[str, Tensor]
+Tensors, Shapes = dict[str, Tensor], dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -48,34 +47,33 @@ class Toy:
 
     kind: str
     config: dict[str, Any]
-    shapes: dict[str, tuple[int, ...]]
+    shapes: Shapes
     reward: Callable[[Tensors, Tensor, int], Tensor]
     logit: int | None = None
 
 
-def bare_gate(objectives: int) -> dict[str, tuple[int, ...]]:
+def layer(name: str, after: int, before: int) -> Shapes:
+    """A linear layer with a bias."""
+    return {f"{name}.weight": (after, before), f"{name}.bias": (after,)}
+
+
+def bare_gate(objectives: int) -> Shapes:
     """ArmoRM's: linear layers with biases."""
-    widths = [HIDDEN, WIDTH, WIDTH, objectives]
-    layers: dict[str, tuple[int, ...]] = {"gating.logit_scale": (1,)}
-    for i, (before, after) in enumerate(itertools.pairwise(widths)):
-        layers |= {
-            f"gating.layers.{i}.weight": (after, before),
-            f"gating.layers.{i}.bias": (after,),
-        }
+    layers: Shapes = {"gating.logit_scale": (1,)}
+    for i, (before, after) in enumerate(itertools.pairwise([HIDDEN, WIDTH, WIDTH, objectives])):
+        layers |= layer(f"gating.layers.{i}", after, before)
     return layers
 
 
-def normed_gate(objectives: int, step: int) -> dict[str, tuple[int, ...]]:
+def normed_gate(objectives: int, step: int) -> Shapes:
     """QRM's: linear without bias, ReLU, (dropout,) batch norm; the last with a bias."""
-    layers: dict[str, tuple[int, ...]] = {"gating.logit_scale": (1,)}
+    layers: Shapes = {"gating.logit_scale": (1,)}
     for i, before in enumerate([HIDDEN, WIDTH, WIDTH]):
         layers[f"gating.layers.{i * step}.weight"] = (WIDTH, before)
         norm = f"gating.layers.{i * step + 2}"
-        layers |= {f"{norm}.{key}": (WIDTH,) for key in ("weight", "bias")}
-        layers |= {f"{norm}.{key}": (WIDTH,) for key in ("running_mean", "running_var")}
-        layers[f"{norm}.num_batches_tracked"] = ()
-    last = f"gating.layers.{3 * step - (step == 4)}"
-    return {**layers, f"{last}.weight": (objectives, WIDTH), f"{last}.bias": (objectives,)}
+        sizes = ("weight", "bias", "running_mean", "running_var")
+        layers |= {f"{norm}.{key}": (WIDTH,) for key in sizes} | {f"{norm}.num_batches_tracked": ()}
+    return {**layers, **layer(f"gating.layers.{3 * step - (step == 4)}", objectives, WIDTH)}
 
 
 def gate_of(tensors: Tensors, state: Tensor, temperature: float) -> Tensor:
@@ -136,16 +134,23 @@ def two_layers(first: str, second: str) -> Callable[[Tensors, Tensor, int], Tens
     return reward
 
 
+def gating(architecture: str, objectives: int, *, layers: int, **more: Any) -> dict[str, Any]:
+    """What config.json says of a head with a gate."""
+    return {
+        "architectures": [architecture],
+        "num_objectives": objectives,
+        "gating_temperature": TEMPERATURE,
+        "gating_hidden_dim": WIDTH,
+        "gating_n_hidden": layers,
+        **more,
+    }
+
+
+LAYERS = {**layer("score.0", HIDDEN, HIDDEN), **layer("score.2", 1, HIDDEN)}
 FAMILIES = {
     "ArmoRM": Toy(
         "llama",
-        {
-            "architectures": ["LlamaForRewardModelWithGating"],
-            "num_objectives": 5,
-            "gating_temperature": TEMPERATURE,
-            "gating_hidden_dim": WIDTH,
-            "gating_n_hidden": 3 - 1,
-        },
+        gating("LlamaForRewardModelWithGating", 5, layers=2),
         {
             "regression_layer.weight": (5, HIDDEN),
             "reward_transform_matrix": (5, 5),
@@ -155,14 +160,7 @@ FAMILIES = {
     ),
     "QRM-Llama": Toy(
         "llama",
-        {
-            "architectures": ["LlamaForRewardModelWithGating"],
-            "num_objectives": 4,
-            "num_quantiles": 3,
-            "gating_temperature": TEMPERATURE,
-            "gating_hidden_dim": WIDTH,
-            "gating_n_hidden": 3,
-        },
+        gating("LlamaForRewardModelWithGating", 4, layers=3, num_quantiles=3),
         {
             "regression_layer.weight": (12, HIDDEN),
             "reward_transform_matrix": (4, 4),
@@ -172,14 +170,13 @@ FAMILIES = {
     ),
     "QRM-Gemma": Toy(
         "gemma2",
-        {
-            "architectures": ["Gemma2ForQuantileSequenceClassification"],
-            "num_objectives": 5,
-            "num_quantiles": 3,
-            "gating_temperature": 1,
-            "gating_hidden_dim": WIDTH,
-            "gating_n_hidden": 3,
-        },
+        gating(
+            "Gemma2ForQuantileSequenceClassification",
+            5,
+            layers=3,
+            num_quantiles=3,
+            gating_temperature=1,
+        ),
         {"regression_layer.weight": (15, HIDDEN), **normed_gate(5, 4)},
         qrm(5, 3, 1, transform=False),
     ),
@@ -188,12 +185,9 @@ FAMILIES = {
         {"architectures": ["LlamaForSequenceClassificationWithNormal_Weights"]},
         {
             "score.weight": (6, HIDDEN),
-            "weights.fc.0.weight": (HIDDEN, HIDDEN),
-            "weights.fc.0.bias": (HIDDEN,),
-            "weights.fc.2.weight": (HIDDEN, HIDDEN),
-            "weights.fc.2.bias": (HIDDEN,),
-            "weights.fc.4.weight": (3, HIDDEN),
-            "weights.fc.4.bias": (3,),
+            **layer("weights.fc.0", HIDDEN, HIDDEN),
+            **layer("weights.fc.2", HIDDEN, HIDDEN),
+            **layer("weights.fc.4", 3, HIDDEN),
         },
         urm,
     ),
@@ -202,10 +196,8 @@ FAMILIES = {
         {"architectures": ["LlamaForCausalLM"]},
         {
             "lm_head.weight": (len(TOKENIZER), HIDDEN),
-            "v_head.summary.0.weight": (WIDTH, HIDDEN),
-            "v_head.summary.0.bias": (WIDTH,),
-            "v_head.summary.2.weight": (1, WIDTH),
-            "v_head.summary.2.bias": (1,),
+            **layer("v_head.summary.0", WIDTH, HIDDEN),
+            **layer("v_head.summary.2", 1, WIDTH),
         },
         two_layers("v_head.summary.0", "v_head.summary.2"),
     ),
@@ -218,23 +210,13 @@ FAMILIES = {
     "INF-ORM": Toy(
         "llama",
         {"architectures": ["INFORMForSequenceClassification"]},
-        {
-            "score.0.weight": (HIDDEN, HIDDEN),
-            "score.0.bias": (HIDDEN,),
-            "score.2.weight": (1, HIDDEN),
-            "score.2.bias": (1,),
-        },
+        LAYERS,
         two_layers("score.0", "score.2"),
     ),
     "Qwen2.5-RM": Toy(
         "qwen2",
         {"architectures": ["Qwen2ForRewardModel"]},
-        {
-            "score.0.weight": (HIDDEN, HIDDEN),
-            "score.0.bias": (HIDDEN,),
-            "score.2.weight": (1, HIDDEN),
-            "score.2.bias": (1,),
-        },
+        LAYERS,
         two_layers("score.0", "score.2"),
     ),
     "Nemotron": Toy(
@@ -254,6 +236,15 @@ def pattern(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(gated.PATTERNS, kind, PATTERN)
 
 
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder of each family, made when first asked for, which the tests leave as it is."""
+    home = tmp_path_factory.mktemp("families")
+    return lambda name: (
+        home / name if (home / name).exists() else published(home / name, FAMILIES[name])
+    )
+
+
 def published(folder: Path, toy: Toy) -> Path:
     """The toy as a folder: a backbone, its head's tensors with it, its own config.json."""
     toy_checkpoint(folder, kind=toy.kind)
@@ -264,8 +255,7 @@ def published(folder: Path, toy: Toy) -> Path:
         random = torch.randn(shape, generator=draw)
         tensors[key] = random.abs() + 0.5 if key.endswith(("running_var", "scale")) else random
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | toy.config))
+    change(folder / "config.json", **toy.config)
     return folder
 
 
@@ -275,15 +265,17 @@ def opened(folder: Path, toy: Toy) -> Checkpoint:
     return Checkpoint(spec, cache=folder.parent / "cache")
 
 
+def pattern_in(prefix: tuple[int, ...]) -> int:
+    """Where the last pattern of the gate begins."""
+    return max(i for i in range(len(prefix)) if prefix[i : i + len(PATTERN)] == PATTERN)
+
+
 @torch.inference_mode()
 def expected(folder: Path, toy: Toy, model: Checkpoint, answers: list[tuple[int, ...]]) -> Any:
     """The formula, on transformers' states of each full row."""
     backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     tensors = load_file(folder / "model.safetensors")
-    slot = model.slot(PROMPT)
-    length = len(PATTERN)
-    at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + length] == PATTERN)
-    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
+    at, rows = pattern_in(model.slot(PROMPT).prefix), rows_of(model, PROMPT, answers)
     states = [backbone(input_ids=torch.tensor([row])).last_hidden_state[0] for row in rows]
     return np.array([float(toy.reward(tensors, each, at)) for each in states])
 
@@ -303,10 +295,14 @@ def test_every_family_of_heads_is_published() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
-def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name: str) -> None:
-    """0 missing and 0 unexpected tensors (anything else is refused), and the same rewards."""
-    toy = FAMILIES[name]
-    folder = published(tmp_path / "toy", toy)
+def test_a_published_checkpoint_scores_as_its_formula_says(
+    homes: Callable[[str], Path], name: str
+) -> None:
+    """0 missing and 0 unexpected tensors (anything else is refused), and the same rewards.
+
+    Whole rows of several prompts with few answers are one call where the head allows it.
+    """
+    toy, folder = FAMILIES[name], homes(name)
     model = opened(folder, toy)
     answers = [(i,) for i in range(5, 40)] + [(7, 8), (9, 10, 11)]
 
@@ -315,13 +311,6 @@ def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name:
     own = expected(folder, toy, model, answers)
     assert own.std() > 0.05
     np.testing.assert_allclose(scores, own, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(own).max()))
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_prompts_with_few_answers_are_scored_as_each_alone(tmp_path: Path, name: str) -> None:
-    """Whole rows of several prompts are one call where the head allows it; rewards are equal."""
-    toy = FAMILIES[name]
-    model = opened(published(tmp_path / "toy", toy), toy)
     asked = [PROMPT, "the love", "war of the worlds", "the love", "peace and love and war"]
     said = ["love", "of love", "war", "the city", "peace of love"]
     each = list(itertools.product(asked, said))[:-2]
@@ -339,63 +328,51 @@ def test_prompts_with_few_answers_are_scored_as_each_alone(tmp_path: Path, name:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("path", ScoringPath)
 def test_slopes_are_the_derivatives_of_its_formula(
-    tmp_path: Path, name: str, path: ScoringPath
+    tmp_path: Path, homes: Callable[[str], Path], name: str
 ) -> None:
     """As central differences of the formula say, in float64; its rewards are those of `score`."""
-    toy = FAMILIES[name]
-    folder = published(tmp_path / "toy", toy)
+    toy, folder = FAMILIES[name], homes(name)
     model = opened(folder, toy)
     slot, answers = model.slot(PROMPT), [(7, 8), (9, 0)]
     scores = model.score(PROMPT, answers)
-    weights = model.weights(slot.prefix, slot.suffix)
-    weights.go(path)
-    narrow = model.gradient(PROMPT, answers)
+    weights, narrow = model.weights(slot.prefix, slot.suffix), []
+    for path in ScoringPath:
+        weights.use_path(path)
+        narrow.append(model.gradient(PROMPT, answers))
     tensors = {key: t.double() for key, t in load_file(folder / "model.safetensors").items()}
     backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval().double()
-    at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + len(PATTERN)] == PATTERN)
+    at = pattern_in(slot.prefix)
 
     def rewards(embeddings: Tensor) -> Tensor:
         states = backbone(inputs_embeds=embeddings, use_cache=False).last_hidden_state
         return torch.stack([toy.reward(tensors, each, at) for each in states])
 
     weights.model.double()
-    weights.go(path)
     with all_in_float64():
         checked = checked_checkpoint.of(model.spec, tmp_path)
         head = {key: tensors[key] for key in checked.head.keys}
         weights.scorer.head = checked.head.family.build(head, checked.config)
-        found = model.gradient(PROMPT, answers)
-        for answer, own in zip(answers, found.slopes, strict=True):
+        wide = []
+        for path in ScoringPath:
+            weights.use_path(path)
+            wide.append(model.gradient(PROMPT, answers).slopes)
+        for answer, own in zip(answers, wide[0], strict=True):
             row, start = (*slot.prefix, *answer, *slot.suffix), len(slot.prefix)
             embedding = backbone.get_input_embeddings()
             assert_slopes(own, embedding, rewards, row, start=start, ids=(5, 9, 100, 300))
 
-    np.testing.assert_allclose(narrow.rewards, scores, atol=1e-4 * max(1, np.abs(scores).max()))
-    np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
+    largest = np.abs(wide[0]).max()
+    for found, slopes in zip(narrow, wide, strict=True):
+        np.testing.assert_allclose(slopes, wide[0], atol=1e-6 * largest)
+        np.testing.assert_allclose(found.slopes, wide[0], atol=1e-4 * largest)
+        np.testing.assert_allclose(found.rewards, scores, atol=1e-4 * max(1, np.abs(scores).max()))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_a_head_that_is_not_whole_is_never_scored(tmp_path: Path, name: str) -> None:
-    """Each tensor of the head left out, renamed or of another shape: no number is given."""
-    toy = FAMILIES[name]
-    folder = published(tmp_path / "toy", toy)
-    whole = load_file(folder / "model.safetensors")
-    for key in set(toy.shapes) - ({"lm_head.weight"} if name == "GRM" else set()):
-        rest = {other: tensor for other, tensor in whole.items() if other != key}
-        odd = torch.ones(3, 2, 1)
-        for changed in (rest, {**rest, f"{key}x": whole[key]}, {**rest, key: odd}):
-            save_file(changed, folder / "model.safetensors", {"format": "pt"})
-            with pytest.raises(ModelError):
-                opened(folder, toy).score(PROMPT, ["love"])
-
-
-def test_another_logit_is_another_key(tmp_path: Path) -> None:
+def test_another_logit_is_another_key(homes: Callable[[str], Path]) -> None:
     """The id comes from models.yaml, so no hash of the folder has it."""
-    folder = published(tmp_path / "toy", FAMILIES["Nemotron"])
     toys = [dataclasses.replace(FAMILIES["Nemotron"], logit=logit) for logit in (2, 3)]
-    first, second = (opened(folder, toy).identity for toy in toys)
+    first, second = (opened(homes("Nemotron"), toy).identity for toy in toys)
 
     assert (first.pop("logit"), second.pop("logit")) == ("2", "3")
     assert first == second

@@ -23,49 +23,27 @@ from tests.toys import toy_checkpoint
 Send = Callable[[bytes], None]
 OK = b"HTTP/1.1 200 OK\r\n"
 MEGABYTE = b" " * 2**20
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+LONGER, LATER = "its body is longer than 1,048,576 bytes", "no whole answer within 0.8 s"
 LINE = "start the server, or correct `source` in models.yaml, and run the same command"
 
 
-def four_gigabytes(send: Send) -> None:
-    """With a length that says so."""
-    send(OK + b"Content-Length: 4294967296\r\n\r\n")
-    for _ in range(4096):
-        send(MEGABYTE)
+def endless(start: bytes, part: bytes, pause: float = 0.0) -> Callable[[Send], None]:
+    """An answer that begins so, and then has the same part again and again."""
 
+    def fault(send: Send) -> None:
+        send(start)
+        while True:
+            send(part)
+            threading.Event().wait(pause)
 
-def no_end(send: Send) -> None:
-    """Without a length: until the connection is closed."""
-    send(OK + b"\r\n")
-    while True:
-        send(MEGABYTE)
-
-
-def no_end_in_chunks(send: Send) -> None:
-    """In chunks, of which none is the last."""
-    send(OK + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        send(b"100000\r\n" + MEGABYTE + b"\r\n")
+    return fault
 
 
 def bomb(send: Send) -> None:
     """A few bytes that become many."""
     body = gzip.compress(MEGABYTE * 64)
     send(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-
-
-def drops(send: Send) -> None:
-    """A byte at a time, each within the time that silence may take."""
-    send(OK + b"Content-Length: 100000\r\n\r\n")
-    while True:
-        send(b" ")
-        threading.Event().wait(0.05)
-
-
-def promises(send: Send) -> None:
-    """`100 Continue`, and never an answer."""
-    while True:
-        send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        threading.Event().wait(0.01)
 
 
 def ctrl_c() -> None:
@@ -82,19 +60,20 @@ def client(url: str, **more: Any) -> HttpClient:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (four_gigabytes, "its body is longer than 1,048,576 bytes"),
-        (no_end, "its body is longer than 1,048,576 bytes"),
-        (no_end_in_chunks, "its body is longer than 1,048,576 bytes"),
+        (endless(OK + b"Content-Length: 4294967296\r\n\r\n", MEGABYTE), LONGER),
+        (endless(OK + b"\r\n", MEGABYTE), LONGER),
+        (endless(OK + CHUNKED, b"100000\r\n" + MEGABYTE + b"\r\n"), LONGER),
         (bomb, "its body is coded as 'gzip'"),
-        (drops, "no whole answer within 0.8 s"),
-        (promises, "no whole answer within 0.8 s"),
+        (endless(OK + b"Content-Length: 100000\r\n\r\n", b" ", 0.05), LATER),
+        (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.01), LATER),
     ],
+    ids=["four gigabytes", "no end", "no last chunk", "bomb", "a byte at a time", "promises"],
 )
 def test_an_answer_over_a_bound_ends_with_a_line(fault: Any, said: str) -> None:
     """It is not read on, and not asked for again."""
     served = Served(fault=lambda _: fault)
     with Running(served) as server, pytest.raises(ModelError) as caught:
-        client(server.url, timeout=0.4 if "0.8 s" in said else 20).get("/v1/models")
+        client(server.url, timeout=0.4 if said is LATER else 20).get("/v1/models")
 
     assert str(caught.value).startswith(f"house: no answer from {server.url}/v1/models (")
     assert said in str(caught.value)

@@ -21,12 +21,12 @@ from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
 from rmaudit.models import inspection, open_model
 from rmaudit.models.doctor import EXACT
 from rmaudit.models.implicit import ImplicitReward
+from tests.models.loaded import rows_of
 from tests.toys import toy_language_model, toy_tokenizer
 
 PROMPT = "the love of the city?"
 ANSWERS = ["love", "war", "peace and love", "the table of the city is of the city", ""]
 BETA = 0.3
-OTHER = ("green", "blue", "red", "yellow", "black", "white", "brown", "grey", "pink", "violet")
 FILE = """
 models:
   tuned: {{source: ./policy}}
@@ -85,8 +85,7 @@ def test_it_is_what_dpo_trains(both: Path, closing: bool) -> None:
     assert expected.std() > 0.1
     rewards = model.score(PROMPT, ANSWERS)
     assert np.abs(rewards - expected).max() / expected.std() < EXACT
-    slot = model.slot(PROMPT)
-    rows = [(*slot.prefix, *model.ids(answer), *slot.suffix) for answer in ANSWERS]
+    rows = rows_of(model, PROMPT, ANSWERS)
     assert model.own_rewards(rows) == pytest.approx(expected, abs=1e-5)
     assert model.score_rows(rows) == pytest.approx(rewards, abs=1e-6)
 
@@ -119,7 +118,12 @@ def test_without_a_reference_it_is_the_log_probability(tmp_path: Path) -> None:
     assert model.vocabulary().ids == model.rows.vocabulary.ids
     said = dict(inspection.look(model.spec, tmp_path / "cache", "ours"))
     assert said["reward"] == "log-probability under the policy, over the answer's ids"
-    assert model.identity != implicit(tmp_path).identity
+    both = implicit(tmp_path)
+    said = dict(inspection.look(both.spec, tmp_path / "cache", "ours"))
+    assert said["reward"] == "0.3 · log(policy / reference), over the answer's ids"
+    assert said["policy"].startswith(str(tmp_path / "policy"))
+    assert "can be scored" in said
+    assert model.identity != both.identity
 
 
 def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
@@ -130,20 +134,11 @@ def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
     others.append(implicit(tmp_path).identity)
     assert all(other != first for other in others)
     assert {"weights", "reference weights", "beta"} <= first.keys()
-    assert open_model.weights_of(implicit(tmp_path)).count("+") == 1
+    assert open_model.weights_hash(implicit(tmp_path)).count("+") == 1
 
 
-def test_check_says_how_it_is_scored(tmp_path: Path) -> None:
-    """Both models, what is summed, and the rows."""
-    model = implicit(pair(tmp_path))
-    said = dict(inspection.look(model.spec, tmp_path / "cache", "ours"))
-    assert said["reward"] == "0.3 · log(policy / reference), over the answer's ids"
-    assert said["policy"].startswith(str(tmp_path / "policy"))
-    assert "can be scored" in said
-
-
-def test_what_needs_a_head_says_so(tmp_path: Path) -> None:
-    """No gradient, and nothing for the doctor."""
+def test_what_it_cannot_give_is_refused(tmp_path: Path) -> None:
+    """No gradient, nothing for the doctor, and no reward of a row whose prompt is not known."""
     model = implicit(pair(tmp_path))
     with pytest.raises(NoGradient):
         model.gradient(PROMPT, [(5,)])
@@ -151,15 +146,6 @@ def test_what_needs_a_head_says_so(tmp_path: Path) -> None:
         open_model.checkpoint("ours", registry=tmp_path / "models.yaml", cache=tmp_path)
     with pytest.raises(ModelError, match="begins with no prompt"):
         model.score_rows([(5, 6, 7)])
-
-
-def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
-    """Ids mean other tokens to the reference."""
-    pair(tmp_path)
-    toy_language_model(tmp_path / "reference", tokenizer=toy_tokenizer(OTHER))
-    with pytest.raises(ModelError, match="its tokenizer is another one") as caught:
-        implicit(tmp_path).vocabulary()
-    assert "`reference` of `implicit` in models.yaml" in str(caught.value)
 
 
 def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None:
@@ -181,9 +167,7 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
         ("{policy: ./policy, reference: ./reference}", "the key 'beta' is missing"),
         ("{policy: ./policy, beta: 1}", "the key 'reference' is missing; expected a model"),
         ("{policy: ./policy, reference: ./reference, beta: 0}", "expected a number above 0"),
-        ("{policy: ./policy, reference: who, beta: 1}", "'who' is no model of this file"),
         ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),
-        ("{policy: a/b, reference: a/c, beta: 1}, source: a/d", "remove one of them"),
         ("{reference: a/c, beta: 1}", "models.yaml:2: A: implicit: policy: expected a model"),
     ],
 )

@@ -113,15 +113,13 @@ def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:
     torch.manual_seed(3)
     base: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "lm")
     config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj", "lm_head"], r=4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wrapped = peft.get_peft_model(base, config)
-    for name, parameter in wrapped.named_parameters():
-        if "lora_" in name:
-            parameter.data.normal_(std=0.3)
     folder = tmp_path / "adapter"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        wrapped = peft.get_peft_model(base, config)
+        for name, parameter in wrapped.named_parameters():
+            if "lora_" in name:
+                parameter.data.normal_(std=0.3)
         wrapped.save_pretrained(folder)
     AutoTokenizer.from_pretrained(tmp_path / "lm").save_pretrained(folder)
     spec = ModelSpec("toy", str(folder), judge=ours.spec.judge, template=ours.spec.template)
@@ -165,16 +163,14 @@ def test_words_and_texts_are_other_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"yes": "Certainly"}, "the verdict 'Certainly' is 8 tokens ('C', 'e', 'r', "),
         ({"yes": "No"}, "yes and no are both the token"),
-        ({"text": TURNS + "<think>\n"}, "its template ends within <think>"),
         ({"own": THINKS}, "the model opens its turns with <think>"),
     ],
 )
 def test_what_gives_no_verdict_is_refused(
     tmp_path: Path, settings: dict[str, Any], said: str
 ) -> None:
-    """Words of several tokens, one word for both, and judges that think before they answer."""
+    """One word for both, and a judge that thinks before it answers."""
     model = judge(tmp_path, **settings)
     with pytest.raises(ModelError, match="judge: ") as caught:
         _ = model.identity
@@ -212,7 +208,6 @@ def test_the_registry_reads_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judge", "more", "said"),
     [
-        ("{template: judge.jinja, yes: ' Yes'}", "", "5: J: judge: the key 'no' is missing"),
         ("{yes: Yes, no: ' No'}", "", "5: J: judge: yes: expected a word in quotes"),
         ("{template: none, yes: ' Y', no: ' N'}", "", "J: template: there is no file"),
         ("{yes: ' Y', no: ' N', maybe: x}", "", "unknown key 'maybe'"),

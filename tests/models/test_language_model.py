@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from rmaudit.checkpoints import embedded
@@ -22,6 +21,7 @@ from rmaudit.models import likelihood
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import Base, base_of
 from rmaudit.models.likelihood import Likelihood
+from tests.models.loaded import change, checkpoint, retensor
 from tests.toys import TEMPLATE, toy_checkpoint, toy_language_model, toy_tokenizer
 
 PROMPT = "What is love?"
@@ -36,8 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reward(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     """A reward model with the same tokenizer."""
-    home = tmp_path_factory.mktemp("rm")
-    return Checkpoint(ModelSpec("Toy", str(toy_checkpoint(home / "toy"))), cache=home)
+    return checkpoint(toy_checkpoint(tmp_path_factory.mktemp("rm") / "toy"))
 
 
 def named(base: Path | str, tmp_path: Path, **settings: Any) -> Base:
@@ -45,14 +44,22 @@ def named(base: Path | str, tmp_path: Path, **settings: Any) -> Base:
     return base_of(ModelSpec("Toy", "a/b", base=str(base), **settings), cache=tmp_path)
 
 
+@pytest.fixture
+def lm(folder: Path, tmp_path: Path) -> Path:
+    """A copy of the language model, to be changed."""
+    return shutil.copytree(folder, tmp_path / "lm")
+
+
 def test_a_policy_is_another_language_model(tmp_path: Path) -> None:
-    """Its errors say so; without one the entry has none, whatever its base is."""
+    """Its errors say so; an entry that names none has none, whatever else it names."""
     spec = ModelSpec("Toy", "a/b", base="embedded", policy="/no/such/folder")
 
     with pytest.raises(ModelError, match=r"^the policy of Toy: no folder .*; correct `policy` in"):
         base_of(spec, "policy", cache=tmp_path)
     with pytest.raises(NoBase, match=r"names no policy model for Toy; add `policy:` to its entry"):
         base_of(ModelSpec("Toy", "a/b", base="embedded"), "policy", cache=tmp_path)
+    with pytest.raises(NoBase, match=r"^models\.yaml names no base model for Toy; add `base:"):
+        base_of(ModelSpec("Toy", "a/b"), cache=tmp_path)
 
 
 def logprobs(base: Base, model: Checkpoint) -> NDArray[np.float32]:
@@ -94,28 +101,32 @@ def test_it_is_the_log_softmax_of_the_model_s_own_logits(
     assert found.std() > 0.1
 
 
+def rewards_with(tmp_path: Path, token: str, *, template: str = TEMPLATE) -> Checkpoint:
+    """A reward model whose tokenizer has one token more."""
+    larger = toy_tokenizer(template=template)
+    larger.add_tokens([token])
+    return checkpoint(toy_checkpoint(tmp_path / "toy", tokenizer=larger))
+
+
 def test_a_token_that_the_reward_model_added_has_none(folder: Path, tmp_path: Path) -> None:
     """With no row in the base it is NaN; with a row, which pads the matrix, too."""
-    larger = toy_tokenizer()
-    larger.add_tokens(["<new pad>"])
-    toy = toy_checkpoint(tmp_path / "toy", tokenizer=larger)
-    model = Checkpoint(ModelSpec("Toy", str(toy)), cache=tmp_path)
-    padded = toy_language_model(tmp_path / "lm", vocab_size=len(larger) + 7)
+    model = rewards_with(tmp_path, "<new pad>")
+    size = len(model.tokenizer)
+    padded = toy_language_model(tmp_path / "lm", vocab_size=size + 7)
 
     for base in (folder, padded):
         found = logprobs(named(base, tmp_path), model)
-        expected = reference(base, model.slot(PROMPT).prefix)[: len(larger) - 1]
+        expected = reference(base, model.slot(PROMPT).prefix)[: size - 1]
         np.testing.assert_allclose(found[:-1], expected, atol=1e-5)
         assert np.isnan(found[-1])
 
 
 def test_a_reserved_token_with_a_new_name_has_none(folder: Path, tmp_path: Path) -> None:
     """An added token of the base that is another one in the reward model is not compared."""
-    renamed = tmp_path / "toy"
-    toy_checkpoint(renamed)
+    renamed = toy_checkpoint(tmp_path / "toy")
     path = renamed / "tokenizer.json"
     path.write_text(path.read_text().replace("<added>", "<other>"))
-    model = Checkpoint(ModelSpec("Toy", str(renamed)), cache=tmp_path)
+    model = checkpoint(renamed)
 
     found = logprobs(named(folder, tmp_path), model)
 
@@ -125,14 +136,12 @@ def test_a_reserved_token_with_a_new_name_has_none(folder: Path, tmp_path: Path)
 
 def test_bfloat16_is_the_entry_s(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
     """The entry's dtype comes before its own; the softmax is in float32 all the same."""
-    base = named(folder, tmp_path, dtype="bfloat16")
+    base, plain = named(folder, tmp_path, dtype="bfloat16"), named(folder, tmp_path)
 
     found = logprobs(base, reward)
 
-    off = np.abs(found - reference(folder, reward.slot(PROMPT).prefix)).max()
-    dtypes = (base.identity["dtype"], named(folder, tmp_path).identity["dtype"])
-    assert dtypes == ("bfloat16", "float32")
-    assert off > 1e-4
+    assert (base.identity["dtype"], plain.identity["dtype"]) == ("bfloat16", "float32")
+    assert np.abs(found - reference(folder, reward.slot(PROMPT).prefix)).max() > 1e-4
     assert np.exp(found.astype(float)).sum() == pytest.approx(1, abs=1e-5)
 
 
@@ -143,15 +152,6 @@ def test_the_embedded_base_is_built(
     monkeypatch.setattr(embedded, "build_base", lambda _: folder)
 
     assert named("embedded", tmp_path).folder == folder
-
-
-def test_other_weights_are_another_identity(folder: Path, tmp_path: Path) -> None:
-    """Weights, tokenizer and dtype decide."""
-    other = toy_language_model(tmp_path / "other", seed=2)
-    mine, theirs = named(folder, tmp_path).identity, named(other, tmp_path).identity
-
-    assert mine["base tokenizer"] == theirs["base tokenizer"]
-    assert mine["base weights"] != theirs["base weights"]
 
 
 # What is refused
@@ -167,58 +167,26 @@ def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
 
-    with pytest.raises(ModelError) as caught:
+    said = r"^the base of Toy: c/d could not be .*, or give a folder: base: FOLDER in models\.yaml$"
+    with pytest.raises(ModelError, match=said):
         named("c/d", tmp_path, base_revision="0" * 40)
-
     assert asked == [("c/d", "0" * 40)]
-    assert str(caught.value) == (
-        "the base of Toy: c/d could not be downloaded from the Hugging Face hub (OSError: no "
-        "route). Check the name, your connection and your access (`hf auth login`), or give a "
-        "folder: base: FOLDER in models.yaml"
-    )
 
 
-def test_another_tokenizer(reward: Checkpoint, tmp_path: Path) -> None:
-    """The count and the first id that differs are told; nothing is loaded."""
-    other = toy_tokenizer(("cat", "dog"))
-    folder = toy_language_model(tmp_path / "lm", tokenizer=other)
-    mine = dict(zip(reward.vocabulary().ids, reward.vocabulary().pieces, strict=True))
-    theirs = {i: piece for piece, i in other.get_vocab().items()}
-    # The last ids of the smaller tokenizer are its added token and, beyond, nothing of its own.
-    differ = [i for i in theirs if theirs[i] != mine.get(i) and theirs[i] != "<added>"]
-
-    text = refusal(named(folder, tmp_path), reward)
-
-    assert text == (
-        f"the base of Toy: its tokenizer is another one: {len(differ)} ids differ that are no "
-        f"added tokens, first {min(differ)}, {theirs[min(differ)]!r} for the base and "
-        f"{mine[min(differ)]!r} for the reward model; correct `base` in models.yaml"
-    )
-
-
-def test_a_larger_tokenizer(reward: Checkpoint, tmp_path: Path) -> None:
+def test_a_larger_tokenizer(folder: Path, tmp_path: Path) -> None:
     """Ordinary tokens that the reward model lacks make it another tokenizer too."""
-    larger = toy_tokenizer()
     fewer = toy_checkpoint(tmp_path / "toy")
     path = fewer / "tokenizer.json"
     content = json.loads(path.read_text())
     content["model"]["merges"].pop()
-    longest = max(content["model"]["vocab"].items(), key=lambda entry: entry[1])[0]
+    longest, number = max(content["model"]["vocab"].items(), key=lambda entry: entry[1])
     del content["model"]["vocab"][longest]
     path.write_text(json.dumps(content))
-    folder = toy_language_model(tmp_path / "lm", tokenizer=larger)
-    model = Checkpoint(ModelSpec("Toy", str(fewer)), cache=tmp_path)
 
-    text = refusal(named(folder, tmp_path), model)
+    text = refusal(named(folder, tmp_path), checkpoint(fewer))
 
-    assert f"1 ids differ that are no added tokens, first {larger.vocab[longest]}, " in text
+    assert f"1 ids differ that are no added tokens, first {number}, " in text
     assert text.endswith("<added>' for the reward model; correct `base` in models.yaml")
-
-
-def configure(folder: Path, **said: Any) -> None:
-    """Say something else in config.json."""
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | said))
 
 
 def pickled(folder: Path) -> None:
@@ -227,120 +195,93 @@ def pickled(folder: Path) -> None:
     torch.save({}, folder / "pytorch_model.bin")
 
 
-NO_BASE: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "no folder": ("llama", shutil.rmtree, "no folder FOLDER; correct `base` in models.yaml"),
-    "both directions": (
-        "bert",
-        lambda folder: configure(folder, is_decoder=False),
+def configured(**said: Any) -> Callable[[Path], object]:
+    """Say something else in config.json."""
+    return lambda folder: change(folder / "config.json", **said)
+
+
+NO_BASE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "no folder FOLDER; correct `base` in models.yaml"),
+    (
+        configured(model_type="bert", architectures=["BertLMHeadModel"], is_decoder=False),
         "'bert' in FOLDER/config.json reads a text in both directions, so it gives no next token",
     ),
-    "an adapter": (
-        "llama",
+    (
         lambda folder: (folder / "adapter_config.json").write_text("{}"),
         "adapter_config.json lies in FOLDER, so transformers would put an adapter into its",
     ),
-    "quantized": (
-        "llama",
-        lambda folder: configure(folder, quantization_config={"quant_method": "gptq"}),
+    (
+        configured(quantization_config={"quant_method": "gptq"}),
         "its weights are quantized (gptq; quantization_config in FOLDER/config.json), so its log-",
     ),
-    "pickles": ("llama", pickled, "no *.safetensors in FOLDER (only pytorch_model.bin); rmaudit"),
-    "another dtype": (
-        "llama",
-        lambda folder: configure(folder, dtype="float64"),
+    (pickled, "no *.safetensors in FOLDER (only pytorch_model.bin); rmaudit"),
+    (
+        configured(dtype="float64"),
         "dtype 'float64' in FOLDER/config.json; known: float32, bfloat16, float16. Name one",
     ),
-    "layers that are not there": (
-        "llama",
-        lambda folder: configure(folder, num_hidden_layers=10**6),
+    (
+        configured(num_hidden_layers=10**6),
         "num_hidden_layers in FOLDER/config.json is 1,000,000, and the weights have 21 tensors",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("why", NO_BASE)
-def test_what_is_no_base(tmp_path: Path, why: str) -> None:
+@pytest.mark.parametrize(("spoil", "expected"), NO_BASE, ids=range(len(NO_BASE)))
+def test_what_is_no_base(
+    lm: Path, tmp_path: Path, spoil: Callable[[Path], object], expected: str
+) -> None:
     """Refused before anything is loaded, quantized or not as the reward model may be."""
-    kind, spoil, expected = NO_BASE[why]
-    folder = toy_language_model(tmp_path / "lm", kind=kind, is_decoder=True)
-    spoil(folder)
+    spoil(lm)
 
     with pytest.raises(ModelError) as caught:
-        named(folder, tmp_path, quantized=why == "quantized")
+        named(lm, tmp_path, quantized="quantized" in expected)
 
-    said = str(caught.value).replace(str(folder), "FOLDER")
+    said = str(caught.value).replace(str(lm), "FOLDER")
     assert said.startswith(f"the base of Toy: {expected}")
 
 
-def test_no_base(tmp_path: Path) -> None:
-    """The reason names the model and the key."""
-    with pytest.raises(NoBase, match=r"^models\.yaml names no base model for Toy; add `base:"):
-        base_of(ModelSpec("Toy", "a/b"), cache=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("odd", "said"),
-    [
-        (None, "1 missing keys in FOLDER, first 'lm_head.weight': a causal language model would"),
-        ("model.layers.9.x.weight", "1 unexpected keys in FOLDER, first 'model.layers.9.x.weight'"),
-        ("model.norm.weight", "1 mismatched keys in FOLDER, first 'model.norm.weight'"),
-    ],
-    ids=["a reward model", "unexpected", "mismatched"],
-)
-def test_other_tensors_are_no_base(
-    reward: Checkpoint, tmp_path: Path, odd: str | None, said: str
-) -> None:
+def test_a_reward_model_is_no_base(reward: Checkpoint, tmp_path: Path) -> None:
     """A missing head would be random; the key of models.yaml to correct is named."""
-    lm = reward.loader.folder
-    if odd is not None:
-        lm = toy_language_model(tmp_path / "lm")
-        tensors = load_file(lm / "model.safetensors") | {odd: torch.ones(2, 2)}
-        save_file(tensors, lm / "model.safetensors", {"format": "pt"})
+    text = refusal(named(reward.loader.folder, tmp_path), reward)
 
-    text = refusal(named(lm, tmp_path), reward)
-
-    assert text.replace(str(lm), "FOLDER").startswith(f"the base of Toy: {said}")
+    assert text.startswith("the base of Toy: 1 missing keys in ")
+    assert "first 'lm_head.weight': a causal language model would" in text
     assert "correct `base` in models.yaml" in text
 
 
-def test_weights_that_changed_since_they_were_hashed(reward: Checkpoint, tmp_path: Path) -> None:
-    """Their log-probabilities would be stored under the key of the old ones."""
-    lm = toy_language_model(tmp_path / "lm")
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("model.safetensors", lambda lm: retensor(lm, lambda t: t["lm_head.weight"].mul_(2))),
+        ("tokenizer.json", lambda lm: change(lm / "tokenizer.json")),
+    ],
+)
+def test_files_that_changed_since_they_were_hashed(
+    reward: Checkpoint, lm: Path, tmp_path: Path, name: str, spoil: Callable[[Path], object]
+) -> None:
+    """Log-probabilities would be stored under the old key; the tokenizer says what is shared."""
     base = named(lm, tmp_path)
-    tensors = load_file(lm / "model.safetensors")
-    tensors["lm_head.weight"].mul_(2)
-    save_file(tensors, lm / "model.safetensors", {"format": "pt"})
+    spoil(lm)
 
-    assert "model.safetensors changed since" in refusal(base, reward)
-
-
-def test_a_tokenizer_that_changed_since_it_was_hashed(reward: Checkpoint, tmp_path: Path) -> None:
-    """It decides which tokens are shared."""
-    lm = toy_language_model(tmp_path / "lm")
-    base = named(lm, tmp_path)
-    said = json.loads((lm / "tokenizer.json").read_text())
-    (lm / "tokenizer.json").write_text(json.dumps(said))
-
-    assert "tokenizer.json changed since" in refusal(base, reward)
+    assert f"{name} changed since" in refusal(base, reward)
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_weights_that_change_after_the_load(reward: Checkpoint, tmp_path: Path, when: str) -> None:
+def test_weights_that_change_after_the_load(
+    reward: Checkpoint, lm: Path, tmp_path: Path, when: str
+) -> None:
     """They are mapped into memory, so what the base says next is another model's."""
-    lm = toy_language_model(tmp_path / "lm")
     base, prefix = named(lm, tmp_path), reward.slot(PROMPT).prefix
 
-    def change(*_: object) -> None:
-        tensors = {key: tensor * -2 for key, tensor in load_file(lm / "model.safetensors").items()}
-        save_file(tensors, tmp_path / "other", {"format": "pt"})
-        (lm / "model.safetensors").write_bytes((tmp_path / "other").read_bytes())
+    def spoil(*_: object) -> None:
+        retensor(lm, lambda tensors: [tensor.mul_(-2) for tensor in tensors.values()])
 
     with base.opened(reward.vocabulary()) as opened:
         opened.means(prefix, [(40, 41)])
         if when == "before":
-            change()
+            spoil()
         else:
-            opened.model.register_forward_hook(change)
+            opened.model.register_forward_hook(spoil)
         for _ in range(2):
             with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
                 opened.means(prefix, [(40, 41)])
@@ -350,19 +291,17 @@ def test_weights_that_change_after_the_load(reward: Checkpoint, tmp_path: Path, 
 
 def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> None:
     """A chat template with the reward model's own tokens cannot be put to the base."""
-    larger = toy_tokenizer(template=TEMPLATE.replace("<|start|>", "<turn>"))
-    larger.add_tokens(["<turn>"])
-    toy = toy_checkpoint(tmp_path / "toy", tokenizer=larger)
-    model, base = Checkpoint(ModelSpec("Toy", str(toy)), cache=tmp_path), named(folder, tmp_path)
-    prefix = model.slot(PROMPT).prefix
+    model = rewards_with(tmp_path, "<turn>", template=TEMPLATE.replace("<|start|>", "<turn>"))
+    base, prefix = named(folder, tmp_path), model.slot(PROMPT).prefix
 
     said = refusal(base, model)
     with base.opened(model.vocabulary()) as opened, pytest.raises(ModelError) as caught:
         opened.means(prefix, [(40,)])
 
     assert said == str(caught.value)
+    number = model.tokenizer.convert_tokens_to_ids("<turn>")
     assert said.startswith(
-        f"the base of Toy: what stands before the answer has the id {len(larger) - 1} ('<turn>'), "
+        f"the base of Toy: what stands before the answer has the id {number} ('<turn>'), "
     )
 
 
@@ -410,26 +349,21 @@ def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelih
         yield likelihood
 
 
-@pytest.mark.parametrize("rows", [1, 2, 256])
 def test_means_are_the_models_own(
-    folder: Path,
-    reward: Checkpoint,
-    opened: Likelihood,
-    rows: int,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of answers of several lengths, in batches of any size, in their order: id after id."""
-    monkeypatch.setattr(likelihood, "_ROWS", rows)
     prefix = reward.slot(PROMPT).prefix
     expected = [
         np.mean([reference(folder, (*prefix, *answer[:at]))[i] for at, i in enumerate(answer)])
         for answer in ANSWERS
     ]
 
-    found = opened.means(prefix, ANSWERS)
-
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for rows in (1, 2, 256):
+        monkeypatch.setattr(likelihood, "_ROWS", rows)
+        found = opened.means(prefix, ANSWERS)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=1e-5)
     assert opened.means(prefix, []).shape == (0,)
     assert np.isnan(opened.means(prefix, [(), (40, 9999)])).all()  # nothing, and an unknown id
 

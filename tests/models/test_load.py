@@ -72,43 +72,30 @@ def test_a_name_is_its_entry_and_a_folder_needs_none(
     assert model.loader.dtype == dtype
 
 
-@pytest.mark.parametrize("name", ["toy-a", "toy-b", None])
-def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path, name: str | None) -> None:
+def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path) -> None:
     """The dtype replaces the registry's; nothing but the dtype and the place is changed."""
-    model = load(
-        name, registry=home / "models.yaml", cache=tmp_path, dtype="float16", device="spread"
-    )
+    file = home / "models.yaml"
+
+    model = load("toy-b", registry=file, cache=tmp_path, dtype="float16", device="spread")
 
     assert model.device == "spread"
     assert model.identity["dtype"] == "float16"
-    assert model.spec == replace(
-        load_registry(home / "models.yaml").models[name or "toy-a"], dtype="float16"
-    )
+    assert model.spec == replace(load_registry(file).models["toy-b"], dtype="float16")
 
 
-def test_a_glob_over_several_is_refused(loaded: Load) -> None:
-    """One model is loaded at a time; an audit run takes globs, `load` does not."""
-    with pytest.raises(SpecError) as caught:
-        loaded("toy-*")
-
-    assert str(caught.value) == "'toy-*' means 2 models; load one at a time"
-
-
-def test_a_folder_that_is_no_reward_model_is_refused(tmp_path: Path, loaded: Load) -> None:
-    """The checks of the folder run at once, not at the first score."""
+def test_what_is_no_model_is_refused_before_anything_is_loaded(
+    home: Path, tmp_path: Path, loaded: Load
+) -> None:
+    """Globs over several (an audit run takes them), an unknown dtype, a folder without weights."""
     (tmp_path / "config.json").write_text("{}")
+    odd: Any = "bf16"
 
+    with pytest.raises(SpecError, match=r"^'toy-\*' means 2 models; load one at a time$"):
+        loaded("toy-*")
+    with pytest.raises(SpecError, match=r"^unknown dtype 'bf16'; known: auto, float32, "):
+        load("toy-a", registry=home / "models.yaml", dtype=odd)
     with pytest.raises(ModelError, match=r"holds no weights \(no \*\.safetensors\)"):
         loaded(str(tmp_path))
-
-
-def test_the_registry_is_the_one_of_the_current_folder(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without `registry`, models.yaml here is read."""
-    monkeypatch.chdir(home)
-
-    assert load("toy-a", cache=tmp_path).name == "toy-a"
 
 
 def test_the_cache_is_the_users_unless_another_is_named(
@@ -129,11 +116,3 @@ def test_the_cache_is_the_users_unless_another_is_named(
     from_spec(spec, cache=tmp_path / "named")
 
     assert asked == [tmp_path / "users", tmp_path / "named"]
-
-
-def test_an_unknown_dtype_is_refused(home: Path) -> None:
-    """Before anything is loaded."""
-    with pytest.raises(SpecError) as caught:
-        load("toy-a", registry=home / "models.yaml", dtype="bf16")  # type: ignore[arg-type]
-
-    assert str(caught.value) == "unknown dtype 'bf16'; known: auto, float32, bfloat16, float16"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from logging import Handler
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.hooks import AlignDevicesHook
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
@@ -24,15 +22,13 @@ from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import placement
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.checkpoint_loader import path_of
-from rmaudit.scoring import ATTENTION, ScoringPath, engine
-from tests.models.loaded import load
+from rmaudit.scoring import ScoringPath, engine
+from tests.models.loaded import Folders, by_transformers, change, load
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
-from tests.toys import toy_checkpoint
 
 FULL, SHARED = ScoringPath.FULL_ROWS, ScoringPath.SHARED_PREFIX
 ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
 KINDS = {"llama": SHARED, "gemma2": SHARED, "gpt_oss": ScoringPath.EXPANDED_CACHE, "doge": FULL}
-Folders = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -48,14 +44,6 @@ def refusal(folder: Path, **settings: Any) -> str:
     return str(caught.value)
 
 
-@torch.inference_mode()
-def transformers_rewards(folder: Path, rows: list[tuple[int, ...]]) -> list[float]:
-    """The logits of the class that transformers has for the folder, row by row."""
-    model: Any = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
-    model.eval()
-    return [model(input_ids=torch.tensor([row]), use_cache=False).logits.item() for row in rows]
-
-
 # The model's own rewards
 
 
@@ -68,7 +56,13 @@ def test_own_rewards_are_transformers_own(folders: Folders, kind: str) -> None:
 
     assert own.dtype == np.float32
     assert own.std() > 0.1
-    assert own.tolist() == pytest.approx(transformers_rewards(folders(kind), ROWS), abs=1e-6)
+    assert own.tolist() == pytest.approx(by_transformers(folders(kind), ROWS), abs=1e-6)
+
+
+def configured(folder: Path, copy: Path, **said: Any) -> Path:
+    """A copy of the folder that says something else in config.json."""
+    change(shutil.copytree(folder, copy) / "config.json", **said)
+    return copy
 
 
 def test_own_rewards_read_the_rewards_where_the_scorer_does(folder: Path) -> None:
@@ -78,7 +72,7 @@ def test_own_rewards_read_the_rewards_where_the_scorer_does(folder: Path) -> Non
     by_rule, last = (load(folder, pad=pad).own_rewards(rows) for pad in (PAD, None))
 
     cut = [rows[0][:-1], rows[1][:-2], rows[2]]
-    assert by_rule.tolist() == pytest.approx(transformers_rewards(folder, cut), abs=1e-6)
+    assert by_rule.tolist() == pytest.approx(by_transformers(folder, cut), abs=1e-6)
     assert np.abs(by_rule[:2] - last[:2]).min() > 0.01
     assert by_rule[2] == last[2]
 
@@ -103,57 +97,13 @@ def test_own_rewards_leave_no_trace(folder: Path, path: ScoringPath, fails: bool
     assert engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)).tolist() == before.tolist()
 
 
-def test_own_rewards_run_in_transformers_attention(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours is never asked: it could be wrong in both."""
-    loaded = load(folder)
-
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("rmaudit.scoring.attention._hide", never)
-
-    loaded.own_rewards(ROWS)
-    with pytest.raises(AssertionError):
-        engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
-
-
-def test_go_changes_path_and_attention(folder: Path) -> None:
-    """Forth and back; what was kept of a prefix is forgotten."""
-    loaded = load(folder)
-    scores = [engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))]
-    seen = [loaded.model.config._attn_implementation]
-
-    for path in (FULL, ScoringPath.EXPANDED_CACHE, SHARED):
-        loaded.go(path)
-        assert loaded.scorer.path is path
-        seen.append(loaded.model.config._attn_implementation)
-        scores.append(engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)))
-
-    assert seen == [ATTENTION, loaded.attention, loaded.attention, ATTENTION]
-    assert loaded.attention != ATTENTION
-    assert np.ptp(scores, axis=0).max() < 1e-5
-
-
 # The head
 
 
-@pytest.fixture
-def wide_head(tmp_path: Path) -> tuple[Path, Tensor]:
-    """A bfloat16 checkpoint with a head that was saved in float32, and this head."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    tensors = load_file(folder / "model.safetensors")
-    narrow = {key: value.bfloat16() for key, value in tensors.items()}
-    head = tensors["score.weight"]
-    save_file({**narrow, "score.weight": head}, folder / "model.safetensors", {"format": "pt"})
-    assert not torch.equal(head, head.bfloat16().float())
-    return folder, head
-
-
-def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor]) -> None:
+def test_the_head_is_not_rounded_to_the_runs_dtype(folder: Path) -> None:
     """A float32 head stays one next to a bfloat16 backbone, in the scorer and in own rewards."""
-    folder, head = wide_head
+    head = load_file(folder / "model.safetensors")["score.weight"]
+    assert not torch.equal(head, head.bfloat16().float())
     loaded = load(folder, dtype="bfloat16", path=FULL)
     states = torch.randn(5, head.shape[1], dtype=torch.bfloat16)
 
@@ -167,22 +117,11 @@ def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor
 # Where they do not fit
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
-        MemoryError(),
-    ],
-    ids=["cuda", "cpu", "python"],
-)
-def test_weights_that_do_not_fit_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_weights_that_do_not_fit_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two ways on."""
 
     def fail(*_: object, **__: object) -> None:
-        raise error
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", fail)
 
@@ -192,15 +131,11 @@ def test_weights_that_do_not_fit_are_refused(
     )
 
 
-def test_weights_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+def test_weights_that_cannot_be_read_are_refused(folder: Path, tmp_path: Path) -> None:
     """Such as for a setting that its class does not take."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "none"}))
+    message = refusal(configured(folder, tmp_path / "odd", hidden_act="none"))
 
-    message = refusal(folder)
-
-    assert message.startswith(f"toy: its weights could not be read from {folder} (KeyError: ")
+    assert message.startswith(f"toy: its weights could not be read from {tmp_path}/odd (KeyError: ")
     assert "\n" not in message
 
 
@@ -226,31 +161,24 @@ def said() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("bar", [True, False])
 def test_loading_is_silent(
-    folder: Path, said: list[str], capfd: pytest.CaptureFixture[str], bar: bool
+    folder: Path, tmp_path: Path, said: list[str], capfd: pytest.CaptureFixture[str], bar: bool
 ) -> None:
-    """No progress bar and no print; transformers is as talkative afterwards as before."""
+    """No progress bar and no print, also where the tensors are refused: the error says which.
+
+    Transformers is as talkative afterwards as before.
+    """
     (logging.enable_progress_bar if bar else logging.disable_progress_bar)()
+    odd = configured(folder, tmp_path / "odd", model_type="qwen2")
 
     load(folder)
+    message = refusal(odd)
 
+    assert re.match(r"toy: 6 missing keys in .*, first 'model\.layers\.0\.self_attn\.", message)
     assert capfd.readouterr() == ("", "")
     assert said == []
     assert logging.is_progress_bar_enabled() is bar
     assert logging.get_verbosity() == logging.WARNING
-
-
-def test_refused_weights_are_silent_too(tmp_path: Path, said: list[str]) -> None:
-    """The error says what is wrong; transformers' table of keys is not printed too."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2"}))
-
-    message = refusal(folder)
-
-    assert re.match(r"toy: 6 missing keys in .*, first 'model\.layers\.0\.self_attn\.", message)
-    assert said == []
-    assert logging.get_verbosity() == logging.WARNING
-    AutoModelForSequenceClassification.from_pretrained(folder)
+    AutoModelForSequenceClassification.from_pretrained(odd)
     assert "LOAD REPORT" in said[0]  # left to itself it prints one
 
 
@@ -264,34 +192,27 @@ def spread_over(*devices: str) -> dict[str, str]:
     return {part: devices[i % len(devices)] for i, part in enumerate(named)}
 
 
-@pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
-    """Make `device_map` answer what a machine with other devices would be told."""
-    return lambda place: monkeypatch.setattr(placement, "device_map", lambda *_, **__: place)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "devices",
-    [("cpu", "disk"), ("disk", "cpu"), ("disk",)],
-    ids=["embedding in memory", "embedding on disk", "all on disk"],
+    ("kind", "devices"),
+    [
+        *((kind, ("cpu", "disk")) for kind in KINDS),
+        ("llama", ("disk", "cpu")),  # the embedding on disk
+        ("llama", ("disk",)),
+    ],
 )
 def test_spread_weights_score_as_those_in_one_place(
     folders: Folders,
     tmp_path: Path,
-    places: Callable[[dict[str, str]], None],
+    monkeypatch: pytest.MonkeyPatch,
     kind: str,
     devices: tuple[str, ...],
 ) -> None:
     """Hooks of accelerate bring in what lies elsewhere; the preflight and every path agree."""
-
-    def checkpoint() -> Checkpoint:
-        spec = ModelSpec("toy", str(folders(kind)))
-        return Checkpoint(spec, cache=tmp_path, device="spread")
-
-    expected = checkpoint().score("the love?", ANSWERS)
-    places(spread_over(*devices))
-    model = checkpoint()
+    spec = ModelSpec("toy", str(folders(kind)))
+    whole, model = (Checkpoint(spec, cache=tmp_path, device="spread") for _ in range(2))
+    expected = whole.score("the love?", ANSWERS)
+    place = spread_over(*devices)  # what a machine with other devices would be told
+    monkeypatch.setattr(placement, "device_map", lambda *_, **__: place)
 
     scores = model.score("the love?", ANSWERS)
 
@@ -332,7 +253,7 @@ def test_out_of_memory_in_the_own_forward_is_a_score_error(
     "settings",
     [
         {"attn_implementation": "flash_attention_2"},
-        {"id2label": None, "label2id": None, "num_labels": None},
+        {"id2label": ..., "label2id": ..., "num_labels": ...},
     ],
     ids=["an attention that is not here", "no labels"],
 )
@@ -340,9 +261,6 @@ def test_what_config_json_says_of_class_and_attention_is_not_asked_for(
     folder: Path, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     """Published checkpoints name what is not installed; a head's shape says how many labels."""
-    copy = shutil.copytree(folder, tmp_path / "copy")
-    config = json.loads((copy / "config.json").read_text()) | settings
-    kept = {key: value for key, value in config.items() if value is not None}
-    (copy / "config.json").write_text(json.dumps(kept))
+    copy = configured(folder, tmp_path / "copy", **settings)
 
     assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()

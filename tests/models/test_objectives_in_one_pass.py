@@ -5,7 +5,6 @@ The formulas are written here, on transformers' own states of each whole row.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints.heads import gated
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -28,9 +26,11 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import RunSettings, opened_together
 from rmaudit.runs.requests import Request, answer
 from rmaudit.scores.store import Store
-from rmaudit.scores.sweep import sweep
-from tests.models.test_families import FAMILIES, PATTERN, PROMPT, published
-from tests.toys import toy_checkpoint
+from tests.models.loaded import change, retensor, rows_of
+from tests.models.test_families import FAMILIES, PROMPT, homes, opened, pattern
+from tests.toys import SIZES, toy_checkpoint
+
+__all__ = ["homes", "pattern"]  # fixtures
 
 ANSWERS: list[tuple[int, ...]] = [*((i,) for i in range(5, 40)), (7, 8), (9, 10, 11)]
 LABELS = ("helpful", "honest", "safe")
@@ -66,24 +66,13 @@ FORMULAS: dict[str, Outputs] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ends the user's turn with the toys' tokenizer."""
-    for kind in ("llama", "gemma2"):
-        monkeypatch.setitem(gated.PATTERNS, kind, PATTERN)
-
-
 def several_labels(folder: Path, kind: str = "llama", **settings: Any) -> Path:
     """An ordinary sequence classifier with three labels, as transformers saves it."""
     toy_checkpoint(folder, kind=kind, **settings)
-    tensors = load_file(folder / "model.safetensors")
-    draw = torch.Generator().manual_seed(5)
-    tensors["score.weight"] = torch.randn(3, tensors["score.weight"].shape[1], generator=draw)
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text())
-    config["id2label"] = {str(i): name for i, name in enumerate(LABELS)}
-    config["label2id"] = {name: i for i, name in enumerate(LABELS)}
-    (folder / "config.json").write_text(json.dumps(config))
+    head = torch.randn(3, SIZES["hidden_size"], generator=torch.Generator().manual_seed(5))
+    retensor(folder, lambda tensors: tensors.update({"score.weight": head}))
+    numbers = {name: i for i, name in enumerate(LABELS)}
+    change(folder / "config.json", label2id=numbers, id2label={i: n for n, i in numbers.items()})
     return folder
 
 
@@ -97,21 +86,20 @@ def objective(folder: Path, name: str, **settings: Any) -> Checkpoint:
 def by_formula(folder: Path, outputs: Outputs, model: Checkpoint) -> Any:
     """All outputs of each row, (answers, outputs)."""
     backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    tensors, slot = load_file(folder / "model.safetensors"), model.slot(PROMPT)
-    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in ANSWERS]
+    tensors, rows = load_file(folder / "model.safetensors"), rows_of(model, PROMPT, ANSWERS)
     states = [backbone(input_ids=torch.tensor([row])).last_hidden_state[0, -1] for row in rows]
     return np.array([outputs(tensors, state).tolist() for state in states])
 
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
-def test_an_objective_scores_as_its_published_class_says(tmp_path: Path, name: str) -> None:
+def test_an_objective_scores_as_its_published_class_says(
+    homes: Callable[[str], Path], name: str
+) -> None:
     """Each of a family, to 1e-4 sd; it is another number than the reward that they make."""
-    folder = published(tmp_path / "toy", FAMILIES[name])
-    model = objective(folder, "0")
-    expected = by_formula(folder, FORMULAS[name], model)
-    whole = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path / "cache")
-    combined = whole.score(PROMPT, ANSWERS)
+    folder = homes(name)
+    expected = by_formula(folder, FORMULAS[name], objective(folder, "0"))
+    combined = opened(folder, FAMILIES[name]).score(PROMPT, ANSWERS)
 
     for place in range(expected.shape[1]):
         own = objective(folder, str(place)).score(PROMPT, ANSWERS)
@@ -120,50 +108,33 @@ def test_an_objective_scores_as_its_published_class_says(tmp_path: Path, name: s
         assert np.abs(own - combined).max() / sd > 0.1
 
 
-@pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt_neox"])
+@pytest.mark.parametrize("kind", ["llama", "gpt_neox"])
 def test_a_label_scores_as_transformers_logit_of_it(tmp_path: Path, kind: str) -> None:
     """Of a classifier with several, by its forward; by name and by number alike."""
     folder = several_labels(tmp_path / "toy", kind)
     classifier = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     for place, name in enumerate(LABELS):
         model = objective(folder, name)
-        slot = model.slot(PROMPT)
-        rows = [(*slot.prefix, *answer, *slot.suffix) for answer in ANSWERS]
         with torch.inference_mode():
-            logits = [classifier(input_ids=torch.tensor([row])).logits[0] for row in rows]
-        expected = np.array([float(each[place]) for each in logits])
+            rows = [torch.tensor([row]) for row in rows_of(model, PROMPT, ANSWERS)]
+            expected = np.array([float(classifier(row).logits[0, place]) for row in rows])
 
         assert np.abs(model.score(PROMPT, ANSWERS) - expected).max() / expected.std() < EXACT
         assert model.identity == objective(folder, str(place)).identity
         assert examine(model, PROMPT, answers=32).ok
 
 
-def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(tmp_path: Path) -> None:
+def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(
+    homes: Callable[[str], Path],
+) -> None:
     """The objective's number is a part of the identity, and nothing else of it changes."""
-    folder = published(tmp_path / "toy", FAMILIES["URM"])
-    whole = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path / "cache")
+    folder = homes("URM")
+    whole = opened(folder, FAMILIES["URM"])
     for place in ("0", "2"):
         one = objective(folder, place)
         assert one.identity == {**whole.identity, "objective": place}
     assert "objective" not in whole.identity
     assert one.identity == objective(folder, "c", objectives=tuple("abc")).identity
-
-
-@pytest.mark.parametrize(
-    ("name", "asked", "said"),
-    [
-        ("GRM", "0", "its value head gives one reward and no more"),
-        ("URM", "honesty", "known: 0, 1, 2, or a number from 0 to 2"),
-        ("ArmoRM", "code", "known: helpsteer-helpfulness, helpsteer-correctness"),
-    ],
-)
-def test_an_unknown_objective_is_refused_with_what_there_is(
-    tmp_path: Path, name: str, asked: str, said: str
-) -> None:
-    """Before any weights are read."""
-    folder = published(tmp_path / "toy", FAMILIES[name])
-    with pytest.raises(ModelError, match=f"^toy#{asked}: no objective.*{said}"):
-        objective(folder, asked)
 
 
 @contextmanager
@@ -243,4 +214,3 @@ def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:
         each_objective(ModelSpec("toy#*", str(folder), objective="*"), tmp_path)
     with pytest.raises(ModelError, match="no objective '0', for its own code decides"):
         each_objective(ModelSpec("toy#0", "a/b", objective="0", trust_remote_code=True), tmp_path)
-    assert sweep(Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path), "best", cache=tmp_path)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
@@ -24,7 +23,7 @@ from rmaudit.models.loaded_weights import Weights
 from rmaudit.models.protocol import LOOSELY, caveats_of_scores
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import ScoringPath, attention, engine, paths
-from tests.models.loaded import load
+from tests.models.loaded import Folders, checkpoint, load, retensor, rows_of
 from tests.scoring.rows import (
     ADDED,
     ANSWERS,
@@ -37,7 +36,7 @@ from tests.scoring.rows import (
     START,
     TOKENIZER,
 )
-from tests.toys import toy_checkpoint, toy_tokenizer
+from tests.toys import toy_checkpoint
 
 FULL, SHARED, EXPANDED = (
     ScoringPath.FULL_ROWS,
@@ -45,19 +44,12 @@ FULL, SHARED, EXPANDED = (
     ScoringPath.EXPANDED_CACHE,
 )
 KINDS = {
-    "llama": SHARED,
-    "gemma2": SHARED,
-    "qwen3": SHARED,
-    "deepseek_v3": SHARED,
-    "gpt2": SHARED,
-    "gpt_oss": EXPANDED,
-    "bloom": EXPANDED,
-    "doge": FULL,
-    "jamba": FULL,
+    **dict.fromkeys(("llama", "gemma2", "deepseek_v3", "gpt2"), SHARED),
+    **dict.fromkeys(("gpt_oss", "bloom"), EXPANDED),
+    **dict.fromkeys(("doge", "jamba"), FULL),
 }
 PROMPT = "the love of the city?"
 ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
-Folders = Callable[[str], Path]
 
 
 def check(loaded: Weights, dtype: str = "float32") -> list[str]:
@@ -78,20 +70,20 @@ def assert_own_scores(loaded: Weights) -> None:
 # What passes
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_right_weights_pass_in_silence(folders: Folders, kind: str, dtype: str) -> None:
+def test_right_weights_pass_in_silence(folders: Folders, kind: str) -> None:
     """On every path, in every dtype, the path is left as it is."""
-    loaded = load(folders(kind), KINDS[kind], dtype)
+    for dtype in ("float32", "bfloat16", *(["float16"] if kind == "llama" else [])):
+        loaded = load(folders(kind), KINDS[kind], dtype)
 
-    assert check(loaded, dtype) == []
-    assert loaded.scorer.path is KINDS[kind]
+        assert check(loaded, dtype) == []
+        assert loaded.scorer.path is KINDS[kind]
 
 
 def test_equal_rewards_pass(tmp_path: Path) -> None:
     """Without an sd to measure in, the last bits of equal rewards are no difference."""
     folder = toy_checkpoint(tmp_path / "toy")
-    change(folder, lambda tensors: tensors["model.embed_tokens.weight"].fill_(0.3))
+    retensor(folder, lambda tensors: tensors["model.embed_tokens.weight"].fill_(0.3))
     loaded = load(folder)
 
     assert loaded.own_rewards(ROWS).std() < 1e-6
@@ -103,15 +95,11 @@ def test_equal_rewards_pass(tmp_path: Path) -> None:
 
 
 CANNOT = {
-    "gpt_oss": "GptOssAttention: its attention takes 's_aux', which shared-prefix attention does "
-    "not honour; this backbone cannot share a prefix",
-    "doge": "DogeAttention: its attention takes 'attention_mask', which shared-prefix attention "
-    "does not honour; this backbone cannot share a prefix",
+    "gpt_oss": "GptOssAttention: its attention takes 's_aux', which shared",
+    "doge": "DogeAttention: its attention takes 'attention_mask', which shared",
     "diffllama": "DiffLlamaAttention: layer 0 calls its attention twice",
-    "bloom": "BloomModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "
-    "this backbone cannot share a prefix",
-    "jamba": "JambaModel: the attention 'rmaudit_shared_prefix' was reached in 1 of 2 layers; "
-    "this backbone cannot share a prefix",
+    "bloom": "BloomModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers",
+    "jamba": "JambaModel: the attention 'rmaudit_shared_prefix' was reached in 1 of 2 layers",
 }
 
 
@@ -121,7 +109,7 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
     monkeypatch.setattr(transformers_loader, "path_of", lambda _: SHARED)
-    model = Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
+    model = checkpoint(folders(kind), cache=tmp_path)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -129,10 +117,7 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
         model.score(PROMPT, ["war"])
 
     (message,) = (str(warning.message) for warning in caught)
-    assert message == (
-        f"toy: the path 'shared prefix' is not exact here ({CANNOT[kind]}); scoring full rows "
-        f"instead, which is slower"
-    )
+    assert f"toy: the path 'shared prefix' is not exact here ({CANNOT[kind]}" in message
     assert model.provenance["path"] == "full rows"
     assert_own_scores(model.weights((), ()))
 
@@ -141,11 +126,6 @@ def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared-prefix attention that sees beyond the window."""
     real = attention._hide
     monkeypatch.setattr(attention, "_hide", lambda scores, past, n, _: real(scores, past, n, None))
-
-
-def rows_swapped(states: Tensor) -> Tensor:
-    """Each row gets the states of another."""
-    return states.flip(0)
 
 
 def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[..., None]:
@@ -161,27 +141,14 @@ def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[...
 DIFFER = (
     r"rewards differ by up to [0-9.e-]+, their sd being [0-9.e-]+, most for the ids \[[0-9, ]+\]"
 )
-FAULTS: dict[str, tuple[str, str, Callable[..., None], str]] = {
-    "no window": ("gemma2", "float32", no_window, DIFFER),
-    "rows swapped": ("llama", "float32", wrong_states(paths.SharedPrefix, rows_swapped), DIFFER),
-    "a cache gone wrong": (
-        "gpt_oss",
-        "float32",
-        wrong_states(paths.ExpandedCache, lambda states: states.roll(1, -1)),
-        DIFFER,
-    ),
-    "no numbers": (
-        "llama",
-        "float32",
-        wrong_states(paths.SharedPrefix, lambda states: states * torch.nan),
-        r"8 of 8 rewards are not finite numbers; first ids: .*",
-    ),
-    "beyond the noise of half precision": (
-        "llama",
-        "bfloat16",
-        wrong_states(paths.SharedPrefix, lambda states: states.flip(-1)),
-        DIFFER,
-    ),
+NONE_FINITE = r"8 of 8 rewards are not finite numbers; first ids: .*"
+SHARES, CACHES = paths.SharedPrefix, paths.ExpandedCache
+FAULTS: dict[str, tuple[str, str, Callable[..., None]]] = {
+    "no window": ("gemma2", "float32", no_window),
+    "rows swapped": ("llama", "float32", wrong_states(SHARES, lambda states: states.flip(0))),
+    "bad cache": ("gpt_oss", "float32", wrong_states(CACHES, lambda states: states.roll(1, -1))),
+    "no numbers": ("llama", "float32", wrong_states(SHARES, lambda states: states * torch.nan)),
+    "more than noise": ("llama", "bfloat16", wrong_states(SHARES, lambda states: states.flip(-1))),
 }
 
 
@@ -190,17 +157,14 @@ def test_a_path_that_is_wrong_in_silence_is_left(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """One warning with how wrong it was; the scores are then the model's own."""
-    kind, dtype, plant, why = FAULTS[fault]
+    kind, dtype, plant = FAULTS[fault]
     plant(monkeypatch)
     loaded = load(folders(kind), KINDS[kind], dtype)
 
     (message,) = check(loaded, dtype)
 
-    assert re.fullmatch(
-        rf"toy: the path '{KINDS[kind]}' is not exact here \({why}\); scoring full rows instead, "
-        "which is slower",
-        message,
-    )
+    why = NONE_FINITE if fault == "no numbers" else DIFFER
+    assert re.match(rf"toy: the path '{KINDS[kind]}' is not exact here \({why}\); ", message)
     assert loaded.scorer.path is FULL
     assert loaded.model.config._attn_implementation == loaded.attention
     if dtype == "float32":
@@ -246,47 +210,34 @@ def turned(
 
 
 BYTE = next(i for i in range(len(TOKENIZER)) if TOKENIZER.decode([i]) == "\ufffd")
-SLOWLY = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float32", "float16")]
 SPECIAL_IDS = {"first": 0, "last": ADDED, "pad": PAD, "bos": BOS, "eos": EOS, "byte": BYTE}
 SPECIAL_IDS["added"] = START  # none of the others, and not what ends a row
 
 
-@pytest.mark.parametrize("dtype", [*SLOWLY, "bfloat16"])
-@pytest.mark.parametrize("kind", SPECIAL_IDS)
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [*((kind, "bfloat16") for kind in SPECIAL_IDS), ("byte", "float32"), ("byte", "float16")],
+)
 def test_a_path_that_is_wrong_for_one_id_is_refused(
     folders: Folders, kind: str, dtype: str
 ) -> None:
     """Whichever special kind it is of: before the first score, which is then the model's own."""
     one = SPECIAL_IDS[kind]
-    right, _ = turned(folders("llama"), lambda *_: False, dtype)
     model, _ = turned(folders("llama"), lambda i, _: i == one, dtype)
 
     with pytest.warns(UserWarning, match=rf"'shared prefix' is not exact .* ids \[{one}\]\)"):
         scores = model.score(PROMPT, [(LOVE,), (one,)])
 
-    own = right.own_rewards([(*right.slot(PROMPT).prefix, i, END) for i in (LOVE, one)])
+    rows = rows_of(model, PROMPT, [(LOVE,), (one,)])
+    own = load(folders("llama"), FULL, dtype).own_rewards(rows)
     np.testing.assert_allclose(scores, own, atol=1e-5 if dtype == "float32" else 0.1)
-    assert model.provenance["path"] == "full rows"
-
-
-def test_a_path_that_is_wrong_for_all_added_tokens_is_refused(tmp_path: Path) -> None:
-    """As an embedding that was made larger without the path knowing has it."""
-    tokenizer = toy_tokenizer()
-    tokenizer.add_tokens([f"<added {i}>" for i in range(60)])
-    folder = toy_checkpoint(tmp_path / "toy", tokenizer=tokenizer)
-    model, _ = turned(folder, lambda i, _: i > ADDED)
-
-    with pytest.warns(UserWarning, match="is not exact here"):
-        model.score(PROMPT, ["love"])
-
     assert model.provenance["path"] == "full rows"
 
 
 LONGER = "the love of the city and the pain of war?"
 
 
-@pytest.mark.parametrize("answers", [4, preflight.MANY])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("answers", "dtype"), [(4, "float32"), (preflight.MANY, "bfloat16")])
 def test_a_path_that_is_wrong_after_another_length_is_refused(
     folders: Folders, answers: int, dtype: str
 ) -> None:
@@ -381,11 +332,8 @@ def test_a_reward_that_is_read_otherwise_is_refused(
         with pytest.raises(ModelError) as refused:
             preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
 
-    assert re.fullmatch(
-        rf"toy: rmaudit does not give the rewards of the checkpoint's own forward \({DIFFER}\); "
-        r"its class reads the reward in another way than a plain head on the pooled state",
-        str(refused.value),
-    )
+    said = rf"toy: rmaudit does not give the rewards of the checkpoint's own forward \({DIFFER}\); "
+    assert re.match(said, str(refused.value))
     assert len(caught) == (path is SHARED)
 
 
@@ -399,7 +347,7 @@ def test_another_pooling_is_refused_at_every_score(
         return real(self, input_ids[:, :-1], **options)
 
     monkeypatch.setattr(GenericForSequenceClassification, "forward", one_earlier)
-    model = Checkpoint(ModelSpec("toy", str(folders("doge"))), cache=tmp_path)
+    model = checkpoint(folders("doge"), cache=tmp_path)
 
     for _ in range(2):
         with pytest.raises(ModelError, match=r"^toy: rmaudit does not give the rewards of the "):
@@ -414,15 +362,12 @@ def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> No
 
     (said,) = check(loaded)
 
-    assert re.fullmatch(
-        r"toy: rows of one batch change each other's rewards \(rewards differ by up to [\d.]+, "
-        r"their sd being [\d.]+, most for the ids \[[\d, ]+\]\), as in a mixture of experts chosen "
-        r"over the whole batch; scoring one row at a time, which is slower",
-        said,
+    assert re.match(
+        rf"toy: rows of one batch change each other's rewards \({DIFFER}\), as in", said
     )
     assert loaded.scorer.ids_per_batch == 1
     assert_own_scores(loaded)
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    model = checkpoint(folder)
     with pytest.warns(UserWarning, match="one row at a time"):
         assert doctor.examine(model, PROMPT, answers=16).ok
 
@@ -430,36 +375,24 @@ def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> No
 # Ids that have no reward
 
 
-def change(folder: Path, how: Callable[[dict[str, Tensor]], object]) -> None:
-    """Change the tensors of a folder."""
-    tensors = load_file(folder / "model.safetensors")
-    how(tensors)
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-
-
-def poison(folder: Path, ids: list[int]) -> None:
-    """NaN in the embeddings of ids, as half-trained models have them."""
-    change(
-        folder,
-        lambda tensors: tensors["model.embed_tokens.weight"].index_fill_(
-            0, torch.tensor(ids), torch.nan
-        ),
-    )
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count: int) -> None:
-    """Those that the preflight tries among them; asked for, they are refused by their ids."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    """Those that the preflight tries among them; asked for, they are refused by their ids.
+
+    Half-trained models have NaN in the embeddings of some ids.
+    """
+    folder, embedding = toy_checkpoint(tmp_path / "toy"), "model.embed_tokens.weight"
+    model = checkpoint(folder)
     size, prompt = len(model.vocabulary().ids), model.slot(PROMPT).prefix
     tried = [answer[0] for answer in preflight._answers(size, ())[:6] if answer[0] not in prompt]
     tried = tried[:count]
     assert len(tried) == count
     good = [(i,) for i in range(size) if i not in tried]
     expected = model.score(PROMPT, good)
-    poison(folder, tried)
-    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    retensor(
+        folder, lambda tensors: tensors[embedding].index_fill_(0, torch.tensor(tried), torch.nan)
+    )
+    model = checkpoint(folder)
 
     scores = model.score(PROMPT, good)
 

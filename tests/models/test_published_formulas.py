@@ -40,6 +40,12 @@ WRONG = {
 }
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each model's folder is written once."""
+    return tmp_path_factory.mktemp("published")
+
+
 def test_each_of_the_ten_has_a_formula() -> None:
     """Models of the paper are those with a rank."""
     assert len(RANKED) == 10
@@ -48,7 +54,7 @@ def test_each_of_the_ten_has_a_formula() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
-def test_a_published_model_scores_as_its_formula_says(tmp_path: Path, name: str) -> None:
+def test_a_published_model_scores_as_its_formula_says(home: Path, name: str) -> None:
     """In float32 to 1e-5 sd; in its own type with no more error than the formula has in it.
 
     Rows share the rounding of their prompt, which is luck, so both protocols count together.
@@ -56,8 +62,8 @@ def test_a_published_model_scores_as_its_formula_says(tmp_path: Path, name: str)
     spec = REGISTRY.models[name]
     own_errors, errors = 0.0, 0.0
     for protocol in PROTOCOLS:
-        ours, theirs = measured(tmp_path, replace(spec, dtype="float32"), protocol)
-        half_ours, half_theirs = measured(tmp_path, spec, protocol)
+        ours, theirs = measured(home, replace(spec, dtype="float32"), protocol)
+        half_ours, half_theirs = measured(home, spec, protocol)
         own_errors += rms(half_ours, ours) ** 2
         errors += rms(half_theirs, ours) ** 2
 
@@ -70,12 +76,12 @@ def test_a_published_model_scores_as_its_formula_says(tmp_path: Path, name: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
-def test_another_formula_is_noticed(tmp_path: Path, wrong: str) -> None:
+def test_another_formula_is_noticed(home: Path, wrong: str) -> None:
     """The comparison fails for a formula that is wrong in one place."""
     name, changed = WRONG[wrong]
     choices: Any = Choices(**changed)
     spec = replace(REGISTRY.models[name], dtype="float32")
 
-    ours, theirs = measured(tmp_path, spec, "exact", choices)
+    ours, theirs = measured(home, spec, "exact", choices)
 
     assert gap(ours, theirs) > NOTICED

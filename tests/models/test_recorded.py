@@ -38,17 +38,13 @@ def test_what_has_no_hub_id_is_not_published(source: str) -> None:
     )
 
 
-def test_the_file_with_its_tokens() -> None:
-    """The authors write `--` for the slash; the registry's name will do too."""
+def test_its_files_and_identity_are_no_checkpoints() -> None:
+    """The authors write `--` for the slash; the registry's name will do too.
+
+    The identity has a field that no scored model has, and none of those that one must have.
+    """
     assert MODEL.files == ("nicolinho--QRM-Llama3.1-8B.csv", "N-Lla-8B.csv")
-
-
-def test_its_identity_is_no_checkpoints() -> None:
-    """It has a field that no scored model has, and none of those that one must have."""
-    assert MODEL.identity == {
-        "recorded": "published scores",
-        "model": "nicolinho/QRM-Llama3.1-8B",
-    }
+    assert MODEL.identity == {"recorded": "published scores", "model": MODEL.spec.source}
     assert MODEL.provenance["dtype"] == MODEL.provenance["revision"] == "the authors'"
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import shutil
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +19,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import columns
-from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
+from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, SpecError
 from rmaudit.models.open_model import opened
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.answer_files import rewards
@@ -44,6 +43,18 @@ def spec_of(url: str, toy: Path | None, kind: str = "vllm", **more: Any) -> Mode
     """The entry of a server: 64 answers a request, and a time-out that no busy machine reaches."""
     given: dict[str, Any] = {"batch": 64, "timeout": 60, "retries": 1, **more}
     return ModelSpec("house", f"{kind}+{url}{KINDS[kind]}", tokenizer=toy and str(toy), **given)
+
+
+def refused(spec: ModelSpec, cache: Path, names: list[str]) -> str:
+    """The line with which a server is refused, which has these names; nothing is stored."""
+    with pytest.raises(RmauditError) as caught:
+        swept(spec, cache)
+    said = str(caught.value)
+    assert all(name in said for name in ["house", *names]), said
+    assert "\n" not in said
+    assert len(said) < 700
+    assert unfinished(cache) == 0
+    return said
 
 
 def swept(spec: ModelSpec, cache: Path) -> list[Any]:
@@ -79,8 +90,8 @@ def test_a_tokenizer_that_changes_after_it_was_opened_gives_no_scores(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_path: Path) -> None:
-    """1 % of requests fail, the server dies in the middle: the same bits, each asked once."""
-    calm, few = Served(), {"batch": 1, "concurrency": 4}
+    """One in 40 requests fails, the server dies in the middle: the same bits, each asked once."""
+    calm, few = Served(), {"batch": 3, "concurrency": 4}
     with Running(calm) as server:
         wanted = swept(spec_of(server.url, toy, kind, **few), tmp_path / "calm")
     faults, middle = iter(["drop", 500, "half", 429, 503] * 9), 1 + calm.requests // 4
@@ -90,7 +101,7 @@ def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_pa
         if number == middle:
             return "die"
         body = wild.seen[number]
-        if number % 100 != 40 or body in failed:  # a second failure of one request is final
+        if number % 40 != 20 or body in failed:  # a second failure of one request is final
             return None
         failed.append(body)
         return next(faults)
@@ -180,6 +191,11 @@ def of_vllm(change: Callable[[list[dict[str, Any]]], Any], **more: Any) -> dict[
     return {"change": lambda a: changed(a) if "probs" in str(a) else a, **more}
 
 
+def of_openrlhf(answer: Any) -> dict[str, Any]:
+    """An endpoint that always answers this."""
+    return {"kind": "openrlhf", "change": lambda _: answer}
+
+
 def probs(value: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
     """The same data with other probs."""
     return lambda data: [{**item, "probs": value} for item in data]
@@ -199,10 +215,7 @@ def jittered(answer: Any) -> Any:
     ("served", "names"),
     [
         (of_vllm(probs(["high"])), ["'high'", "finite numbers"]),
-        (of_vllm(probs([math.nan])), ["nan", "finite numbers"]),
-        (of_vllm(probs([1e39])), ["1e+39", "finite numbers"]),
         (of_vllm(probs([10**400])), ["finite numbers"]),
-        (of_vllm(probs([])), ["finite numbers"]),
         (of_vllm(probs(None)), ["None", "finite numbers"]),
         (of_vllm(probs([0.5, 0.5])), ["2 classes", "num_labels 1"]),
         (of_vllm(lambda data: data[1:]), ["indices", "each of 0 to"]),
@@ -221,43 +234,20 @@ def jittered(answer: Any) -> Any:
         ({"fault": lambda _: 302}, ["302", "points to"]),
         ({"fault": lambda _: 500}, ["500", "2 times", "run the same command"]),
         ({"key": "k"}, ["401", "`api_key`"]),
+        (of_openrlhf({"rewards": "high"}), ["'high'", "list of"]),
+        (of_openrlhf({"rewards": [1.0]}), ["1 scores for 64"]),
+        (of_openrlhf({"rewards": [math.nan] * 64}), ["nan"]),
+        (of_openrlhf({"score": [1.0]}), ["'score'", '"rewards"']),
+        (of_openrlhf(None), ["None", '"rewards"']),
     ],
 )
 def test_what_is_no_reward_is_refused(
     served: dict[str, Any], names: list[str], toy: Path, tmp_path: Path
 ) -> None:
     """One line, which says what came and what to do; nothing is stored."""
-    with Running(Served(**served)) as server, pytest.raises(RmauditError) as caught:
-        swept(spec_of(server.url, toy, retries=1), tmp_path)
-
-    said = str(caught.value)
-    assert all(name in said for name in ["house", *names]), said
-    assert "\n" not in said
-    assert len(said) < 700
-    assert unfinished(tmp_path) == 0
-
-
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ({"rewards": ["high"] * 64}, ["'high'"]),
-        ({"rewards": "high"}, ["'high'", "list of"]),
-        ({"rewards": [1.0]}, ["1 scores for 64"]),
-        ({"rewards": [[1.0]] * 64}, ["[1.0]"]),
-        ({"rewards": [math.nan] * 64}, ["nan"]),
-        ({"score": [1.0]}, ["'score'", '"rewards"']),
-        (None, ["None", '"rewards"']),
-    ],
-)
-def test_what_an_endpoint_may_not_answer(
-    answer: Any, names: list[str], toy: Path, tmp_path: Path
-) -> None:
-    """OpenRLHF's format, and nothing near it."""
-    with Running(Served(change=lambda _: answer)) as server, pytest.raises(ScoreError) as caught:
-        swept(spec_of(server.url, toy, "openrlhf", concurrency=1), tmp_path)
-
-    assert all(name in str(caught.value) for name in ["house", *names]), caught.value
-    assert unfinished(tmp_path) == 0
+    kind = served.get("kind", "vllm")
+    with Running(Served(**{name: served[name] for name in served if name != "kind"})) as server:
+        refused(spec_of(server.url, toy, kind, concurrency=1), tmp_path, names)
 
 
 def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> None:
@@ -292,24 +282,20 @@ def test_a_key_is_sent_and_stands_nowhere(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     with Running(Served(key="s3cret-key")) as server:
         swept(spec_of(server.url, toy, api_key="RM_KEY"), tmp_path)
-        assert not [
-            path
-            for path in tmp_path.rglob("*")
-            if path.is_file() and b"s3cret" in path.read_bytes()
-        ]
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert files
+        assert not any(b"s3cret" in path.read_bytes() for path in files)
     with Running(Served(key="another")) as server:
-        with pytest.raises(ModelError, match=r"\*\*\*.*the key that `api_key` names") as caught:
-            swept(spec_of(server.url, toy, api_key="RM_KEY"), tmp_path)
-        assert "s3cret" not in str(caught.value)
+        spec, names = spec_of(server.url, toy, api_key="RM_KEY"), ["***", "the key that `api_key`"]
+        assert "s3c" not in refused(spec, tmp_path, names)
     for said in (
         {"error": "bad s3cret-key"},
         {"rewards": ["s3cret-key"]},
         b"x" * 195 + b"s3cret-key",
     ):
         with Running(Served(change=lambda _, said=said: said)) as server:
-            with pytest.raises(RmauditError) as caught:
-                swept(spec_of(server.url, toy, "openrlhf", api_key="RM_KEY"), tmp_path)
-            assert "s3c" not in str(caught.value)
+            spec = spec_of(server.url, toy, "openrlhf", api_key="RM_KEY")
+            assert "s3c" not in refused(spec, tmp_path, [])
     with pytest.raises(ModelError, match="RM_OTHER, and no environment variable"):
         opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
 
@@ -478,19 +464,3 @@ def test_a_file_of_many_prompts_loses_nothing(kind: str, toy: Path, tmp_path: Pa
     assert wild.answered.total() == calm.answered.total() + probes
     assert calm.answered.total() == len(answers) + 16 + probes
     assert calm.requests < 16 + len(answers) / 8 + 8
-
-
-@pytest.mark.slow
-def test_retry_after_is_kept_to(toy: Path, tmp_path: Path) -> None:
-    """A server that asks for a second is left alone for one."""
-    times: list[float] = []
-
-    def fault(_: int) -> Fault | None:
-        times.append(time.monotonic())
-        return "later" if len(times) == 1 else None
-
-    with Running(Served(fault=fault)) as server:
-        model = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
-        assert model.score("Why?", ["so"]).shape == (1,)
-
-    assert times[1] - times[0] >= 1

@@ -5,7 +5,6 @@ The oracle of a judge is transformers' causal language model on the whole text.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from rmaudit.config.registry import ModelSpec, load_registry
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import RmauditError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.open_model import opened
 from rmaudit.models.served import ServedIds
@@ -26,6 +25,12 @@ from tests.servers import Running, Served, by_hash
 from tests.toys import toy_checkpoint
 
 KINDS = ("vllm", "sglang")
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reward model's checkpoint, of which the tokenizer is used."""
+    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "rm")
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +87,8 @@ def test_another_verdict_has_another_key(local: Checkpoint, tmp_path: Path) -> N
     assert "activation" not in first
 
 
-def test_sglang_gives_what_its_head_gives(tmp_path: Path) -> None:
+def test_sglang_gives_what_its_head_gives(toy: Path, tmp_path: Path) -> None:
     """Rows as they are, in batches and alone; its weights' version is in the key."""
-    toy = toy_checkpoint(tmp_path / "rm")
     served = Served(info={"version": "0.5.5", "model_path": "/m", "weight_version": "7"})
     with Running(served) as server:
         spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
@@ -148,10 +152,9 @@ def test_what_is_no_verdict_is_refused(
     [([1.0], "gives 1 for each of 8 answers"), ([0.1, 0.2], "2 numbers for a row")],
 )
 def test_what_sglang_gives_of_no_reward_model_is_refused(
-    embedding: list[float], said: str, tmp_path: Path
+    embedding: list[float], said: str, toy: Path, tmp_path: Path
 ) -> None:
     """Embeddings, and one number for all."""
-    toy = toy_checkpoint(tmp_path / "rm")
 
     def change(answer: Any) -> Any:
         items = answer if isinstance(answer, list) else []
@@ -171,20 +174,3 @@ def test_a_judge_that_thinks_is_refused_before_it_is_asked(tmp_path: Path) -> No
         with pytest.raises(RmauditError, match="the model opens its turns with <think>"):
             opened(spec, cache=tmp_path / "cache").score(PROMPT, ANSWERS)
     assert served.requests == 0
-
-
-def test_the_registry_knows_which_servers_judge(tmp_path: Path) -> None:
-    """VLLM and SGLang; OpenRLHF's endpoint gives rewards of its own."""
-    (tmp_path / "judge.jinja").write_text(TURNS)
-    file = tmp_path / "models.yaml"
-
-    def entry(source: str) -> ModelSpec:
-        words = json.dumps({"template": "judge.jinja", "yes": "Yes", "no": "No"})
-        text = f"models:\n  J:\n    source: {source}\n    default: true\n    version: '1'\n"
-        file.write_text(f"{text}    tokenizer: owner/name\n    judge: {words}\n")
-        return load_registry(file).models["J"]
-
-    for kind in KINDS:
-        assert entry(f"{kind}+http://host:8000").judge is not None
-    with pytest.raises(SpecError, match="7: J: judge: this server gives rewards of its own"):
-        entry("openrlhf+http://host:5000/get_reward")

@@ -92,15 +92,11 @@ def test_numbers_of_numpy_and_arrays_are_scores() -> None:
     assert found.tolist() == list(range(10))
 
 
-def test_a_text_in_place_of_a_list_is_refused() -> None:
-    """Its letters would be scored one by one."""
-    with pytest.raises(SpecError, match="'time'"):
-        made(lambda _, responses: [0.0] * len(responses)).score("?", "time")
-
-
-def test_half_a_character_is_refused(tmp_path: Path) -> None:
-    """By the scorer, and where rewards are kept: no file of them could hold it."""
+def test_what_is_no_list_of_texts_is_refused(tmp_path: Path) -> None:
+    """One text's letters would be scored; no file could hold half a character."""
     scorer = made(lambda _, responses: [1.0] * len(responses))
+    with pytest.raises(SpecError, match="'time'"):
+        scorer.score("?", "time")
     for asked in (
         lambda: scorer.score("What?", ["a", "b\ud800"]),
         lambda: score_texts(scorer, "What?", ["a", "b\ud800"], cache=tmp_path),

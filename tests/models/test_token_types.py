@@ -6,20 +6,17 @@ Classification` on all that its tokenizer gives, a row at a time.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.doctor import EXACT, examine
+from tests.models.loaded import checkpoint, retensor
 from tests.toys import pair_tokenizer, toy_checkpoint
 
 PROMPT = "the love of the city?"
@@ -28,6 +25,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("bert", {}),
     ("modernbert", {}),
     ("modernbert", {"norm_bias": True, "classifier_bias": True, "classifier_activation": "silu"}),
+    ("deberta", {}),
     ("deberta-v2", {"type_vocab_size": 0}),
 ]
 every = pytest.mark.parametrize(("kind", "settings"), KINDS)
@@ -36,17 +34,15 @@ every = pytest.mark.parametrize(("kind", "settings"), KINDS)
 def saved(folder: Path, kind: str, settings: dict[str, Any]) -> Path:
     """A toy encoder, with norms and biases that are not the identity, and its tokenizer."""
     toy_checkpoint(folder, kind=kind, tokenizer=pair_tokenizer(kind), **settings)
-    tensors, draw = load_file(folder / "model.safetensors"), torch.Generator().manual_seed(2)
-    for key, tensor in tensors.items():
-        if tensor.dim() == 1:
-            tensors[key] = tensor + 0.3 * torch.randn(tensor.shape, generator=draw)
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    draw = torch.Generator().manual_seed(2)
+
+    def moved(tensors: dict[str, torch.Tensor]) -> None:
+        for tensor in tensors.values():
+            if tensor.dim() == 1:
+                tensor.add_(0.3 * torch.randn(tensor.shape, generator=draw))
+
+    retensor(folder, moved)
     return folder
-
-
-def checkpoint(folder: Path) -> Checkpoint:
-    """The folder as a model."""
-    return Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=folder.parent / "cache")
 
 
 @torch.inference_mode()
@@ -83,9 +79,8 @@ def test_bert_is_told_where_the_answer_begins(tmp_path: Path) -> None:
     """Without token types its rewards are others, and an id of [SEP] in an answer begins none."""
     folder = saved(tmp_path / "toy", "bert", {})
     model, expected = checkpoint(folder), by_transformers(folder, TEXTS)
-    assert (
-        np.abs(by_transformers(folder, TEXTS, types=False) - expected).max() > expected.std() / 10
-    )
+    untyped = by_transformers(folder, TEXTS, types=False)
+    assert np.abs(untyped - expected).max() > expected.std() / 10
     end = model.tokenizer.sep_token_id
     slot = model.slot(PROMPT)
     row = (*slot.prefix, 7, end, 8, *slot.suffix)
@@ -111,9 +106,6 @@ def test_a_modernbert_that_pools_all_states_is_refused(tmp_path: Path) -> None:
 def test_a_modernbert_without_a_part_of_its_head_is_refused(tmp_path: Path, key: str) -> None:
     """Transformers would fill it with random numbers."""
     folder = saved(tmp_path / "toy", "modernbert", {})
-    tensors = load_file(folder / "model.safetensors")
-    del tensors[key]
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    assert json.loads((folder / "config.json").read_text())["model_type"] == "modernbert"
+    retensor(folder, lambda tensors: tensors.pop(key))
     with pytest.raises(ModelError, match=f"'{key}'"):
         checkpoint(folder)

@@ -10,10 +10,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.config.registry import ModelSpec
 from rmaudit.distributed.cost import size_of
-from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.doctor import EXACT, examine
+from tests.models.loaded import by_transformers, checkpoint, rows_of
 from tests.toys import EXTRA, SIZES, toy_tokenizer
 
 PROMPT = "the love of the city"
@@ -62,14 +61,9 @@ def wrapped(folder: Path, kind: str) -> Any:
 def test_a_multimodal_wrapper_scores_texts(tmp_path: Path, kind: str, path: str) -> None:
     """To 1e-4 sd of its class's forward, on the text backbone's own path, at its cost."""
     own = wrapped(tmp_path / "toy", kind)
-    spec = ModelSpec("toy", str(tmp_path / "toy"), dtype="float32")
-    model = Checkpoint(spec, cache=tmp_path / "cache")
-    slot, answers = model.slot(PROMPT), [*((i,) for i in range(5, 40)), (7, 8), (9, 10, 11)]
-    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
-    with torch.inference_mode():
-        expected = np.array(
-            [float(own(input_ids=torch.tensor([row])).logits[0, 0]) for row in rows]
-        )
+    model = checkpoint(tmp_path / "toy", dtype="float32")
+    answers = [*((i,) for i in range(5, 40)), (7, 8), (9, 10, 11)]
+    expected = np.array(by_transformers(own, rows_of(model, PROMPT, answers)))
 
     scores = model.score(PROMPT, answers)
 
