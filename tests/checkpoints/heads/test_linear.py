@@ -23,13 +23,6 @@ def test_equals_the_layer_it_replaces() -> None:
     torch.testing.assert_close(head_of(layer.weight)(states), layer(states).detach()[:, 0])
 
 
-def test_it_is_the_same_after_every_prompt() -> None:
-    """The prompt's states do not matter."""
-    head = head_of(torch.ones(1, 4))
-
-    assert head.after((1, 2), torch.rand(2, 4)) is head
-
-
 def test_other_tensors_are_another_family() -> None:
     """Without `score.weight` there is no plain head; with it, its shape must be one reward's."""
     assert keys({"hidden_size": 4}, {"model.norm.weight": (4,)}) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rmaudit.checkpoints.heads import gated, linear, objectives, uncertainty
+from rmaudit.checkpoints.heads.objectives import names
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_gated, test_uncertainty
 
@@ -18,11 +19,6 @@ QUALITIES = ("helpfulness", "correctness", "coherence", "complexity", "verbosity
 def labels(*names: str) -> dict[str, Any]:
     """Config.json of a classifier with these labels."""
     return {"hidden_size": 6, "id2label": {str(i): name for i, name in enumerate(names)}}
-
-
-def names(family: str, config: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
-    """Make them as the package does."""
-    return objectives.names(family, config, shapes)
 
 
 def test_names_are_the_registrys_or_the_configurations_or_the_cards() -> None:
@@ -47,7 +43,7 @@ def test_published_models_have_the_names_of_their_cards() -> None:
     ]  # fmt: skip
     five = names(gated.NAME, config | {"num_objectives": 5}, {})
     assert five == tuple(f"helpsteer-{name}" for name in QUALITIES)
-    assert names(gated.NAME, config, {}) == tuple("0123")
+    assert names(gated.NAME, config | {"num_objectives": 4}, {}) == tuple("0123")
     shapes = test_uncertainty.SHAPES | {"score.weight": (10, 6)}
     assert names(uncertainty.NAME, test_uncertainty.CONFIG, shapes) == QUALITIES
 
