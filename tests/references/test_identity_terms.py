@@ -52,6 +52,8 @@ def test_controls_have_capitals_too(tmp_path: Path) -> None:
     assert found["forms"]["Teacher"] == {"noun_sg"}
     assert found["forms"]["Boston"] == {"adj", "noun_sg"}
     assert found["zipf"]["Teacher"] == found["zipf"]["teacher"]
+    with pytest.raises(SpecError, match="form: expected one of adj, noun_sg, noun_pl, name, found"):
+        controls(write(tmp_path, CONTROLS.replace("name", "place")))
 
 
 def test_what_is_shipped() -> None:
@@ -68,9 +70,12 @@ def test_what_is_shipped() -> None:
     assert (names["zipf"] > 0).all()
 
 
-def test_neutral_controls_are_neutral() -> None:
-    """By the lexicons at hand: AFINN has none of them, VADER and labMT none that is far out."""
-    _, words = identity()
+def test_neutral_controls_are_neutral_and_terms_are_no_slurs() -> None:
+    """By the lexicons at hand: AFINN has none of them, VADER and labMT none that is far out.
+
+    AFINN's -4 and -5, among which slurs are, name none of the terms.
+    """
+    names, words = identity()
     neutral = set(words["text"][words["neutral"]].str.casefold())
     assert len(neutral) == 1734
 
@@ -78,13 +83,6 @@ def test_neutral_controls_are_neutral() -> None:
     assert not neutral & set(afinn.index)
     assert (vader[vader.index.isin(neutral)].abs() < 1).all()
     assert labmt[labmt.index.isin(neutral)].between(4, 6.5).all()
-
-
-def test_no_term_is_among_the_worst_words() -> None:
-    """AFINN's -4 and -5, among which slurs are, name none of the terms."""
-    names, _ = identity()
-    afinn = lexicon("afinn")
-
     assert not set(names["text"].str.casefold()) & set(afinn.index[afinn <= -4])
 
 
@@ -103,11 +101,7 @@ GROUP = ": group 'Black' is on two axes, of two communities, or both marked and 
         ("bbq\n", f"bbq\n{TERMS.splitlines()[1]}", ":3: term 'Black' again; list it once"),
         ("bbq\n", "bbq\nblack,age,Black people,Black,adj,1,", GROUP),
         ("bbq\n", "bbq\nblack,race_ethnicity,,Black,adj,0,", GROUP),
-        (
-            "Black people",
-            "",
-            ":2: community: expected the community of a marked group, found ''",
-        ),
+        ("Black people", "", ":2: community: expected the community of a marked group, found ''"),
     ],
 )
 def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -118,8 +112,6 @@ def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
         terms(path)
 
     assert str(caught.value).startswith(f"{path}{expected}")
-    with pytest.raises(SpecError, match="form: expected one of adj, noun_sg, noun_pl, name, found"):
-        controls(write(tmp_path, CONTROLS.replace("name", "place")))
 
 
 def test_every_marked_term_has_eight_controls() -> None:

@@ -17,28 +17,21 @@ SALT = "r-smol-135m"
 def test_a_model_trained_on_half_is_judged_by_the_other_and_any_other_by_everything(
     name: str,
 ) -> None:
-    """Without a salt a lexicon is given whole and nothing is said; with one, its held-out words."""
+    """Without a salt a lexicon is given whole and nothing is said; with one, if "", a half."""
     whole, references = lexicon(name), References()
 
     pd.testing.assert_series_equal(whole, references.lexicon(name))
     assert references.caveats == []
-    half = References(salt=SALT).lexicon(name)
-    pd.testing.assert_series_equal(whole[held_out(whole.index, salt=SALT)], half)
-
-
-@pytest.mark.usefixtures("mirror")
-def test_a_model_trained_elsewhere_is_judged_by_all_items() -> None:
-    """So are the human ratings."""
-    references = References(salt=None)
-
-    pd.testing.assert_frame_equal(elo_items(), references.elo())
-    assert references.caveats == []
+    for salt in (SALT, ""):
+        half = References(salt=salt).lexicon(name)
+        pd.testing.assert_series_equal(whole[held_out(whole.index, salt=salt)], half)
 
 
 @pytest.mark.usefixtures("mirror")
 def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
-    """The held-out items come with their ratings, numbered from 0."""
+    """The held-out items come with their ratings, numbered from 0; without a salt all come."""
     whole = elo_items()
+    pd.testing.assert_frame_equal(whole, References().elo())
 
     references = References(salt=SALT)
     given = references.elo()
@@ -55,23 +48,14 @@ def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
 def test_the_caveat_has_the_counts() -> None:
     """The caveat says once what was left out of each lexicon that this audit uses."""
     references = References(salt=SALT)
-    before = list(references.caveats)
 
     for name in ("labmt", "afinn", "afinn"):
         references.lexicon(name)
 
-    assert before == References(salt=SALT).caveats == []
+    assert References(salt=SALT).caveats == []
     assert references.caveats == [
         (
             "This model was trained on half of the reference words and items; it is judged on "
             "the other half only: 4,912 of 9,912 labmt words, 1,244 of 2,453 afinn words."
         )
     ]
-
-
-def test_an_empty_salt_is_a_salt() -> None:
-    """Only None means "trained elsewhere"."""
-    references = References(salt="")
-
-    assert len(references.lexicon("afinn")) < len(lexicon("afinn"))
-    assert len(references.caveats) == 1

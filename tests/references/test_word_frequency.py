@@ -46,16 +46,15 @@ def test_common_words_are_those_from_zipf_three_up() -> None:
 
 
 def test_the_british_list_has_as_many_forms_as_were_counted(mirror: Path) -> None:
-    """11,980 forms, 11,418 of them used at all: read by other means beforehand."""
+    """11,980 forms, 11,418 of them used at all: read by other means beforehand.
+
+    Forms, not head words, and summed over parts of speech; counts per million plus 3.
+    """
     word_frequency._leech_counts.cache_clear()
     counts = word_frequency._leech_counts()
 
     assert len(counts) == 11980
     assert sum(count > 0 for count in counts.values()) == 11418
-
-
-def test_known_british_words_have_their_values(mirror: Path) -> None:
-    """Forms, not head words, and summed over parts of speech; counts per million plus 3."""
     found = zipf("leech", ["best", "loves", "axis", "lying", "stadia", "aardvark"])
 
     # lying: "lie (/lay)" 39, "lie (/lied)" 7; axis: marked single, and yet followed by its forms
