@@ -24,16 +24,20 @@ ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("ab
 SCORES = np.linspace(-1, 1, 10).astype(np.float32)
 
 
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """An S3 server's bucket for all tests here."""
+    with bucket() as url:
+        yield url
+
+
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]:
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """A cache that is not there yet, at each kind of place."""
     if request.param == "folder":
-        yield tmp_path / "cache"
-    elif request.param == "memory":
-        yield f"memory://{uuid.uuid4().hex}"
-    else:
-        with bucket() as url:
-            yield url
+        return tmp_path / "cache"
+    place = "memory:/" if request.param == "memory" else request.getfixturevalue("s3")
+    return f"{place}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture(autouse=True)
