@@ -47,6 +47,11 @@ def styled(**but: object) -> Row:
     return {"id": 1, "prompt": "3 + 4?", **answers, "domain": "safety-refuse"} | but
 
 
+def without(field: str, row: Row) -> Row:
+    """The row but for a field."""
+    return {key: value for key, value in row.items() if key != field}
+
+
 def written(path: Path, rows: list[Row]) -> Path:
     """The rows in a file, in the form of its ending."""
     if path.suffix == ".parquet":
@@ -68,16 +73,10 @@ def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> No
 
     assert found.board == REWARDBENCH_2
     assert found.frame["line"].tolist() == [1] * 4 + [2] * 4 + [3] * 3 + [4] * 4
-    assert found.frame.drop_duplicates("line")["subset"].tolist() == [
-        "Math",
-        "Ties",
-        "Ties",
-        "Math",
-    ]
-    assert found.frame.drop_duplicates("line")["group"].tolist() == [
-        "Name a prime.", "Ties 3", "Ties 3", "Name a prime.",
-    ]  # fmt: skip
-    assert found.frame.drop_duplicates("line")["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
+    lines = found.frame.drop_duplicates("line")
+    assert lines["subset"].tolist() == ["Math", "Ties", "Ties", "Math"]
+    assert lines["group"].tolist() == ["Name a prime.", "Ties 3", "Ties 3", "Name a prime."]
+    assert lines["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
     assert found.frame["response"].tolist()[:4] == ["Seven.", "Four.", "Six.", "Six."]
     assert f"4 pairs of rows.{ending}, which is {REWARDBENCH_2}'s (ODC-By)" in found.source
 
@@ -100,10 +99,10 @@ def test_rm_bench_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
         styled(domain="poetry"),
         styled(domain=3),
         styled(chosen=["7"]),
-        {key: value for key, value in styled().items() if key != "domain"},
-        {key: value for key, value in styled().items() if key != "domain"} | {"subset": "chat"},
-        best(rejected="Four.") | {"chosen": "Seven."},
-        {key: value for key, value in best(rejected=["Four."]).items() if key != "num_correct"},
+        without("domain", styled()),
+        without("domain", styled(subset="chat")),
+        best(rejected="Four.", chosen="Seven."),
+        without("num_correct", best(rejected=["Four."])),
     ],
 )
 def test_other_files_are_ones_own_pairs(tmp_path: Path, row: Row) -> None:
