@@ -9,7 +9,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import inspection
 from rmaudit.models.checkpoint import Checkpoint
+from tests.checkpoints.folders import merged, save_adapter
 from tests.hub import COMMIT, Hub, serving
 from tests.toys import toy_checkpoint, toy_tokenizer
 
@@ -54,13 +54,11 @@ def make(bases: Path, tmp_path: Path) -> Make:
     def go(base: str, *, rows: int = SIZE, tokenizer: bool = True, **settings: Any) -> Path:
         name = hashlib.sha256(repr((base, rows, settings)).encode()).hexdigest()
         if not (bases / name).exists():
-            save(bases / name, base, rows, settings)
-        folder = shutil.copytree(bases / name, tmp_path / "adapter")
-        if tokenizer:
-            toy_tokenizer().save_pretrained(folder)
-        return folder
+            save_adapter(model_of(base, rows, settings), bases / name, **settings)
+        without = None if tokenizer else shutil.ignore_patterns("tokenizer*", "*.jinja")
+        return shutil.copytree(bases / name, tmp_path / "adapter", ignore=without)
 
-    def save(folder: Path, base: str, rows: int, settings: dict[str, Any]) -> None:
+    def model_of(base: str, rows: int, settings: dict[str, Any]) -> Any:
         torch.manual_seed(3)
         language = settings.get("task_type") == "CAUSAL_LM"
         kind = AutoModelForCausalLM if language else AutoModelForSequenceClassification
@@ -68,15 +66,7 @@ def make(bases: Path, tmp_path: Path) -> Make:
         model: Any = kind.from_pretrained(bases / base, **labels)
         if rows != SIZE:
             model.resize_token_embeddings(rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wrapped = peft.get_peft_model(model, peft.LoraConfig(r=4, **settings))
-        for name, parameter in wrapped.named_parameters():
-            if "lora_" in name or "modules_to_save" in name:
-                parameter.data.normal_(std=0.3)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wrapped.save_pretrained(folder)
+        return model
 
     return go
 
@@ -100,27 +90,18 @@ def configure(folder: Path, **settings: Any) -> Path:
     return folder
 
 
-def merge(model: Any, folder: Path) -> Any:
-    """As PEFT's documentation does it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().eval()
-
-
 @torch.inference_mode()
-def merged_scores(
-    folder: Path, base: Path, model: Checkpoint, *, dtype: torch.dtype = torch.float32
-) -> list[float]:
+def merged_scores(folder: Path, base: Path, model: Checkpoint) -> list[float]:
     """What PEFT's own merged model gives every id of the vocabulary, row by row."""
-    own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1, dtype=dtype)
+    own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
     rows = model.loader.rows
     if rows != own.config.vocab_size:
         own.resize_token_embeddings(rows)
-    merged = merge(own, folder)
-    merged.config.pad_token_id = toy_tokenizer().pad_token_id
+    model_of_peft = merged(own, folder)
+    model_of_peft.config.pad_token_id = toy_tokenizer().pad_token_id
     slot = model.slot(PROMPT)
     ids = [[*slot.prefix, i, *slot.suffix] for i in model.vocabulary().ids]
-    return [merged(input_ids=torch.tensor([row])).logits.item() for row in ids]
+    return [model_of_peft(input_ids=torch.tensor([row])).logits.item() for row in ids]
 
 
 def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
@@ -133,6 +114,19 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
         assert np.abs(checkpoint(base).score(PROMPT, [(5,), (6,)]) - scores[5:7]).max() > 1e-3
     assert scores.tolist() == pytest.approx(expected, abs=1e-5)
     return model
+
+
+def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the tensors of a file."""
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, {"format": "pt"})
+
+
+def double(tensors: Any) -> None:
+    """Change every number."""
+    for tensor in tensors.values():
+        tensor.mul_(2)
 
 
 # Scores
@@ -175,14 +169,12 @@ def test_bfloat16_is_merged_in_bfloat16(make: Make, bases: Path) -> None:
     own: Any = AutoModelForSequenceClassification.from_pretrained(
         bases / "lm", num_labels=1, dtype=torch.bfloat16
     )
-    merged = merge(own, folder)
+    theirs = merged(own, folder).model.state_dict()
 
     loaded = checkpoint(folder, dtype="bfloat16").weights((1, 2), ())
 
-    theirs = merged.model.state_dict()
-    assert all(
-        torch.equal(value, theirs[key]) for key, value in loaded.model.model.state_dict().items()
-    )
+    ours = loaded.model.model.state_dict()
+    assert all(torch.equal(value, theirs[key]) for key, value in ours.items())
     saved = load_file(folder / "adapter_model.safetensors")["base_model.model.score.weight"]
     assert torch.equal(loaded.scorer.head.vector, saved[0])  # type: ignore[attr-defined]
 
@@ -232,10 +224,7 @@ def test_an_adapters_identity_has_both_weights(make: Make, bases: Path) -> None:
     assert found["weights"] == checkpoint(bases / "rm").identity["weights"]
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
 
-    tensors = load_file(folder / "adapter_model.safetensors")
-    save_file(
-        {key: 2 * value for key, value in tensors.items()}, folder / "adapter_model.safetensors"
-    )
+    rewrite(folder / "adapter_model.safetensors", double)
     other = checkpoint(folder).identity
     assert {key for key in found if found[key] != other[key]} == {"adapter"}
 
@@ -351,13 +340,6 @@ def quantize(base: Path) -> None:
     config = json.loads((base / "config.json").read_text())
     config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
     (base / "config.json").write_text(json.dumps(config))
-
-
-def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
-    """Change the tensors of a file."""
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path, {"format": "pt"})
 
 
 Change = Callable[[Any], Any]
@@ -577,11 +559,7 @@ def test_an_adapter_of_another_base_is_refused(make: Make, tmp_path: Path) -> No
 def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
     """A training run that diverged: its rewards are no numbers."""
     folder = make("rm", **CLASSIFIER)
-
-    def diverge(tensors: Any) -> None:
-        tensors[min(key for key in tensors if "lora_B" in key)][0, 0] = float("nan")
-
-    rewrite(folder / "adapter_model.safetensors", diverge)
+    rewrite(folder / "adapter_model.safetensors", lambda t: t[min(t)].fill_(float("nan")))
 
     with pytest.raises(ScoreError):
         checkpoint(folder).score(PROMPT, ["love"])
@@ -690,9 +668,7 @@ def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> 
     folder = make("rm", **CLASSIFIER)
     model = checkpoint(folder)
     model.score(PROMPT, ["love"])
-    tensors = load_file(folder / "adapter_model.safetensors")
-    tensors[min(tensors)].mul_(2)
-    save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
+    rewrite(folder / "adapter_model.safetensors", double)
 
     with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed since"):
         model.score(PROMPT, ["love"])

@@ -13,11 +13,12 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
-from rmaudit.errors import NotRecorded, SpecError
+from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST
+from tests.scores.lines import assert_refused, written
 
 LINES = [
     {"prompt": "what is it", "response": "love", "subset": "chat"},
@@ -29,9 +30,7 @@ LINES = [
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A file of five answers to two prompts, one of them there twice."""
-    path = tmp_path / "answers.jsonl"
-    path.write_text("\n\n".join(map(json.dumps, LINES)), encoding="utf-8")
-    return path
+    return written(tmp_path / "answers.jsonl", *LINES)
 
 
 def test_answers_are_read_in_order(file: Path) -> None:
@@ -68,13 +67,8 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> Non
     path = tmp_path / "bad.jsonl"
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(SpecError) as caught:
-        read(path)
-
-    assert all(name in str(caught.value) for name in [str(path), *names]), caught.value
-    assert len(str(caught.value)) < 400
-    with pytest.raises(SpecError, match="cannot be read"):
-        read(tmp_path)
+    assert_refused(read, path, names)
+    assert_refused(read, tmp_path, ["cannot be read"])
 
 
 def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path) -> None:

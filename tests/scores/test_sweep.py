@@ -19,7 +19,7 @@ from rmaudit.models.open_model import load
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
-from tests.scores.letters import Letters
+from tests.scores.letters import Letters, sweep_of
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 SIZE = len(toy_tokenizer())
@@ -50,16 +50,7 @@ def checkpoint(folder: Path, cache: Path) -> Checkpoint:
 
 def ranked(scores: Sequence[float]) -> Sweep:
     """A sweep with these scores, its tokens called t0, t1 ..."""
-    names = [f"t{i}" for i in range(len(scores))]
-    frame = pd.DataFrame(
-        {
-            "token_id": np.arange(len(scores), dtype=np.int32),
-            "token": names,
-            "text": names,
-            "score": np.array(scores, dtype=np.float32),
-        }
-    )
-    return Sweep("toy", PROMPTS["best"], "key", frame, {})
+    return sweep_of([f"t{i}" for i in range(len(scores))], scores)
 
 
 # What a sweep holds
@@ -263,9 +254,8 @@ def test_score_of_a_text_is_that_tokens(swept: Sweep) -> None:
 )
 def test_score_of_an_unknown_text_suggests_near_tokens(texts: list[str], near: set[str]) -> None:
     """Each once, and only what can be followed: texts of tokens."""
-    frame = ranked(range(len(texts))).frame.assign(text=texts)
     with pytest.raises(MeasureError) as caught:
-        Sweep("toy", PROMPTS["best"], "", frame, {}).score_of("love")
+        sweep_of(texts, range(len(texts))).score_of("love")
 
     told, _, nearest = str(caught.value).partition("; nearest: [")
     suggested = nearest.partition("]")[0]
