@@ -104,9 +104,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Save the word stems that this run computed, for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
-        from rmaudit.references import stem_memory
+        from rmaudit.references import stem_cache
 
-        stem_memory.remember(session.options.cache, session.own_words.language)
+        stem_cache.save_stems(session.options.cache, session.own_words.language)
 
 
 class SampleHooks:

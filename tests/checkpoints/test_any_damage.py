@@ -150,22 +150,6 @@ def test_no_damage_gives_another_number(
         np.testing.assert_allclose(score, own, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_each_key_of_the_head_is_needed(
-    folders: Callable[[str], tuple[Path, Tensors]], name: str
-) -> None:
-    """Whole it is scored; every key in every way is refused, mostly from the headers."""
-    folder, whole = folders(name)
-    write(folder, whole)
-    assert np.isfinite(opened(folder, ALL[name]).score(PROMPT, ["love"])).all()
-    for key in set(ALL[name].shapes) - IGNORED:
-        for damage in ("deleted", "renamed", "moved", "cut", "reshaped"):
-            changed = DAMAGE[damage](whole, key, 0)
-            write(folder, changed)
-            with pytest.raises(ModelError):
-                opened(folder, ALL[name]).score(PROMPT, ["love"])
-
-
 @pytest.fixture(scope="module")
 def adapter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensors]:
     """A LoRA adapter on a language model with the head that was trained, and its whole tensors."""

@@ -61,28 +61,6 @@ def test_the_head_may_be_in_any_shard(tmp_path: Path, place: int) -> None:
     assert f"FOLDER/model-{place % 3 + 1}-of-3.safetensors is damaged: " in refusal(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "tensors",
-    [
-        {"model.norm.weight": (HIDDEN,)},
-        {"model.norm.weight": (HIDDEN,), "v_head.weight": (1, HIDDEN)},
-        {"model.norm.weight": (HIDDEN,), "model.score.weight": (1, HIDDEN)},
-        {},
-    ],
-    ids=["no head", "value head", "misplaced", "no tensors"],
-)
-@pytest.mark.parametrize("named", [["LlamaForCausalLM"], [], None])
-def test_a_missing_or_renamed_head_is_refused(
-    tmp_path: Path, tensors: dict[str, tuple[int, ...]], named: list[str] | None
-) -> None:
-    """Where no family has a head, transformers would make one up."""
-    text = refusal(write(tmp_path, tensors=tensors, architectures=named))
-
-    assert text.startswith(f"toy: no 'score.weight' in FOLDER ({(named or ['(none)'])[0]}); ")
-    assert "random head" in text
-    assert "`logit` in models.yaml" in text
-
-
 BACKBONE = {
     "lm_head.weight": (99, HIDDEN),
     "model.embed_tokens.weight": (99, HIDDEN),
@@ -114,6 +92,7 @@ def test_an_unknown_head_is_named(
         find_head(CONFIG, headers, tmp_path, model="toy", added=added)
     text = str(caught.value)
 
+    assert "random" in text
     assert all(f"{key!r} {shape}" in text for key, shape in head.items())
     assert not any(key in text for key in BACKBONE)
     assert ("`trust_remote_code: true`" in text) is bool(head)

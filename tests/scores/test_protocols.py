@@ -205,13 +205,11 @@ def test_who_waits_for_another_process_says_so_once(
 ) -> None:
     """Where nobody looks at a bar, too: on stderr."""
     sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
-    made = [*(tmp_path / "scores").glob("*.parquet")]
-    for path in made:
+    locks, said = list[FileLock](), list[Any]()
+    for path in (tmp_path / "scores").glob("*.parquet"):
         path.unlink()
-    locks = [FileLock(lock_file(str(path))) for path in made]
-    for lock in locks:  # as another process would
-        lock.acquire()
-    said: list[Any] = []
+        locks.append(FileLock(lock_file(str(path))))
+        locks[-1].acquire()  # as another process would
 
     def write(message: str, file: Any) -> None:
         said.append((message, file))
@@ -222,11 +220,8 @@ def test_who_waits_for_another_process_says_so_once(
     for _ in range(2):
         sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
 
-    ((message, file),) = said
-    assert message.startswith(
-        f"letters · best{' · paper' * (protocol == 'paper')}: another process"
-    )
-    assert file is sys.stderr
+    title = f"letters · best{' · paper' * (protocol == 'paper')}"
+    assert said == [(f"{title}: another process is scoring the same; waiting for it", sys.stderr)]
 
 
 def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:

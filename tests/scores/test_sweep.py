@@ -15,8 +15,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.open_model import load
-from rmaudit.prompts import FAMILY, PROMPTS, Prompt
+from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
 from tests.scores.letters import Letters, sweep_of
@@ -96,24 +95,10 @@ def test_a_name_is_loaded(folder: Path, cache: Path, swept: Sweep) -> None:
         assert named.frame.equals(swept.frame)
 
 
-def test_the_errors_of_a_name_are_those_of_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is no model at all is refused in one sentence, too."""
-    monkeypatch.chdir(tmp_path)
-    errors = []
-    for call in (load, lambda name: sweep(name, "best")):
-        with pytest.raises(SpecError) as caught:
-            call("nobody")
-        errors.append(str(caught.value))
-
-    assert errors[0] == errors[1]
+def test_what_is_no_model_or_no_sweep_is_refused(swept: Sweep) -> None:
+    """The error says who gives one."""
     with pytest.raises(SpecError, match=r"got 3; give what rmaudit\.load returns"):
         sweep(3, "best")
-
-
-def test_a_sweep_is_compared_with_sweeps_alone(swept: Sweep) -> None:
-    """And the error says who gives one."""
     with pytest.raises(SpecError, match=r"got 'worst'; give what rmaudit\.sweep returns"):
         swept.compare("worst")
 
@@ -186,28 +171,6 @@ def test_what_goes_wrong_is_never_stored(tmp_path: Path) -> None:
     assert model.scored == []
     assert not list(tmp_path.rglob("*.parquet"))
     assert sweep(model, "best", cache=tmp_path).frame["score"].tolist() == [0, 1, 2, 5, 6]
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ("worst", PROMPTS["worst"]),
-        ("worst_ever_one", PROMPTS["worst"]),
-        ("bad_time_please", FAMILY["bad_time_please"]),
-        ("Is it good?", Prompt("custom", "Is it good?", +1)),
-        (Prompt("mine", "Is it bad?", -1), Prompt("mine", "Is it bad?", -1)),
-        ("", Prompt("custom", "", +1)),
-    ],
-    ids=repr,
-)
-def test_a_prompt_is_a_name_or_any_text(tmp_path: Path, given: str | Prompt, meant: Prompt) -> None:
-    """One of the paper's names means its text; anything else is asked as it stands."""
-    model = Letters()
-
-    swept = sweep(model, given, cache=tmp_path)
-
-    assert swept.prompt == meant
-    assert {prompt for prompt, _ in model.scored} == {meant.text}
 
 
 # The best and the worst
