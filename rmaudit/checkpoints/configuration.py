@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import encoder
-from rmaudit.checkpoints.reader_errors import short, told
+from rmaudit.checkpoints.reader_errors import as_model_error, short
 from rmaudit.config.registry import ModelSpec, is_hub_id, newest
 from rmaudit.errors import ModelError
 
@@ -55,11 +55,6 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
     if name == NAME:
         _refuse_wrong_kinds(found, path, model)
     return found
-
-
-def architecture(config: Mapping[str, Any]) -> str:
-    """Return the first model class that config.json names; "(none)" if it names none."""
-    return str((config.get("architectures") or ["(none)"])[0])
 
 
 def reads_pairs(folder: Path, *, model: str) -> bool:
@@ -115,7 +110,7 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
     kind = read(folder, model=model).get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         raise _unknown(folder, kind, "does not know", model=model)
-    with told(model, NAME, folder):
+    with as_model_error(model, NAME, folder):
         found: PretrainedConfig = transformers.AutoConfig.from_pretrained(
             folder, trust_remote_code=False
         )

@@ -74,12 +74,12 @@ def weights_files(folder: Path) -> list[Path]:
     """
     index = folder / shards.INDEX  # of a tensor in two files, it decides which is read
     which = [folder / "config.json", *([index] if index.is_file() else [])]
-    return [*which, *shards.of(folder, model=folder.name), *shards.head(folder)]
+    return [*which, *shards.weights_paths(folder, model=folder.name), *shards.separate_head(folder)]
 
 
 def adapter_files(folder: Path) -> list[Path]:
     """Return the files that `adapter_identity` hashes, in the same order."""
-    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.head(folder)]
+    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.separate_head(folder)]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rmaudit.checkpoints.adapter_settings import HOW
+from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError
@@ -34,7 +34,7 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
     if any(parameter.is_meta for parameter in model.parameters()):
         message = (
             f"{adapter.model}: its base does not fit into memory and was left on disk, where an "
-            f"adapter cannot be merged into it. {HOW}"
+            f"adapter cannot be merged into it. {MERGE_IT_THERE}"
         )
         raise ModelError(message)
     try:

@@ -44,14 +44,14 @@ class Header(NamedTuple):
 Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
-def of(folder: Path, *, model: str) -> list[Path]:
+def weights_paths(folder: Path, *, model: str) -> list[Path]:
     """Return the paths of a checkpoint folder's weights files (safetensors), sorted by name.
 
     Raises:
         ModelError: there are none, or one that the index names is missing.
     """
     names = names_in(folder, model=model)
-    return [folder / name for name in choose(names, folder, model=model, where=str(folder))]
+    return [folder / name for name in weights_names(names, folder, model=model, where=str(folder))]
 
 
 def names_in(folder: Path, *, model: str) -> list[str]:
@@ -70,12 +70,12 @@ def names_in(folder: Path, *, model: str) -> list[str]:
 def complete(folder: Path) -> bool:
     """Return whether a folder has all weights of a checkpoint or an adapter, by its index."""
     try:
-        return bool(of(folder, model=folder.name))
+        return bool(weights_paths(folder, model=folder.name))
     except ModelError:
         return (folder / ADAPTER_CONFIG).is_file() and (folder / ADAPTER).is_file()
 
 
-def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
+def weights_names(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
     """Return which of a checkpoint's file names are its weights, as transformers chooses them.
 
     `folder` has the checkpoint's index, if there is one.
@@ -109,14 +109,14 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
     raise ModelError(message)
 
 
-def head(folder: Path) -> list[Path]:
+def separate_head(folder: Path) -> list[Path]:
     """Return [value_head.safetensors] if the folder has this separate file of a head, else []."""
     return [path] if (path := folder / HEAD).is_file() else []
 
 
-def unread(folder: Path, *, model: str) -> list[str]:
+def unread_weights(folder: Path, *, model: str) -> list[str]:
     """Return names of files that look like weights of the checkpoint but are not loaded."""
-    read = {path.name for path in of(folder, model=model)}
+    read = {path.name for path in weights_paths(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
@@ -171,7 +171,7 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     Raises:
         ModelError: its weights are missing.
     """
-    return saved([*of(folder, model=folder.name), *head(folder)], keys)
+    return saved([*weights_paths(folder, model=folder.name), *separate_head(folder)], keys)
 
 
 def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
@@ -185,7 +185,7 @@ def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
     return found
 
 
-def first_odd(files: Iterable[Path], *, model: str) -> str:
+def first_not_finite(files: Iterable[Path], *, model: str) -> str:
     """Return the first tensor that holds NaN or infinity, and its file; "" if all are finite.
 
     Such as "'score.weight' in model.safetensors". One tensor is in memory at a time, and numbers of

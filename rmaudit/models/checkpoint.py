@@ -382,4 +382,4 @@ def _loader(spec: ModelSpec, cache: Path) -> Loader:
         from rmaudit.models.own_code_loader import Trusted  # it needs torch from the start
 
         return Trusted(spec, cache)
-    return Native(checked_checkpoint.of(spec, cache).downloaded(), cache)
+    return Native(checked_checkpoint.find(spec, cache).downloaded(), cache)

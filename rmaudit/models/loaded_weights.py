@@ -111,7 +111,7 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
-        return shards.first_odd(weights, model=name)
+        return shards.first_not_finite(weights, model=name)
     except ModelError:
         return ""
 

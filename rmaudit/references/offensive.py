@@ -104,7 +104,9 @@ def foreign() -> frozenset[str]:
     languages -= {"english", "globalWhitelist"}
     listed = {word for language in languages for word in _words_listed_in(language)}
     known = zipf("wordfreq", listed)
-    ordinary = set(known.index[known >= _COMMON_IN_ENGLISH])  # `got` and `it` are on the Turkish list
+    ordinary = set(
+        known.index[known >= _COMMON_IN_ENGLISH]
+    )  # `got` and `it` are on the Turkish list
     return (
         frozenset(filter(_is_whole_word, listed))
         - ordinary

@@ -84,7 +84,7 @@ def index(folder: Path, *numbers: int) -> None:
 
 def check(folder: Path, **settings: Any) -> Checked:
     """What is found in the folder, as of an entry of models.yaml."""
-    return checked_checkpoint.of(
+    return checked_checkpoint.find(
         ModelSpec("toy", str(folder), **settings), folder / "cache"
     ).downloaded()
 

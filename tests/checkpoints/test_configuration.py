@@ -138,11 +138,11 @@ def test_what_transformers_warns_of_is_said_once() -> None:
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
     theirs.add_handler(handler)
     try:
-        with reader_errors.patient():
+        with reader_errors.transformers_log_held_back():
             for _ in range(7):
                 logger.warning("strange rope")
         assert said == ["strange rope"]
-        with suppress(ModelError), reader_errors.told("toy", "it", Path("folder")):
+        with suppress(ModelError), reader_errors.as_model_error("toy", "it", Path("folder")):
             logger.warning("strange rope")
             raise KeyError("rope")
         assert said == ["strange rope"]
@@ -153,7 +153,7 @@ def test_what_transformers_warns_of_is_said_once() -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2), MemoryError()])
 def test_what_is_no_failure_of_a_reader_goes_on(error: BaseException) -> None:
     """Ctrl-C ends the run, and memory that lacks is told elsewhere."""
-    with pytest.raises(type(error)), reader_errors.told("toy", "it", Path("folder")):
+    with pytest.raises(type(error)), reader_errors.as_model_error("toy", "it", Path("folder")):
         raise error
 
 
@@ -161,6 +161,6 @@ def test_a_panic_is_a_failure(tmp_path: Path) -> None:
     """Rust libraries raise it past every `except Exception`."""
     panic = type("PanicException", (BaseException,), {})
 
-    told = reader_errors.told("toy", "its tokenizer", tmp_path)
+    told = reader_errors.as_model_error("toy", "its tokenizer", tmp_path)
     with pytest.raises(ModelError, match=r"PanicException: no such byte"), told:
         raise panic("no such byte")

@@ -170,7 +170,7 @@ def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
     served: Hub, tmp_path: Path
 ) -> None:
     """What is looked at costs kilobytes, and is what the download holds; no pickles, no code."""
-    looked = checked_checkpoint.of(PLAIN, tmp_path)
+    looked = checked_checkpoint.find(PLAIN, tmp_path)
     folder = looked.base.path
     assert (folder.name, folder.parent.name) == (COMMIT, "snapshots")
     assert [path.name for path in folder.iterdir()] == ["config.json"]
@@ -186,7 +186,7 @@ def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
 
 def test_no_commit_is_loaded_but_the_one_that_was_looked_at(served: Hub, tmp_path: Path) -> None:
     """Where somebody pushes between the look and the download, nothing of theirs is taken."""
-    looked = checked_checkpoint.of(PLAIN, tmp_path)
+    looked = checked_checkpoint.find(PLAIN, tmp_path)
     served.commit = "f" * 40
 
     with pytest.raises(ModelError, match="could not be downloaded"):
@@ -212,7 +212,7 @@ def test_a_commit_is_that_of_a_snapshot_in_the_hubs_cache(tmp_path: Path) -> Non
 def test_a_refusal_costs_no_download(served: Hub, tmp_path: Path, name: str, said: str) -> None:
     """The header of the weights is asked for at most."""
     with pytest.raises(ModelError) as caught:
-        checked_checkpoint.of(ModelSpec("toy", f"owner/{name}"), tmp_path).downloaded()
+        checked_checkpoint.find(ModelSpec("toy", f"owner/{name}"), tmp_path).downloaded()
 
     folder = tmp_path / "cache" / f"models--owner--{name}" / "snapshots" / COMMIT
     assert said in str(caught.value).replace(str(folder), "FOLDER")

@@ -23,7 +23,7 @@ def load(
 ) -> Weights:
     """The folder's weights, on the path of its configuration if no other is asked for."""
     spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
-    weights = Native(checked_checkpoint.of(spec, folder.parent).downloaded()).load(device)
+    weights = Native(checked_checkpoint.find(spec, folder.parent).downloaded()).load(device)
     weights.scorer.pad = pad
     if path is not None:
         weights.go(path)

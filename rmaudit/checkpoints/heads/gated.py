@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             is unknown.
     """
     found = {key: tuple(shape) for key, shape in shapes.items() if not key.startswith("model.")}
-    architecture = _architecture(config)
-    if architecture not in _CLASSES:
+    named = architecture(config)
+    if named not in _CLASSES:
         if found.keys() >= {_WEIGHT, _SCALE}:
             message = (
-                f"a gated head ({_SCALE!r}) under the architecture {architecture!r}; rmaudit knows "
+                f"a gated head ({_SCALE!r}) under the architecture {named!r}; rmaudit knows "
                 f"the gates of {' and '.join(_CLASSES)}, and how others read a prompt is unknown"
             )
             raise ModelError(message)
@@ -212,11 +212,11 @@ class _Settings(NamedTuple):
 
 
 def _settings(config: Mapping[str, Any]) -> _Settings:
-    architecture = _architecture(config)
-    backbone, defaults = _CLASSES[architecture]
+    named = architecture(config)
+    backbone, defaults = _CLASSES[named]
     if config.get("model_type") != backbone:
         kind = config.get("model_type")
-        message = f"model_type {kind!r} in config.json; {architecture} has {backbone!r}"
+        message = f"model_type {kind!r} in config.json; {named} has {backbone!r}"
         raise ModelError(message)
     given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
 
@@ -236,7 +236,7 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
         )
         raise ModelError(message)
     return _Settings(
-        architecture,
+        named,
         backbone,
         whole("hidden_size"),
         whole("num_objectives"),
@@ -245,10 +245,6 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
         whole("gating_hidden_dim"),
         float(temperature),
     )
-
-
-def _architecture(config: Mapping[str, Any]) -> str:
-    return str((config.get("architectures") or ["(none)"])[0])
 
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:

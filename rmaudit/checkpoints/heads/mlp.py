@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import HIDDEN, Shapes
 from rmaudit.errors import ModelError
 
@@ -167,8 +168,7 @@ def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
     Raises:
         ModelError: config.json names none.
     """
-    text = config.get("text_config") or config
-    hidden = next((text[key] for key in HIDDEN if key in text), None)
+    hidden = linear.hidden_size(config)
     if not isinstance(hidden, int):
         message = (
             f"config.json names no hidden size, which {what} needs; it should have one of "

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -43,13 +43,12 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """
     others = {key for key in shapes if key.startswith("model.")} | IGNORED
     found = {key: tuple(shape) for key, shape in shapes.items() if key not in others}
-    architecture = str((config.get("architectures") or ["(none)"])[0])
-    if architecture != ARCHITECTURE:
+    if architecture(config) != ARCHITECTURE:
         if own := sorted(key for key in found if key.startswith(_FC)):
             message = (
                 f"{own[0]!r}, of a head that weighs attributes, under the architecture "
-                f"{architecture!r}; rmaudit knows this head of {ARCHITECTURE} only: correct "
-                f"`architectures` in config.json if it is one"
+                f"{architecture(config)!r}; rmaudit knows this head of {ARCHITECTURE} only: "
+                f"correct `architectures` in config.json if it is one"
             )
             raise ModelError(message)
         return None
