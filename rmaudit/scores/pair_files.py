@@ -1,7 +1,7 @@
 """Pairs of a file, as RewardBench and TRL have them: a prompt, a chosen and a rejected answer.
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
-of texts, or a conversation (`pair_turns`); `subset` and `group` may say what it belongs to. Other
+of texts, or a conversation; `subset` and `group` may say what it belongs to. Other
 fields are left alone. The files of leaderboards are known by their fields (`leaderboards`).
 """
 
@@ -26,7 +26,6 @@ from rmaudit.scores.stored_scores import checksum
 ALLOWED = (
     "lists of turns which begin with the same prompt and differ in one last turn of the assistant's"
 )
-_FIELDS = ("chosen", "rejected")
 _Turn = dict[str, Any]
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
@@ -149,7 +148,7 @@ def _name(found: dict[str, Any], field: str, where: str) -> str:
 
 def has_turns(line: Mapping[str, Any]) -> bool:
     """Return whether `chosen` or `rejected` of a line is a list of turns."""
-    return any(_is_turns(line.get(field)) for field in _FIELDS)
+    return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
 def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
@@ -161,13 +160,13 @@ def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, st
     Raises:
         SpecError: the line has no prompt or two of them, or more differs than the last turn.
     """
-    texts = [field for field in _FIELDS if not _is_turns(line[field])]
+    texts = [field for field in _ANSWERS if not _is_turns(line[field])]
     if texts:
         raise SpecError(
             f"{where}: {texts[0]} is {shown(line[texts[0]])} and the other a list of turns, "
             f"allowed: two texts, or two {ALLOWED}"
         )
-    chosen, rejected = ([_plain(turn) for turn in line[field]] for field in _FIELDS)
+    chosen, rejected = ([_plain(turn) for turn in line[field]] for field in _ANSWERS)
     given = line.get("prompt")
     if all(len(turns) == 1 and _role(turns[0]) == ASSISTANT for turns in (chosen, rejected)):
         if given is None:

@@ -127,7 +127,7 @@ class Store:
         *,
         shown: Shown = NO_BAR,
     ) -> Stored:
-        """Return what is stored under `fields`; else call `make` and store its result.
+        """Return the scores stored under `fields`; if there are none, call `make` and store them.
 
         `make` is given a journal and returns a frame and its provenance; `shown` is entered while
         it runs. Raises as `fill` does.

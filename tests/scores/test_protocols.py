@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.protocols import EVERY, FIRST, Bar, measured_noise
+from rmaudit.scores.protocols import BETWEEN_LINES, TO_FIRST_LINE, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
@@ -250,7 +250,9 @@ def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
 
 def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     """Soon the first, then seldom; what an earlier run did says nothing of speed."""
-    seconds = iter([0.0, 0.0, 1.0, FIRST + 1, FIRST + 2, EVERY + FIRST + 1])
+    seconds = iter(
+        [0.0, 0.0, 1.0, TO_FIRST_LINE + 1, TO_FIRST_LINE + 2, BETWEEN_LINES + TO_FIRST_LINE + 1]
+    )
     with Bar("toy · best", 1000, " tokens", clock=lambda: next(seconds)) as bar:
         bar.found(380)
         for done in (31, 31, 31, 90):
@@ -265,7 +267,7 @@ def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[
 
 def test_no_time_is_told_from_too_little(capsys: pytest.CaptureFixture[str]) -> None:
     """Three of ten thousand, of which the first waits for the weights, say nothing of the rest."""
-    seconds = iter([0.0, 0.0, FIRST + 1])
+    seconds = iter([0.0, 0.0, TO_FIRST_LINE + 1])
     with Bar("toy", 10_000, " tokens", clock=lambda: next(seconds)) as bar:
         bar.advance(3)
 

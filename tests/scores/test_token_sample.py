@@ -17,12 +17,12 @@ from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from rmaudit.scores.token_sample import (
     Sample,
+    answers_in_sample,
     checked_size,
     checked_words,
-    named,
-    sampled,
+    mask_of_scored_words,
+    mask_of_words,
     spread,
-    taken,
 )
 from tests.scores.letters import Letters
 
@@ -105,7 +105,7 @@ def test_a_sample_says_what_it_is() -> None:
 def test_every_spelling_of_a_word_is_named(words: Sequence[str], places: list[int]) -> None:
     """Case and spaces around it do not matter; a part of a token is no word of it."""
     texts = ["love", " love", "LOVE", "loved", " peace", "love!", "", "\ufffd", "Straße"]
-    assert named(pd.Series(texts), words).nonzero()[0].tolist() == places
+    assert mask_of_words(pd.Series(texts), words).nonzero()[0].tolist() == places
 
 
 def test_a_lexicon_names_its_words(mirror: Path) -> None:
@@ -113,7 +113,10 @@ def test_a_lexicon_names_its_words(mirror: Path) -> None:
     words = lexicon("afinn").index
     texts = pd.Series([*(f" {word.title()}" for word in words), " table", "xyzzy"])
 
-    assert named(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [False, True]
+    assert mask_of_words(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -258,12 +261,12 @@ def rated(mirror: Path) -> pd.Series[str]:
 @pytest.mark.parametrize("size", [30, 300, 1001])
 def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size: int) -> None:
     """Whole words, with every spelling; words named one by one are all there, and are counted."""
-    found = rated[taken(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
+    found = rated[mask_of_scored_words(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
     spellings = found.str.strip().str.lower().value_counts()
 
     assert size - 3 < len(found) <= size
     assert set(spellings) == {3}
-    good = taken(rated, ["lexicon:afinn", "good", "bad"], size=size, seed=0)
+    good = mask_of_scored_words(rated, ["lexicon:afinn", "good", "bad"], size=size, seed=0)
     assert {" good", "good", " Bad", "bad"} <= set(rated[good])
     assert good.sum() <= size
 
@@ -271,21 +274,23 @@ def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size:
 def test_the_word_and_the_seed_decide_what_is_drawn(rated: pd.Series[str]) -> None:
     """A larger sample has what a smaller has, and so has another vocabulary in another order."""
     few, many, other = (
-        set(rated[taken(rated, ["lexicon:afinn"], size=size, seed=seed)])
+        set(rated[mask_of_scored_words(rated, ["lexicon:afinn"], size=size, seed=seed)])
         for size, seed in ((90, 0), (900, 0), (90, 1))
     )
     turned = rated.iloc[::-1].reset_index(drop=True)
 
     assert few < many
-    assert set(turned[taken(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
+    assert set(turned[mask_of_scored_words(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
     assert other != few
 
 
 def test_a_sample_that_has_room_names_every_word(rated: pd.Series[str]) -> None:
     """As a sample always did, so that what is stored of one is found."""
-    every = named(rated, ["lexicon:afinn"])
+    every = mask_of_words(rated, ["lexicon:afinn"])
 
-    assert (taken(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0) == every).all()
+    assert (
+        mask_of_scored_words(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0) == every
+    ).all()
 
 
 class Rated(Letters):
@@ -305,7 +310,7 @@ def test_a_small_sample_is_small(mirror: Path, tmp_path: Path, unmeasured: None)
     own = both.naming(words)
 
     assert 190 < len(model.scored) <= 200
-    assert len(model.scored) == sampled(model.vocabulary().texts, 100, words, seed=0)
+    assert len(model.scored) == answers_in_sample(model.vocabulary().texts, 100, words, seed=0)
     assert own.sample is not None
     assert not own.sample.whole
     (said,) = own.caveats
@@ -313,7 +318,7 @@ def test_a_small_sample_is_small(mirror: Path, tmp_path: Path, unmeasured: None)
     assert said.endswith(
         f"on {own.sample.named} ids of words drawn from those that the audit names."
     )
-    of_words = own.frame["text"][named(own.frame["text"], words)].str.strip()
+    of_words = own.frame["text"][mask_of_words(own.frame["text"], words)].str.strip()
     assert set(of_words.value_counts()) == {2}
     assert len(of_words) == own.sample.named
     (plain,) = both.naming(()).caveats
