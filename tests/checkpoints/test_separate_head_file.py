@@ -124,14 +124,6 @@ def refusal(folder: Path) -> str:
     return str(caught.value).replace(str(folder), "FOLDER")
 
 
-def test_a_second_head_is_refused(full: Path, tmp_path: Path) -> None:
-    """Among the weights or in a trained adapter's: either may be meant."""
-    save_file(
-        {"score.weight": torch.ones(1, HIDDEN)} | head_beside(full), full / "model.safetensors"
-    )
-    assert "'score.weight' is among the weights" in refusal(full)
-
-
 def test_a_pickle_is_refused_with_its_remedy(full: Path) -> None:
     """The command that the error gives makes the file that is read."""
     tensors = head_beside(full)

@@ -15,7 +15,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import filter_repo_objects
 from safetensors.torch import save_file
 
-from rmaudit.checkpoints import checked_checkpoint, embedded, hub, source
+from rmaudit.checkpoints import checked_checkpoint, hub, source
 from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -59,13 +59,6 @@ def test_a_folder_that_is_not_there_is_never_looked_for_on_the_hub(
     assert text.startswith(f"toy: no folder {tmp_path}/{repr(name[:50])[1:-1]}")
     assert text.endswith("; correct its `source` in models.yaml")
     assert len(text) < 700
-
-
-def test_embedded_is_built_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source `embedded` is what is built below the cache."""
-    monkeypatch.setattr(embedded, "build", lambda cache: cache / "built")
-
-    assert source.find(ModelSpec("toy", "embedded"), tmp_path).path == tmp_path / "built"
 
 
 KINDS = ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "int64", "int8", "bool"]

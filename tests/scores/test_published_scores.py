@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.config.registry import ModelSpec, load_registry
-from rmaudit.errors import NotRecorded, ReferenceMissing, SpecError
+from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
@@ -203,19 +203,6 @@ def test_items_of_a_model_or_prompt_that_is_not_there(store: Store, mirror: Path
     with pytest.raises(NotRecorded) as caught:
         published_scores.items(MODEL, Prompt("custom", "Why?", 1), ["Universe"], store=store)
     assert all(prompt in str(caught.value) for prompt in ["'Why?'", *human_ratings.PROMPTS])
-
-
-def test_the_reference_is_missing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command is the one that gets the reference."""
-    folder = tmp_path / "elo_everything"
-    folder.mkdir()
-    put(folder / f"{GREATEST.text.removesuffix('?')}.csv", ITEMS)
-    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
-
-    with pytest.raises(ReferenceMissing, match=r"rmaudit data elo$"):
-        published_scores.items(MODEL, GREATEST, ["Universe"], store=store)
 
 
 # By rmaudit's own functions, and their keys

@@ -92,12 +92,6 @@ def test_the_counts_are_of_all_ids() -> None:
     assert list(result.frame.columns) == ["token_id", "token", "text", "fate", "hole"]
 
 
-def test_a_row_too_few_is_an_error() -> None:
-    """Every id has its row."""
-    with pytest.raises(ValueError, match="zip"):
-        survival(Vocabulary((5, 6), ("a", "b"), ("a", "b")), SLOT, [(1,)])
-
-
 def test_examples_show_no_words() -> None:
     """Signs and white space are shown, escaped; of a text with a letter or digit only its id."""
     texts = ("love", " ", "\n\x00", "!\u202e", "9", " x", "\ufffd", "", "é", "\u0301")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
@@ -103,14 +103,6 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  #
     return Linear(tensors[_SCORE].detach().float()[0::2].T)
 
 
-class Attributes(NamedTuple):
-    """Mean, sd and weight of each attribute's score, each of shape (..., attributes)."""
-
-    mean: Tensor
-    deviation: Tensor
-    weight: Tensor
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
     """The head of a URM (uncertainty-aware reward model); `tensors` are its weights in float32."""
@@ -123,26 +115,17 @@ class Uncertainty:
 
         It is on the states' device.
         """
-        head = self.to(states.device)
-
-        def reward(pooled: Tensor) -> Tensor:
-            attributes = head.attributes(pooled)
-            return (attributes.mean * attributes.weight).sum(-1)
-
-        return reward
+        return self.to(states.device).rewards
 
     def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
         """Return the same head with its tensors on a device."""
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
-    def attributes(self, states: Tensor) -> Attributes:
-        """Return mean, sd and weight of each attribute for states (..., hidden) in float32.
-
-        The states are on the head's device.
-        """
+    def rewards(self, states: Tensor) -> Tensor:
+        """Return the rewards, shape (...), of states (..., hidden) on the head's device."""
         from torch.nn import functional
 
-        scores = states @ self.tensors[_SCORE].T
+        means = (states @ self.tensors[_SCORE].T)[..., 0::2]
         weight = states
         for place in _PLACES:
             layer = f"{_FC}{place}."
@@ -150,4 +133,4 @@ class Uncertainty:
             weight = functional.linear(
                 weight, self.tensors[layer + "weight"], self.tensors[layer + "bias"]
             )
-        return Attributes(scores[..., 0::2], scores[..., 1::2].exp(), weight)
+        return (means * weight).sum(-1)

@@ -28,13 +28,12 @@ from tests.checkpoints.heads import (
     test_logit,
     test_mlp,
     test_refusals,
-    test_uncertainty,
     test_value,
 )
-from tests.checkpoints.heads.test_gated import QRM_V2, drawn_states, head_of, prefix_of
+from tests.checkpoints.heads.test_gated import QRM_V2, URM, drawn_states, head_of, prefix_of
 from tests.checkpoints.heads.test_mlp import tensors_of
 from tests.models.test_families import FAMILIES as PUBLISHED
-from tests.models.test_families import HIDDEN, TOKENIZER
+from tests.models.test_families import HIDDEN, TOKENIZER, Toy
 
 Shapes = dict[str, tuple[int, ...]]
 WIDTH = 5
@@ -59,7 +58,7 @@ HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     "capped judge": (
         judging, JUDGES | {judging.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,
     ),
-    "URM": (uncertainty, test_uncertainty.CONFIG, test_uncertainty.SHAPES, NORM),
+    "URM": (uncertainty, URM.config, PUBLISHED["URM"].shapes, NORM),
     **{
         name: (gated, toy.config, {k: tuple(t.shape) for k, t in head_of(toy).items()}, NORM)
         for name, toy in test_gated.TOYS.items()
@@ -69,18 +68,19 @@ every = pytest.mark.parametrize("name", HEADS)
 
 
 def test_every_family_is_listed() -> None:
-    """Here, and with what is refused of it in `test_refusals`, which has `test_linear` for one."""
+    """Here, and with what is refused of it in `test_refusals`, or in `test_checked_checkpoint`."""
     assert {family for family, *_ in HEADS.values()} == {*FAMILIES}
     assert {family for family, *_ in test_refusals.CASES} == {*FAMILIES} - {linear}
 
 
 @every
 def test_a_whole_head_is_found(name: str) -> None:
-    """Its tensors and no others; a plain classifier, or nothing, is another family's."""
+    """Its tensors and no others, if more lie beside; a plain one, or none, is another family's."""
     family, config, shapes, backbone = HEADS[name]
     plain = {"architectures": ["LlamaForSequenceClassification"], "hidden_size": WIDTH}
 
-    assert family.keys(config, backbone | shapes) == shapes.keys()
+    for beside in ({}, dict.fromkeys(family.IGNORED, (11, WIDTH))):
+        assert family.keys(config, backbone | shapes | beside) == shapes.keys()
     assert family.keys({}, {}) is None
     assert family.keys(plain, NORM | PLAIN) == (PLAIN.keys() if name == "linear" else None)
 
@@ -125,7 +125,13 @@ def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
     assert family not in (gated, uncertainty)  # which know theirs by many tensors, and refuse
 
 
-FORMULAS = {**PUBLISHED, "QRM-v2": QRM_V2}
+FORMULAS = {
+    **PUBLISHED,
+    "QRM-v2": QRM_V2,
+    "plain": Toy(
+        "llama", {}, {"score.weight": (1, HIDDEN)}, lambda t, x, _: t["score.weight"][0] @ x[-1]
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FORMULAS)

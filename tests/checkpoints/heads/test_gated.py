@@ -37,6 +37,7 @@ QRM_V2 = replace(
 )
 TOYS = {name: whole(FAMILIES[name]) for name in ("ArmoRM", "QRM-Llama", "QRM-Gemma")}
 TOYS["QRM-v2"] = whole(QRM_V2)
+URM = whole(FAMILIES["URM"])
 every = pytest.mark.parametrize("toy", TOYS.values(), ids=TOYS)
 
 

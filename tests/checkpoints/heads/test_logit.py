@@ -57,16 +57,6 @@ def test_a_saved_head_counts_even_if_tied() -> None:
     assert logit.keys(TIED, BACKBONE | EMBEDDING | HEAD) == {"lm_head.weight"}
 
 
-def test_only_if_the_registry_says_so() -> None:
-    """Any language model has these tensors; without the setting it is no reward model."""
-    config = {key: given for key, given in CONFIG.items() if key != "rmaudit_reward_logit"}
-
-    assert logit.keys(config, BACKBONE | HEAD) is None
-    assert logit.keys(CONFIG, BACKBONE | HEAD) == {"lm_head.weight"}
-    assert logit.POOL == "last"
-    assert not logit.IGNORED
-
-
 def test_one_row_is_kept() -> None:
     """The head holds its row alone, not the vocabulary's."""
     tensors = tensors_of(HEAD)

@@ -88,19 +88,6 @@ def test_scores_whole_rows_too() -> None:
     torch.testing.assert_close(head(some.reshape(2, 3, HIDDEN)).reshape(-1), head(some))
 
 
-# Whose it is
-
-
-def test_the_tensors_decide() -> None:
-    """All four tensors, or the two weights; a plain score, or none, is another family."""
-    assert mlp.keys(CONFIG, BACKBONE | SHAPES | {"lm_head.weight": (11, HIDDEN)}) == SHAPES.keys()
-    assert mlp.keys(CONFIG, BACKBONE | WITHOUT_BIAS) == WITHOUT_BIAS.keys()
-    assert mlp.keys(CONFIG, BACKBONE | {"score.weight": (1, HIDDEN)}) is None
-    assert mlp.keys(CONFIG, BACKBONE) is None
-    assert mlp.POOL == "hf"
-    assert [*mlp.IGNORED] == ["lm_head.weight"]
-
-
 def test_a_multimodal_models_width_is_its_text_models() -> None:
     """Where config.json has a text_config, that one counts."""
     config = {"hidden_size": 99, "text_config": {"hidden_size": HIDDEN}}

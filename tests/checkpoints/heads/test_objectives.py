@@ -9,7 +9,7 @@ import pytest
 from rmaudit.checkpoints.heads import gated, linear, objectives, uncertainty
 from rmaudit.checkpoints.heads.objectives import names
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads import test_gated, test_uncertainty
+from tests.checkpoints.heads.test_gated import TOYS, URM
 
 FIVE = {"score.weight": (5, 6)}
 WORDS = ("helpful", "honest", "safe", "short", "kind")
@@ -34,7 +34,7 @@ def test_names_are_the_registrys_or_the_configurations_or_the_cards() -> None:
 
 def test_published_models_have_the_names_of_their_cards() -> None:
     """ArmoRM and QRM have nineteen, or HelpSteer's five; URM has those of HelpSteer."""
-    config = test_gated.TOYS["ArmoRM"].config
+    config = TOYS["ArmoRM"].config
     nineteen = names(gated.NAME, config | {"num_objectives": 19}, {})
     assert len(set(nineteen)) == 19
     assert [nineteen[i] for i in (0, 8, 10, 18)] == [
@@ -44,8 +44,7 @@ def test_published_models_have_the_names_of_their_cards() -> None:
     five = names(gated.NAME, config | {"num_objectives": 5}, {})
     assert five == tuple(f"helpsteer-{name}" for name in QUALITIES)
     assert names(gated.NAME, config | {"num_objectives": 4}, {}) == tuple("0123")
-    shapes = test_uncertainty.SHAPES | {"score.weight": (10, 6)}
-    assert names(uncertainty.NAME, test_uncertainty.CONFIG, shapes) == QUALITIES
+    assert names(uncertainty.NAME, URM.config, {"score.weight": (10, 32)}) == QUALITIES
 
 
 def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:

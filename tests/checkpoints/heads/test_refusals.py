@@ -22,7 +22,6 @@ from rmaudit.checkpoints.heads import (
 )
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
-from tests.checkpoints.heads import test_uncertainty as test_urm
 from tests.checkpoints.heads.test_mlp import HIDDEN, WIDTH
 from tests.checkpoints.heads.test_value import BUFFERS, ONE, OPENRLHF, grm
 
@@ -71,7 +70,7 @@ def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
 
 def urm(change: Any, *named: str, **entries: Any) -> Case:
     """URM's head."""
-    return of(uncertainty, test_urm.CONFIG, test_urm.SHAPES, change, *named, **entries)
+    return of(uncertainty, test_gated.URM.config, test_gated.URM.shapes, change, *named, **entries)
 
 
 CASES = [
@@ -169,9 +168,9 @@ CASES = [
         for key in ("score.weight", "gating.layers.0.SCB", "lm_head.weight")
     ),
     urm({"weights.fc.2.bias": GONE}, "no 'weights.fc.2.bias'", "weights.fc.0.bias, "),
-    urm({"score.weight": (3, 6)}, "'score.weight' has shape (3, 6)", "hidden_size 6", "(6, 6)"),
+    urm({"score.weight": (3, 32)}, "'score.weight' has shape (3, 32)", "hidden_size 32", "(6, 32)"),
     urm({}, "the hidden_size None of", hidden_size=GONE),
-    urm({"score.weight": (1, 6)}, "'weights.fc.0.bias'", "'LlamaForSequenceClassification'",
+    urm({"score.weight": (1, 32)}, "'weights.fc.0.bias'", "'LlamaForSequenceClassification'",
         "WithNormal_Weights only", architectures=["LlamaForSequenceClassification"]),
 ]  # fmt: skip
 
