@@ -29,6 +29,8 @@ from tests.checkpoints.folders import merged, save_adapter
 from tests.hub import COMMIT, Hub, serving
 from tests.toys import toy_checkpoint, toy_tokenizer
 
+Patch = pytest.MonkeyPatch
+
 PROMPT = "the love of the city?"
 SIZE = len(toy_tokenizer())
 CLASSIFIER: dict[str, Any] = {"task_type": "SEQ_CLS", "target_modules": ["q_proj", "v_proj"]}
@@ -146,7 +148,7 @@ def double(tensors: Any) -> None:
     ],
     ids=["new", "old", "modules_to_save", "DoRA", "rsLoRA", "one layer", "tokens", "embedding"],
 )
-def test_an_adapter_scores_as_its_merged_model(
+def test_it_scores_as_its_merged_model(
     make: Make, bases: Path, base: str, settings: dict[str, Any]
 ) -> None:
     """On a language model, where the head is the adapter's alone, and on a reward model."""
@@ -154,9 +156,7 @@ def test_an_adapter_scores_as_its_merged_model(
 
 
 @pytest.mark.parametrize("target", [["q_proj"], ["q_proj", "score"]], ids=["backbone", "head too"])
-def test_a_reward_models_head_serves_an_adapter_without_one(
-    make: Make, bases: Path, target: list[str]
-) -> None:
+def test_the_bases_head_serves_an_adapter(make: Make, bases: Path, target: list[str]) -> None:
     """As it was saved, or with the adapter's LoRA merged into it."""
     model = assert_merged(make("rm", target_modules=target), bases / "rm")
 
@@ -250,7 +250,7 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
 
 
 def test_a_base_on_the_hub_is_asked_for_at_its_revision(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, bases: Path, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """Through the one door to the hub; the commit that came is in the identity."""
     folder = make("rm", **CLASSIFIER)
@@ -299,7 +299,7 @@ def test_a_base_that_is_not_there_is_told(make: Make, named: object, said: str) 
 
 @pytest.mark.parametrize("named", ["./rm", "rm", "some/rm"])
 def test_a_relative_base_is_looked_for_beside_the_adapter(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+    make: Make, bases: Path, tmp_path: Path, monkeypatch: Patch, named: str
 ) -> None:
     """In its folder first, then in the one around it, then in the current one, as in training."""
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=named)
@@ -314,9 +314,7 @@ def test_a_relative_base_is_looked_for_beside_the_adapter(
         assert checkpoint(folder).provenance["base"] == str(place / named)
 
 
-def test_an_adapter_is_no_base_of_its_own(
-    make: Make, bases: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_is_no_base_of_its_own(make: Make, bases: Path, monkeypatch: Patch) -> None:
     """Where its folder bears its base's name, the base is looked for further on."""
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="rm")
     folder = folder.rename(folder.parent / "rm")
@@ -361,7 +359,7 @@ VALUE: Change = lambda t: t.update({"value_head.weight": t.pop("score.weight")})
     ],
     ids=["lacking", "extra", "mismatched", "value head", "quantized", "adapter"],
 )
-def test_a_base_that_is_another_is_refused(
+def test_another_base_is_refused(
     make: Make, bases: Path, on: str, change: Change | None, said: str
 ) -> None:
     """Its backbone would be random in places, or be another; merging would round the update away.
@@ -392,9 +390,7 @@ def test_a_base_that_is_another_is_refused(
     ],
     ids=["none", "language model", "LoRA on a random one"],
 )
-def test_a_head_that_was_never_saved_is_refused(
-    make: Make, bases: Path, settings: dict[str, Any]
-) -> None:
+def test_a_head_that_was_never_saved(make: Make, bases: Path, settings: dict[str, Any]) -> None:
     """The trap: transformers would make one up, and the adapter would load without a word."""
     text = refusal(make("lm", **settings))
 
@@ -429,8 +425,8 @@ def test_what_is_no_lora_or_not_checked_is_refused(make: Make, key: str, value: 
     assert step in text
 
 
-def test_modules_that_the_configuration_names_are_not_imported(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_modules_that_are_named_are_not_imported(
+    make: Make, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """PEFT writes `auto_mapping` and `megatron_core` into many adapters; here nobody reads them."""
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
@@ -461,8 +457,8 @@ BOMB = "(.*.*)*[^a-z.0-9_]"
         ("modules_to_save", [BOMB]),
     ],
 )
-def test_a_regular_expression_that_does_not_end_is_refused(
-    make: Make, monkeypatch: pytest.MonkeyPatch, key: str, value: object
+def test_an_endless_pattern_is_refused(
+    make: Make, monkeypatch: Patch, key: str, value: object
 ) -> None:
     """PEFT would match it for ages; an honest one is matched by it."""
     folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
@@ -519,7 +515,7 @@ def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases
     ],
     ids=["LoRA", "a layer more", "head", "bias", "tokens"],
 )
-def test_a_part_that_would_be_left_out_is_refused(
+def test_no_part_is_left_out(
     make: Make, bases: Path, settings: dict[str, Any], part: str, kind: str
 ) -> None:
     """PEFT warns of missing LoRA tensors only; the base's own would be scored in their place."""
@@ -587,7 +583,7 @@ def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
 
 
 @pytest.fixture
-def hub(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(bases: Path, tmp_path: Path, monkeypatch: Patch) -> Iterator[Hub]:
     """A hub with the language model, a quantized one and one of pickles."""
     quantized, pickled = (
         shutil.copytree(bases / "lm", tmp_path / "hub" / name) for name in ("quantized", "pickled")
@@ -628,7 +624,7 @@ def test_an_adapter_is_refused_before_its_base_is_downloaded(
 
 
 @pytest.mark.parametrize("on_hub", [False, True], ids=["folder", "hub"])
-def test_an_adapter_whose_base_is_not_here_is_looked_at(
+def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool
 ) -> None:
     """By the headers on the hub; a run then downloads it and scores; a pickle is told."""

@@ -164,9 +164,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensors]:
 
 
 @pytest.mark.parametrize("part", ["lora_A", "lora_B", "score"])
-def test_no_damage_to_an_adapter_gives_another_number(
-    adapter: tuple[Path, Tensors], part: str
-) -> None:
+def test_no_damage_to_an_adapter_gives_a_number(adapter: tuple[Path, Tensors], part: str) -> None:
     """Of a LoRA tensor, or of the head that was saved with it; whole it is scored."""
     folder, whole = adapter
     save_file(whole, folder / "adapter_model.safetensors")

@@ -118,7 +118,7 @@ def test_of_many_tensors_that_may_be_a_head_four_are_named(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_head_of_another_shape_is_refused(
+def test_a_head_of_a_wrong_shape_is_refused(
     tmp_path: Path, shape: tuple[int, ...], step: str
 ) -> None:
     """Of several labels, or of another configuration."""
@@ -164,9 +164,7 @@ def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int | None) -> Non
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8", "compressed-tensors", None])
-def test_quantized_weights_pass_only_where_they_are_asked_for(
-    tmp_path: Path, method: str | None
-) -> None:
+def test_quantized_weights_pass_only_if_asked_for(tmp_path: Path, method: str | None) -> None:
     """Whatever the method, which is named; old releases wrote none."""
     given = {"quant_method": method} if method else {"bits": 4}
     text = refusal(write(tmp_path, quantization_config=given))
@@ -194,9 +192,7 @@ def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
         *((dtype, "") for dtype in (np.float16, np.float32, np.float64)),
     ],
 )
-def test_weights_that_are_no_floats_are_refused(
-    tmp_path: Path, key: str, dtype: type[np.generic], said: str
-) -> None:
+def test_weights_are_floats(tmp_path: Path, key: str, dtype: type[np.generic], said: str) -> None:
     """From the headers; a conversion would make another model of them, without a word."""
     write(tmp_path)
     shapes = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}

@@ -30,9 +30,7 @@ from tests.checkpoints.folders import HIDDEN, refusal, write
     ],
     ids=range(8),
 )
-def test_a_config_that_is_no_mapping_is_refused(
-    tmp_path: Path, content: bytes | None, said: str
-) -> None:
+def test_a_config_is_a_mapping(tmp_path: Path, content: bytes | None, said: str) -> None:
     """The file and what is wrong with it are named."""
     path = write(tmp_path) / "config.json"
     path.unlink()
@@ -117,7 +115,7 @@ def test_a_part_that_its_class_does_not_know_is_refused(tmp_path: Path) -> None:
         configuration.defaults(tmp_path, model="toy")
 
 
-def test_a_setting_that_its_class_refuses_is_told(
+def test_a_setting_that_its_class_refuses(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """By the first line of what transformers says, and by nothing else."""

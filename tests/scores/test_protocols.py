@@ -26,6 +26,8 @@ from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint, toy_tokenizer
 
+Patch = pytest.MonkeyPatch
+
 SIZE = len(toy_tokenizer())
 each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 
@@ -34,9 +36,7 @@ each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 
 
 @each_protocol
-def test_calls_that_are_read_late_leave_the_same_file(
-    protocol: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_reads_leave_the_same_file(protocol: Any, tmp_path: Path, monkeypatch: Patch) -> None:
     """As on a GPU, with one shard a call and then with two: the same bytes, the same numbers."""
     monkeypatch.setattr(shard_scoring, "SHARD", 8)
     spec = ModelSpec("toy", str(toy_checkpoint(tmp_path / "toy")))
@@ -98,9 +98,7 @@ def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
 
 
 @each_protocol
-def test_a_broken_sweep_goes_on(
-    tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch, protocol: str
-) -> None:
+def test_sweeps_go_on(tmp_path: Path, unmeasured: None, monkeypatch: Patch, protocol: str) -> None:
     """What was scored before it broke off is not scored again."""
     monkeypatch.setattr(shard_scoring, "SHARD", 1)
 
@@ -200,8 +198,8 @@ def test_noise_that_is_no_number_is_refused(bad: float) -> None:
 
 
 @each_protocol
-def test_who_waits_for_another_process_says_so_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+def test_who_waits_for_another_says_so_once(
+    tmp_path: Path, monkeypatch: Patch, protocol: str
 ) -> None:
     """Where nobody looks at a bar, too: on stderr."""
     sweep(Letters(), "best", protocol=protocol, cache=tmp_path)

@@ -23,6 +23,8 @@ from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, recorded_of, score_texts
 from tests.words import write
 
+Patch = pytest.MonkeyPatch
+
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
 OTHER = Recorded(ModelSpec("G", "owner/Gated-2B"))
 SMOL = Recorded(ModelSpec("Smol", "embedded"))
@@ -140,9 +142,7 @@ def test_the_second_import_changes_nothing(store: Store, table: Path, items: Pat
     assert files(store) == before
 
 
-def test_a_damaged_table_leaves_nothing_and_a_damaged_record_is_not_used(
-    store: Store, table: Path
-) -> None:
+def test_a_damaged_table_leaves_nothing_and_no_record_of_it(store: Store, table: Path) -> None:
     """A table is read whole before anything is kept; a record can be imported again."""
     put(table, TABLE + "8,a,a,1,2,x\n")
     with pytest.raises(SpecError, match=r"Quantile-8B\.csv:6: worst: expected a number"):
@@ -240,7 +240,7 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
         ("What one single thing, person, or concept is the greatest ever?", [0.263, 0.201, 0.384]),
     ],
 )
-def test_the_papers_agreement_with_people(
+def test_the_papers_agreement(
     mirror: Path, store: Store, prompt: str, expected: list[float]
 ) -> None:
     """Kendall's tau of each of the ten with the human ratings: mean and range, to three places."""
@@ -263,9 +263,7 @@ def test_the_papers_agreement_with_people(
     assert [round(value, 3) for value in (taus.mean(), taus.min(), taus.max())] == expected
 
 
-def test_the_second_asking_reads_the_store(
-    mirror: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_asking_reads_the_store(mirror: Path, store: Store, monkeypatch: Patch) -> None:
     """Once looked up, the reference is not needed any more."""
     model = Recorded(ModelSpec("QRM", "nicolinho/QRM-Gemma-2-27B"))
     first = published_scores.items(model, GREATEST, ["Water"], store=store)
@@ -362,8 +360,8 @@ def test_texts_are_looked_up_among_words_and_items(with_words: Store, items: Pat
     assert scorable(PROMPTS["best"], FAMILY["bad_world_one"]) == ["a", "b"]
 
 
-def test_words_below_the_mirror_need_no_import(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_words_in_the_mirror_need_no_import(
+    store: Store, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """As items do: what was asked for is stored then; another import must agree with it."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))

@@ -62,9 +62,7 @@ def test_every_form_has_the_same_rows(
         ("a.parquet", b"", ["cannot be read as Parquet"]),
     ],
 )
-def test_what_cannot_be_read_is_named(
-    tmp_path: Path, name: str, content: bytes, names: list[str]
-) -> None:
+def test_what_cannot_be_read(tmp_path: Path, name: str, content: bytes, names: list[str]) -> None:
     """One line with the file, and the forms that are read."""
     path = tmp_path / name
     path.write_bytes(content)

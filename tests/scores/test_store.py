@@ -35,6 +35,8 @@ from rmaudit.scores.store import Counts, Store, counts
 from rmaudit.scores.stored_scores import Stored, key_of, write
 from tests.scores import children
 
+Patch = pytest.MonkeyPatch
+
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
 KEY = key_of(FIELDS)
 ROWS = pd.DataFrame(
@@ -102,7 +104,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch: Patch) -> None:
     """Ten rows make three shards."""
     monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
@@ -132,9 +134,7 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
     assert path_of(tmp_path / "other").read_bytes() == path_of(root).read_bytes()
 
 
-def test_what_is_said_of_scores_is_asked_once_when_they_are_made(
-    root: Path, small_shards: None
-) -> None:
+def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards: None) -> None:
     """Where they come from after the first shard, what is measured on all of them at the end."""
     order: list[Any] = []
 
@@ -444,8 +444,8 @@ def test_a_broken_run_goes_on_where_it_broke_off(
 
 
 @pytest.mark.parametrize("size", [3, 6, 8, 100])
-def test_shards_of_another_size_are_not_taken_for_ours(
-    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch, size: int
+def test_shards_of_another_size(
+    root: Path, small_shards: None, monkeypatch: Patch, size: int
 ) -> None:
     """A later version with other shards gets every score right."""
     with pytest.raises(RuntimeError):
@@ -647,9 +647,7 @@ def test_the_next_shard_is_begun_before_one_is_waited_for(root: Path, small_shar
     assert path_of(root).read_bytes() == path_of(root / "other").read_bytes()
 
 
-def test_shards_that_follow_each_other_are_one_call(
-    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_in_a_row_are_one_call(root: Path, small_shards: None, monkeypatch: Patch) -> None:
     """As many as fill a GPU, and no more than eight; what is there already is in none."""
     gpu = Gpu(answers=11)
     assert_right(gpu.fill(root))

@@ -21,6 +21,8 @@ from rmaudit.scores.text_rewards import score_texts
 from tests.scores.letters import Letters, sweep_of
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
+Patch = pytest.MonkeyPatch
+
 SIZE = len(toy_tokenizer())
 
 
@@ -106,9 +108,7 @@ def test_what_is_no_model_or_no_sweep_is_refused(swept: Sweep) -> None:
 # The cache
 
 
-def test_the_second_call_loads_no_weights(
-    folder: Path, cache: Path, swept: Sweep, tmp_path: Path
-) -> None:
+def test_a_second_call_is_a_read(folder: Path, cache: Path, swept: Sweep, tmp_path: Path) -> None:
     """Not even where the weights are gone by then; nor for a copy elsewhere of another name."""
     copied = shutil.copytree(folder, tmp_path / "copy")
     model = Checkpoint(ModelSpec("another name", str(copied)), cache=cache)
@@ -143,7 +143,7 @@ def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
     ]
 
 
-def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: Patch) -> None:
     """Without `cache` the scores are kept in the user's."""
     monkeypatch.setattr("rmaudit.scores.store.default_cache", lambda: tmp_path)
 
@@ -230,9 +230,7 @@ def test_score_of_an_unknown_text_suggests_near_tokens(texts: list[str], near: s
 # Texts
 
 
-def test_texts_come_back_in_the_callers_order_and_are_scored_once(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_texts_are_scored_once_and_come_in_the_callers_order(folder: Path, tmp_path: Path) -> None:
     """Texts of several tokens, doubled ones and the empty one score as the model scores them."""
     model = checkpoint(folder, tmp_path)
     texts = ["peace and joy", "war", "", "peace and joy", " war"]

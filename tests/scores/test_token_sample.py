@@ -26,6 +26,8 @@ from rmaudit.scores.token_sample import (
 )
 from tests.scores.letters import Letters
 
+Patch = pytest.MonkeyPatch
+
 IDS = tuple(range(0, 300, 3))  # with gaps: 100 ids
 WORDS = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
 NAMED = ["ak", "Al", "jt"]  # the first, the second and the last
@@ -229,9 +231,7 @@ def test_the_noise_is_the_larger_one(tmp_path: Path) -> None:
     assert take(tmp_path, Many(off=0.125), words=["bk", "bl"]).noise == 0.25
 
 
-def test_what_is_wrong_is_refused_before_anything_is_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_is_refused_before_any_scoring(tmp_path: Path, monkeypatch: Patch) -> None:
     """Also words that a census does not need, and a lexicon that cannot be had."""
     (tmp_path / "afinn").mkdir()
     (tmp_path / "afinn" / "AFINN-111.txt").write_text("damaged")

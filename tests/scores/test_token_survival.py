@@ -69,9 +69,7 @@ def test_what_ate_of_the_template_merged(row: tuple[int, ...]) -> None:
         ((1, 1, 10), (1, 1, 10, 5, *SUFFIX), "itself"),  # a template that itself prints two BOS
     ],
 )
-def test_slots_that_look_like_others(
-    prefix: tuple[int, ...], row: tuple[int, ...], fate: str
-) -> None:
+def test_slots_that_look_alike(prefix: tuple[int, ...], row: tuple[int, ...], fate: str) -> None:
     """Where the prefix ends as the suffix begins, and where it begins with two BOS."""
     result = of(row, slot=Slot("?", prefix, SUFFIX, "", ""))
 
