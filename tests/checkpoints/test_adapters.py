@@ -221,6 +221,7 @@ def test_an_adapters_identity_has_both_weights(make: Make, bases: Path) -> None:
     """A change of either is another model."""
     folder = make("rm", **CLASSIFIER)
     found = checkpoint(folder).identity
+    assert "base_revision" not in found
     assert found["weights"] == checkpoint(bases / "rm").identity["weights"]
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
 
@@ -247,31 +248,6 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
 
 
 # The base
-
-
-def test_a_base_on_the_hub_is_asked_for_at_its_revision(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: Patch
-) -> None:
-    """Through the one door to the hub; the commit that came is in the identity."""
-    folder = make("rm", **CLASSIFIER)
-    assert "base_revision" not in checkpoint(folder).identity
-    configure(folder, base_model_name_or_path="some/base", revision="v1.0")
-    commit = "0" * 40
-    snapshot = tmp_path / "snapshots" / commit
-    shutil.copytree(bases / "rm", snapshot)
-    asked: list[ModelSpec] = []
-    real = source.find
-
-    def find(spec: ModelSpec, cache: Path, **settings: Any) -> source.Kind:
-        if spec.source != "some/base":
-            return real(spec, cache, **settings)
-        asked.append(spec)
-        return source.Folder("toy", snapshot)
-
-    monkeypatch.setattr(source, "find", find)
-
-    assert checkpoint(folder).identity["base_revision"] == commit
-    assert asked == [ModelSpec("toy", "some/base", revision="v1.0")]
 
 
 @pytest.mark.parametrize(
@@ -627,7 +603,7 @@ def test_an_adapter_is_refused_before_its_base_is_downloaded(
 def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool
 ) -> None:
-    """By the headers on the hub; a run then downloads it and scores; a pickle is told."""
+    """By the headers on the hub, at its revision; a run then downloads it; a pickle is told."""
     folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
     hub.models["owner/adapter"] = folder
     where = "owner/adapter" if on_hub else str(folder)
@@ -640,8 +616,11 @@ def test_an_adapter_whose_base_is_not_here(
     assert found["can be scored"] == "pytest audits --model toy"
     assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
     if not on_hub:
-        assert np.isfinite(checkpoint(folder).score(PROMPT, ["love"])).all()
+        model = checkpoint(folder)
+        assert np.isfinite(model.score(PROMPT, ["love"])).all()
+        assert model.identity["base_revision"] == COMMIT
         assert "base weights" not in said(folder)
+        assert "(RevisionNotFoundError: " in refusal(configure(folder, revision="v1.0"))
         return
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
     text = said(where)["refused"]

@@ -23,15 +23,8 @@ Patch = pytest.MonkeyPatch
 WEIGHTS = bytes(range(48))
 ONE, TWO = "model-1-of-2.safetensors", "model-2-of-2.safetensors"
 TOKENIZER = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "tokenizer.model",
-    "spm.model",
-    "added_tokens.json",
-    "special_tokens_map.json",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
+    *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "spm.model"),
+    *("added_tokens.json", "special_tokens_map.json", "vocab.json", "vocab.txt", "merges.txt"),
 )
 SMALL = ["config.json", "model.safetensors.index.json"]
 Identity = Callable[[Path, Path], str]

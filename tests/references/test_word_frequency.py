@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.references import References, word_frequency
-from rmaudit.references.held_out_words import held_out
+from rmaudit.references import word_frequency
 from rmaudit.references.word_frequency import common, zipf
 
 HEADER = "\tWord\tPoS\t\tFreq\tRa\tDisp\n"
@@ -104,27 +103,3 @@ def test_an_unknown_list_is_named() -> None:
     """What is known stands in the error."""
     with pytest.raises(SpecError, match="unknown frequency list 'bnc'; known: wordfreq, leech"):
         zipf("bnc", [])
-
-
-def test_only_held_out_words_are_given() -> None:
-    """A model that was trained on half of the words gets the others, and its reader is told."""
-    references = References(salt="salt")
-    words = ["joy", "war", "city", "tree", "house", "river", "bread", "stone"]
-
-    found = list(references.frequency("wordfreq", words).index)
-
-    assert found == [
-        w for w, out in zip(sorted(words), held_out(sorted(words), salt="salt"), strict=True) if out
-    ]
-    assert references.caveats[0].endswith(f"only: {len(found)} of 8 wordfreq words.")
-
-
-def test_words_that_are_held_out_already_need_no_caveat() -> None:
-    """It would say that all of them were given."""
-    references = References(salt="salt")
-    words = list(references.common_words())[:50]
-    (before,) = references.caveats
-
-    assert list(references.frequency("wordfreq", words).index) == words
-    assert references.caveats == [before]
-    assert before.endswith("of 28,367 common English words.")

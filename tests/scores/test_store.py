@@ -182,8 +182,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {what: folder / what for what in ("file", "shard")}
 
 
-def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> bool:
-    """Whether a damaged copy was noticed; if so it is kept, and either way all scores are right."""
+def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> None:
+    """A damaged copy is kept if it was noticed, and either way all scores are right."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         root = shutil.copytree(prepared, Path(folder) / "cache")
         shard = path_of(root).with_suffix(".parts") / "00000004.parquet"
@@ -198,10 +198,9 @@ def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> bool:
         damaged = [path for path in (root / "scores").iterdir() if ".damaged" in path.name]
         assert len(caught) == len(damaged) == int((4, 8) in model.asked)
         assert all(path.read_bytes() == changed for path in damaged)
-        return bool(damaged)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(data=st.data(), what=st.sampled_from(["file", "shard"]))
 def test_damage_never_gives_another_score(
     data: st.DataObject, prepared: Mapping[str, Path], what: str
@@ -215,20 +214,6 @@ def test_damage_never_gives_another_score(
         return bytes(changed)
 
     assert_mended(prepared[what], content)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", ["file", "shard"])
-def test_a_flip_anywhere_never_gives_another_score(prepared: Mapping[str, Path], what: str) -> None:
-    """Byte after byte; most of them are noticed (Arrow keeps the metadata twice, and reads one)."""
-    noticed = 0
-    places = range(0, 2000 if what == "file" else 1000, 11)
-    for place in places:
-        mask = 1 << place % 8
-        noticed += assert_mended(
-            prepared[what], lambda b, at=place, m=mask: b[:at] + bytes([b[at] ^ m]) + b[at + 1 :]
-        )
-    assert noticed > len(places) / 2
 
 
 def test_another_keys_file_or_shard_is_set_aside(root: Path, small_shards: None) -> None:

@@ -174,33 +174,28 @@ def test_a_sample_as_large_as_the_vocabulary_is_the_census(tmp_path: Path, size:
     assert model.scored == []
 
 
-def test_named_ids_are_there_too(tmp_path: Path) -> None:
-    """The union by id, ascending, each id once, whether drawn too or not."""
-    plain = take(tmp_path)
-    of_drawn = WORDS[IDS.index(ids(plain)[4])]
+def test_named_ids_are_there_too_under_a_key_of_their_own(tmp_path: Path) -> None:
+    """The union by id, ascending, each id once, whether drawn too or not.
 
-    both = take(tmp_path, words=[*NAMED, of_drawn])
+    Audits share the drawn ones whatever they name; the named ones do not depend on the draw.
+    """
+    census, plain = take(tmp_path, sample=None), take(tmp_path)
+    of_drawn = WORDS[IDS.index(ids(plain)[4])]
+    both, elsewhere = (take(tmp_path, words=[*NAMED, of_drawn], seed=seed) for seed in (0, 1))
 
     assert ids(both) == sorted({*ids(plain), 0, 3, 297})
     assert both.sample == Sample(10, 100, 0, named=4)
     assert both.frame["score"].tolist() == ids(both)
     assert both.frame.index.tolist() == list(range(len(both.frame)))
     assert both.provenance["named_ids"] == 4
-
-
-def test_the_drawn_and_the_named_ids_have_keys_of_their_own(tmp_path: Path) -> None:
-    """Audits share the first whatever they name; the second does not depend on the draw."""
-    census, plain = take(tmp_path, sample=None), take(tmp_path)
-    both, elsewhere = take(tmp_path, words=NAMED), take(tmp_path, words=NAMED, seed=1)
-
     assert both.keys == (plain.key, both.named_key)
     assert elsewhere.key != plain.key
     assert elsewhere.named_key == both.named_key
     assert take(tmp_path, words=["bk"]).keys[0] == plain.key
     assert take(tmp_path, words=["zz"]).keys == (plain.key,)  # words of no token name nothing
-    named = Store(tmp_path).read(both.named_key)
-    assert named is not None
-    assert named.frame["token_id"].tolist() == [0, 3, 297]
+    stored = Store(tmp_path).read(both.named_key)
+    assert stored is not None
+    assert stored.frame["token_id"].tolist() == sorted([0, 3, 297, ids(plain)[4]])
     everything = take(tmp_path, words=WORDS)
     assert ids(everything) == list(IDS)
     assert census.key not in everything.keys
@@ -260,7 +255,13 @@ def rated(mirror: Path) -> pd.Series[str]:
 
 @pytest.mark.parametrize("size", [30, 300, 1001])
 def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size: int) -> None:
-    """Whole words, with every spelling; words named one by one are all there, and are counted."""
+    """Whole words, with every spelling; words named one by one are all there, and are counted.
+
+    With room for all of them, all are there.
+    """
+    every = mask_of_words(rated, ["lexicon:afinn"])
+    whole = mask_of_scored_words(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0)
+    assert (whole == every).all()
     found = rated[mask_of_scored_words(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
     spellings = found.str.strip().str.lower().value_counts()
 
@@ -282,15 +283,6 @@ def test_the_word_and_the_seed_decide_what_is_drawn(rated: pd.Series[str]) -> No
     assert few < many
     assert set(turned[mask_of_scored_words(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
     assert other != few
-
-
-def test_a_sample_that_has_room_names_every_word(rated: pd.Series[str]) -> None:
-    """As a sample always did, so that what is stored of one is found."""
-    every = mask_of_words(rated, ["lexicon:afinn"])
-
-    assert (
-        mask_of_scored_words(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0) == every
-    ).all()
 
 
 class Rated(Letters):

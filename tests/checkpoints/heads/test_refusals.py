@@ -6,6 +6,7 @@ what was found, what is needed, and what to do.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,36 +42,17 @@ def of(family: Any, config: Any, whole: Any, change: Any, *named: str, **entries
     return family, {**config, **entries}, shapes, named
 
 
-def layers(change: Any, *named: str, **entries: Any) -> Case:
-    """A score of two layers."""
-    return of(mlp, test_mlp.CONFIG, test_mlp.SHAPES, change, *named, **entries)
-
-
-def openrlhf(change: Any, *named: str, **entries: Any) -> Case:
-    """OpenRLHF's head."""
-    config = test_value.named("value_head")
-    return of(value, config, OPENRLHF, change, *named, **entries)
-
-
-def row(change: Any, *named: str, **entries: Any) -> Case:
-    """A logit as reward."""
-    return of(logit, test_logit.CONFIG, test_logit.HEAD, change, *named, **entries)
-
-
-def pair(change: Any, *named: str, **entries: Any) -> Case:
-    """An encoder's head."""
-    return of(encoder, test_encoder.CONFIG, test_encoder.SHAPES, change, *named, **entries)
+layers = partial(of, mlp, test_mlp.CONFIG, test_mlp.SHAPES)
+openrlhf = partial(of, value, test_value.named("value_head"), OPENRLHF)
+row = partial(of, logit, test_logit.CONFIG, test_logit.HEAD)
+pair = partial(of, encoder, test_encoder.CONFIG, test_encoder.SHAPES)
+urm = partial(of, uncertainty, test_gated.URM.config, test_gated.URM.shapes)
 
 
 def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
     """A gated head, of the toys by their names."""
     toy = test_gated.TOYS[name]
     return of(gated, toy.config, toy.shapes, change, *named, **entries)
-
-
-def urm(change: Any, *named: str, **entries: Any) -> Case:
-    """URM's head."""
-    return of(uncertainty, test_gated.URM.config, test_gated.URM.shapes, change, *named, **entries)
 
 
 CASES = [
