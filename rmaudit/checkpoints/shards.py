@@ -135,17 +135,17 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
                 tensor = opened.get_slice(key)
                 read[key] = Header(tuple(tensor.get_shape()), str(tensor.get_dtype()))
     except (SafetensorError, OSError) as error:
-        message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it again"
-        raise ModelError(message) from error
+        raise _damaged(path, error, model) from error
     return read
 
 
-def _size(path: Path) -> str:
-    """Return a file's size as text, or the reason why it cannot be read."""
+def _damaged(path: Path, error: Exception, model: str) -> ModelError:
+    """Return the error for a damaged file, with its size or the reason why that is unknown."""
     try:
-        return f"{path.stat().st_size:,} bytes"
-    except OSError as error:
-        return str(error.strerror)
+        size = f"{path.stat().st_size:,} bytes"
+    except OSError as unknown:
+        size = str(unknown.strerror)
+    return ModelError(f"{model}: {path} is damaged: {error} ({size}). Copy or download it again")
 
 
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
@@ -205,8 +205,7 @@ def first_not_finite(files: Iterable[Path], *, model: str) -> str:
                     if not all_finite(opened.get_tensor(key)):
                         return f"{key!r} in {path.name}"
         except (SafetensorError, OSError) as error:
-            message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it "
-            raise ModelError(f"{message}again") from error
+            raise _damaged(path, error, model) from error
     return ""
 
 

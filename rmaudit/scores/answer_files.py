@@ -39,8 +39,9 @@ class Answered:
     """Answers with a model's rewards of them, as audits of whole answers receive them.
 
     Attributes:
-        frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
-            model's own units; NaN before anything is scored.
+        frame: a row for each answer: `prompt`, `turns` (of a conversation, in JSON, else ""),
+            `response`, and `reward`, float32 in the model's own units; NaN before anything is
+            scored.
         source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
         key: the key of the rewards in the store.
@@ -54,15 +55,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Samples(Answered):
-    """A policy's answers with a model's rewards of them, as audits receive them.
+    """A policy's answers, in the file's order, with a model's rewards of them.
 
-    Attributes:
-        frame: a row for each answer, in the file's order. `prompt`, `turns` (of a conversation, in
-            JSON, else ""), `response`, and `reward`, float32 in the model's own units: NaN before
-            anything is scored. A line of the file may be there twice: both were drawn.
-        source: where the answers come from, in words.
-        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: the key of the rewards in the store.
+    A line of the file may be there twice: both were drawn.
     """
 
 

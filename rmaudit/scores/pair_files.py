@@ -40,14 +40,9 @@ class Pairs(Answered):
     """Pairs of answers with a model's rewards of them, as audits receive them.
 
     Attributes:
-        frame: a row for each answer, in the file's order. `line` (its line in the file, from 1),
-            `prompt`, `turns` (of a conversation, in JSON, else ""), `response`, `chosen` (a bool),
-            `subset` ("" without one), `group` (what is not independent of each other: the line's
-            own, else its prompt), and `reward`, float32 in the model's own units: NaN before
-            anything is scored. Of a leaderboard's file also `id`, the row's own.
-        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        source: where the answers come from, in words.
-        key: the key of the rewards in the store.
+        frame: also has, for each answer, `line` (its line in the file, from 1), `chosen` (a bool),
+            `subset` ("" without one) and `group` (what is not independent of each other: the line's
+            own, else its prompt). Of a leaderboard's file also `id`, the row's own.
         board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
 
