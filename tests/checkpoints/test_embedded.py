@@ -145,7 +145,7 @@ def test_a_built_folder_is_shared_as_the_umask_says(tmp_path: Path, umask: int) 
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone", "manifest"])
-def test_damage_is_built_again(
+def test_a_damaged_folder_is_built_again(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], damage: str
 ) -> None:
     """Which is told, with what was damaged; a user's own models.yaml is no damage."""

@@ -98,7 +98,9 @@ def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
 
 
 @each_protocol
-def test_sweeps_go_on(tmp_path: Path, unmeasured: None, monkeypatch: Patch, protocol: str) -> None:
+def test_a_broken_sweep_goes_on(
+    tmp_path: Path, unmeasured: None, monkeypatch: Patch, protocol: str
+) -> None:
     """What was scored before it broke off is not scored again."""
     monkeypatch.setattr(shard_scoring, "SHARD", 1)
 
