@@ -112,7 +112,7 @@ class Checked(Unchecked):
             return None
         found = self.objectives
         with _errors_named(self.name):
-            return objectives.place(asked, self.head.family.NAME, found)
+            return objectives.index_of(asked, self.head.family.NAME, found)
 
     @cached_property
     def defaults(self) -> PretrainedConfig:

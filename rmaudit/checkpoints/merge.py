@@ -14,7 +14,7 @@ from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError
 
-_ODD = {
+_CONSEQUENCE = {
     "missing": "what was trained would stay as it is in the base",
     "unexpected": "a part of the adapter would be left out",
 }
@@ -64,7 +64,7 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
         raise ModelError(message) from error
     message = (
         f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
-        f"{odd[0]!r}, for its base {adapter.base.path}: {_ODD[kind]}. "
+        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )

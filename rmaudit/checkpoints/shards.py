@@ -86,7 +86,7 @@ def weights_names(names: list[str], folder: Path, *, model: str, where: str) -> 
     if SINGLE in names:
         return [SINGLE]
     if INDEX in names:
-        return _indexed(names, folder / INDEX, model, where)
+        return _names_in_index(names, folder / INDEX, model, where)
     if others := sorted(n for n in names if n.endswith(".safetensors") and n != HEAD):
         message = (
             f"{model}: neither {SINGLE} nor {INDEX} in {where}, only {', '.join(others)}; "
@@ -171,10 +171,10 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     Raises:
         ModelError: its weights are missing.
     """
-    return saved([*weights_paths(folder, model=folder.name), *separate_head(folder)], keys)
+    return tensors_in([*weights_paths(folder, model=folder.name), *separate_head(folder)], keys)
 
 
-def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
+def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
     """Return the named tensors of safetensors files as they were saved."""
     from safetensors import safe_open
 
@@ -209,7 +209,7 @@ def first_not_finite(files: Iterable[Path], *, model: str) -> str:
     return ""
 
 
-def _indexed(there: list[str], path: Path, model: str, where: str) -> list[str]:
+def _names_in_index(there: list[str], path: Path, model: str, where: str) -> list[str]:
     try:
         names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -320,7 +320,9 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         (key,) = checked.head.keys  # which the adapter may have changed
         return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:
-        return merged, shards.saved(shards.separate_head(checked.source.path), checked.head.keys)
+        return merged, shards.tensors_in(
+            shards.separate_head(checked.source.path), checked.head.keys
+        )
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 

@@ -265,8 +265,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             return _sweep_of(model.name, asked, score(rows, part))
 
-        return _sampled(
-            _rows(model.vocabulary()),
+        return _whole_or_sample(
+            _vocabulary_rows(model.vocabulary()),
             scored,
             size,
             seed=seed,
@@ -318,7 +318,7 @@ def _checked_protocol(protocol: str | None) -> None:
         raise SpecError(message)
 
 
-def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
+def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     rows: pd.DataFrame,
     scored: Callable[..., Sweep],
     size: int | None,
@@ -360,7 +360,7 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
     return _sweep_of(str(source), prompt, stored)
 
 
-def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
+def _vocabulary_rows(vocabulary: Vocabulary) -> pd.DataFrame:
     """Return a table with a row for each id of the vocabulary: `token_id`, `token`, `text`."""
     return pd.DataFrame(
         {

@@ -18,7 +18,7 @@ from rmaudit.conversation import Asked
 from rmaudit.models.checkpoint import from_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import rewarded, rewards
-from rmaudit.scores.json_lines import LONGEST, asked
+from rmaudit.scores.json_lines import LONGEST, prompt_columns
 from rmaudit.scores.pair_files import Pairs, read, split
 from tests.scores.lines import assert_refused, written
 from tests.toys import toy_checkpoint
@@ -204,7 +204,7 @@ def test_one_file_serves_rewardbench_and_trl() -> None:
 
     prompt, chosen, rejected = split(line, "here")
     assert theirs["prompt"] == line["chosen"][:-1]
-    assert prompt == asked(theirs["prompt"], "theirs")
+    assert prompt == prompt_columns(theirs["prompt"], "theirs")
     assert theirs["chosen"] == line["chosen"][-1:] == [{"role": "assistant", "content": chosen}]
     assert theirs["rejected"] == line["rejected"][-1:]
     assert rejected == line["rejected"][-1]["content"]

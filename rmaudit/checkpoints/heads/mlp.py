@@ -2,7 +2,7 @@
 
 INF-ORM (INFORMForSequenceClassification) and Qwen2.5-Math-RM (Qwen2ForRewardModel) have it. The
 tensors cannot say what stands between the layers: it is ReLU in all published ones. `Stack` and
-`check` serve the value heads too, which are made of the same.
+`check_layers` serve the value heads too, which are made of the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     biases = any(key.endswith(".bias") for key in there)
-    return check(
+    return check_layers(
         shapes, there, LAYERS, what=_WHAT, hidden=hidden_size(config, what=_WHAT), biases=biases
     )
 
@@ -108,7 +108,7 @@ def stack(
     return Stack(linear, between)
 
 
-def check(  # noqa: PLR0913  (keyword-only)
+def check_layers(  # noqa: PLR0913  (keyword-only)
     shapes: Shapes,
     there: Sequence[str],
     layers: Sequence[str],

@@ -51,7 +51,7 @@ def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:
     """A name goes before a number; an end must be one name's alone."""
     found = ("a-honesty", "a-help", "b-help", "0")
     asked = {"a-honesty": 0, "honesty": 0, "b-help": 2, "0": 3, "1": 1, "3": 3}
-    assert {name: objectives.place(name, "gated", found) for name in asked} == asked
+    assert {name: objectives.index_of(name, "gated", found) for name in asked} == asked
     for wrong, said in {
         "help": "is 2 of its outputs; name one of these: a-help, b-help",
         "honest": "known: a-honesty, a-help, b-help, 0, or a number from 0 to 3",
@@ -59,9 +59,9 @@ def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:
         "b-hepl": "did you mean 'b-help'?",
     }.items():
         with pytest.raises(ModelError, match=said):
-            objectives.place(wrong, "gated", found)
+            objectives.index_of(wrong, "gated", found)
     with pytest.raises(ModelError, match="its value head gives one reward and no more"):
-        objectives.place("0", "value", ())
+        objectives.index_of("0", "value", ())
 
 
 @pytest.mark.parametrize("given", [("a", "b"), (*"abcd", "d")])
