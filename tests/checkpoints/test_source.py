@@ -244,33 +244,28 @@ def test_half_a_download_offline(
     assert str(caught.value).endswith("); check your connection and your access (`hf auth login`)")
 
 
-def test_a_gated_model_is_told(served: Hub, tmp_path: Path) -> None:
-    """With what the hub says."""
-    served.gated.add("owner/plain")
-
-    assert "owner/plain could not be downloaded" in (text := refusal(PLAIN, tmp_path))
-    assert "(GatedRepoError: " in text
+NO_MODEL = ("null", "[]", "3", '{"sha": 3}', "{}", "{", "[" * 10**5)  # such as a proxy's page
 
 
-@pytest.mark.parametrize(
-    "said", ["null", "[]", "3", '{"sha": 3}', "{}", "{", "[" * 10**5], ids=range(7)
-)
-def test_another_answer_of_the_hub_is_told(served: Hub, tmp_path: Path, said: str) -> None:
-    """Such as a proxy's page, or JSON of another kind."""
-    served.says = said.encode()
-
-    assert refusal(PLAIN, tmp_path).startswith("toy: owner/plain could not be downloaded from the ")
-
-
-@pytest.mark.parametrize("what", ["all", "files", "weights"])
 @pytest.mark.parametrize("revision", [None, COMMIT])
-def test_a_hub_that_closes_connections_is_asked_once(
-    served: Hub, tmp_path: Path, monkeypatch: Patch, what: str, revision: str | None
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"gated": {"owner/plain"}}, "GatedRepoError: "),
+        *(({"says": text.encode()}, "") for text in NO_MODEL),
+        *(({"closes": what}, "") for what in ("all", "files", "weights")),
+    ],
+    ids=range(11),
+)
+def test_a_hub_with_a_fault_is_asked_once(
+    served: Hub, tmp_path: Path, monkeypatch: Patch, *, fault: Any, said: str, revision: str | None
 ) -> None:
-    """The hub's client would wait and try again for up to a minute and a half."""
-    served.closes = what
+    """And told; the hub's client would wait and try again for up to a minute and a half."""
+    for name, value in fault.items():
+        setattr(served, name, value)
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits to try again"))
 
     text = refusal(replace(PLAIN, revision=revision), tmp_path)
 
-    assert text.startswith("toy: owner/plain could not be downloaded from the Hugging Face hub (")
+    start = f"toy: owner/plain could not be downloaded from the Hugging Face hub ({said}"
+    assert text.startswith(start)
