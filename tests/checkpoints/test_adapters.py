@@ -437,8 +437,9 @@ def test_an_endless_pattern_is_refused(
     make: Make, monkeypatch: Patch, key: str, value: object
 ) -> None:
     """PEFT would match it for ages; an honest one is matched by it."""
-    folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
+    folder = make("rm", **CLASSIFIER)
     if key == "target_modules":
+        configure(folder, target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
         checkpoint(folder).score(PROMPT, ["love"])
     monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
 
