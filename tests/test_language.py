@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.language import stem, stem_codes
-from rmaudit.references import stem_memory
+from rmaudit.references import stem_cache
 
 
 def test_forms_of_a_word_have_one_number() -> None:
@@ -21,14 +21,14 @@ def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.Mon
     """They are those that the stemmer gives; words that are new are added."""
     known: dict[str, dict[str, str]] = {}
     monkeypatch.setattr("rmaudit.language.CACHE", known)
-    monkeypatch.setattr(stem_memory, "CACHE", known)
+    monkeypatch.setattr(stem_cache, "CACHE", known)
     first = {word: stem(word) for word in ("loved", "hating")}
-    stem_memory.remember(tmp_path, "en")
+    stem_cache.save_stems(tmp_path, "en")
     known.clear()
     stem("cities")
-    stem_memory.remember(tmp_path, "en")
+    stem_cache.save_stems(tmp_path, "en")
     known.clear()
 
-    stem_memory.recall(tmp_path, "en")
+    stem_cache.load_stems(tmp_path, "en")
 
     assert known == {"en": {**first, "cities": "citi"}}

@@ -19,24 +19,24 @@ from typing import Any
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError
 
-HOW = "Merge it where it was trained, save the merged model, and audit that folder"
+MERGE_IT_THERE = "Merge it where it was trained, save the merged model, and audit that folder"
 _PROMPTS = ("PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "CARTRIDGE")
-_DECIDES = (  # entries of LoraConfig that decide the merged weights
+_DECIDING = (  # entries of LoraConfig that decide the merged weights
     "r lora_alpha target_modules exclude_modules layers_to_transform layers_pattern rank_pattern "
     "alpha_pattern fan_in_fan_out bias use_rslora use_dora lora_bias modules_to_save "
     "trainable_token_indices target_parameters"
 )
-_IDLE = (  # entries that do not: PEFT needs them to train, or to find what is found here
+_UNDECIDING = (  # entries that do not: PEFT needs them to train, or to find what is found here
     "peft_type peft_version task_type auto_mapping base_model_name_or_path revision inference_mode "
     "init_lora_weights lora_dropout megatron_core qalora_group_size runtime_config loftq_config "
     "eva_config"
 )
-MERGED = frozenset(_DECIDES.split())
-_KNOWN = frozenset(f"{_DECIDES} {_IDLE}".split())
+MERGED = frozenset(_DECIDING.split())
+_KNOWN = frozenset(f"{_DECIDING} {_UNDECIDING}".split())
 # Others change the base's weights before training, so an adapter alone is not what was trained.
-_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
+_INITS_THAT_KEEP_THE_BASE = (True, False, None, "gaussian", "eva", "orthogonal")
 _SECONDS = 10  # honest ones take milliseconds
-_PATTERNED = (  # entries of LoraConfig that PEFT takes for regular expressions
+_PATTERN_KEYS = (  # entries of LoraConfig that PEFT takes for regular expressions
     "target_modules",
     "exclude_modules",
     "layers_pattern",
@@ -44,9 +44,9 @@ _PATTERNED = (  # entries of LoraConfig that PEFT takes for regular expressions
     "alpha_pattern",
     "modules_to_save",
 )
-_PLAIN = re.compile(r"[\w.-]*")
+_PLAIN_NAME = re.compile(r"[\w.-]*")
 # In the ways in which PEFT puts them together; what is no regular expression, it tells itself.
-_TRY = r"""
+_MATCH_ALL = r"""
 import json, re, sys
 patterns, names = json.load(sys.stdin)
 for pattern in patterns:
@@ -61,7 +61,7 @@ for pattern in patterns:
 """
 
 
-def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, Any]:
+def deciding_entries(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, Any]:
     """Return the entries of an adapter_config.json that change the merged weights.
 
     Raises:
@@ -75,19 +75,22 @@ def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, A
         )
         raise ModelError(message)
     if kind != "LORA":
-        message = f"{model}: {path} has peft_type {kind!r}; rmaudit merges LORA only. {HOW}"
+        message = (
+            f"{model}: {path} has peft_type {kind!r}; rmaudit merges LORA only. {MERGE_IT_THERE}"
+        )
         raise ModelError(message)
     start = given.get("init_lora_weights")
-    if start not in _STARTS:
+    if start not in _INITS_THAT_KEEP_THE_BASE:
         message = (
             f"{model}: {path} has init_lora_weights {start!r}, which changed the base's weights "
-            f"before training, so base and adapter are not what was trained. {HOW}"
+            f"before training, so base and adapter are not what was trained. {MERGE_IT_THERE}"
         )
         raise ModelError(message)
     if odd := sorted(key for key, value in given.items() if value and key not in _KNOWN):
         message = (
             f"{model}: {path} has {odd[0]} {short(repr(given[odd[0]]))}, which rmaudit does not "
-            f"merge: what it does to the weights, or which code it loads, is not checked. {HOW}"
+            f"merge: what it does to the weights, or which code it loads, is not checked. "
+            f"{MERGE_IT_THERE}"
         )
         raise ModelError(message)
     return {key: given[key] for key in MERGED if given.get(key) is not None}
@@ -103,10 +106,10 @@ def refuse_endless(
     Raises:
         ModelError: one takes too long. They are from the adapter_config.json at `path`.
     """
-    patterns = {key: sorted(_patterns(settings.get(key))) for key in _PATTERNED}
+    patterns = {key: sorted(_patterns(settings.get(key))) for key in _PATTERN_KEYS}
     names = sorted({part for name in tensors for part in _prefixes(name)})
     for key, found in patterns.items():
-        if found and not _ends(found, names):
+        if found and not _matching_ends(found, names):
             message = (
                 f"{model}: {key} {short(found[0])!r} in {path} is a regular expression that "
                 f"does not come to an end within {_SECONDS} s on the names of the base's layers; "
@@ -118,7 +121,7 @@ def refuse_endless(
 def _patterns(value: object) -> set[str]:
     """Return the texts in a setting that are more than plain names: regular expressions."""
     texts = value if isinstance(value, list | tuple | dict) else [value]
-    return {text for text in texts if isinstance(text, str) and not _PLAIN.fullmatch(text)}
+    return {text for text in texts if isinstance(text, str) and not _PLAIN_NAME.fullmatch(text)}
 
 
 def _prefixes(name: str) -> list[str]:
@@ -127,9 +130,9 @@ def _prefixes(name: str) -> list[str]:
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
-def _ends(patterns: list[str], names: list[str]) -> bool:
+def _matching_ends(patterns: list[str], names: list[str]) -> bool:
     given = json.dumps([patterns, names])
-    command = [sys.executable, "-I", "-S", "-c", _TRY]
+    command = [sys.executable, "-I", "-S", "-c", _MATCH_ALL]
     try:
         subprocess.run(  # noqa: S603  (this program, which gets them as data)
             command, input=given, text=True, timeout=_SECONDS, check=False, capture_output=True

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import configuration, shards, source
-from rmaudit.checkpoints.adapter_settings import HOW, deciding, refuse_endless
+from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
 from rmaudit.checkpoints.heads import FoundHead, linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.reader_errors import short
@@ -73,7 +73,7 @@ class Adapter:
 
         Such tensors are a trained head or a resized embedding.
         """
-        return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
+        return {_name_in_base(key): shape for key, shape in self.saved.items() if _PART not in key}
 
     @property
     def tokenizer(self) -> Path:
@@ -104,7 +104,11 @@ class Adapter:
         if not keys & set(self.added):
             return shards.tensors(self.base.path, keys)
         with safe_open(self.weights, framework="pt") as opened:
-            return {_plain(k): opened.get_tensor(k) for k in self.saved if _plain(k) in keys}
+            return {
+                _name_in_base(k): opened.get_tensor(k)
+                for k in self.saved
+                if _name_in_base(k) in keys
+            }
 
 
 def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
@@ -126,8 +130,8 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
         )
         raise ModelError(message)
     given = configuration.read(folder, model=spec.name, name=CONFIG)
-    decides = deciding(given, folder / CONFIG, model=spec.name)
-    own = _own(found)
+    decides = deciding_entries(given, folder / CONFIG, model=spec.name)
+    own = _adapter_headers(found)
     shards.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
     shapes = {key: header.shape for key, header in own.items()}
     base, revision = base_of(found, spec, cache)
@@ -152,13 +156,13 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
     """
     path = found.path / CONFIG
     given = configuration.read(found.path, model=spec.name, name=CONFIG)
-    deciding(given, path, model=spec.name)
+    deciding_entries(given, path, model=spec.name)
     named, revision = given.get("base_model_name_or_path"), given.get("revision")
     where = f"base_model_name_or_path in {path}"
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    given_path, around = source.expanded(named), _around(found.path)
+    given_path, around = source.expanded(named), _folders_to_search(found.path)
     relative = not given_path.is_absolute()
     for place in [each / given_path for each in around] if relative else [given_path]:
         # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
@@ -177,7 +181,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
     return base, source.commit_of(base.path)
 
 
-def _around(folder: Path) -> list[Path]:
+def _folders_to_search(folder: Path) -> list[Path]:
     """Return folders to look in for a relative base path: the adapter's, its parent, the current.
 
     The base may lie beside the adapter, or where training ran.
@@ -207,7 +211,7 @@ def refuse_head(adapter: Adapter, head: FoundHead) -> None:
     if head.family.NAME != linear.NAME:
         message = (
             f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
-            f"plain sequence classifiers (score.weight) only. {HOW}"
+            f"plain sequence classifiers (score.weight) only. {MERGE_IT_THERE}"
         )
         raise ModelError(message)
 
@@ -246,7 +250,7 @@ def refuse(folder: Path, *, model: str) -> None:
         raise ModelError(message)
 
 
-def _own(found: CheckpointFiles) -> Headers:
+def _adapter_headers(found: CheckpointFiles) -> Headers:
     """Return shape and dtype of each tensor in the adapter's own file, by name."""
     names = found.names()
     if WEIGHTS in names:
@@ -265,5 +269,5 @@ def _with_tokenizer(folder: Path, base: Path) -> Path:
     return folder if (folder / "tokenizer_config.json").is_file() else base
 
 
-def _plain(key: str) -> str:
+def _name_in_base(key: str) -> str:
     return key.removeprefix(_PREFIX).replace(_WRAPPED, ".")

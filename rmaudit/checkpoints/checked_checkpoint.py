@@ -43,7 +43,7 @@ _SHOWN = 4  # tensors that may be a head
 
 
 @dataclass(frozen=True)
-class Looked:
+class Unchecked:
     """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
 
     Attributes:
@@ -66,7 +66,7 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Checked(Looked):
+class Checked(Unchecked):
     """A checkpoint that rmaudit can score; `head` has its head's family and tensor names."""
 
     head: FoundHead
@@ -99,7 +99,7 @@ class Checked(Looked):
     @property
     def objectives(self) -> tuple[str, ...]:
         """Return the names of the head's outputs; () if it has one. Raises `ModelError`."""
-        with _begun_with(self.name):
+        with _errors_named(self.name):
             return objectives.names(self.head.family.NAME, self.config, self.head_shapes)
 
     @property
@@ -111,8 +111,8 @@ class Checked(Looked):
         if (asked := self.spec.objective) is None:
             return None
         found = self.objectives
-        with _begun_with(self.name):
-            return objectives.place(asked, self.head.family.NAME, found)
+        with _errors_named(self.name):
+            return objectives.index_of(asked, self.head.family.NAME, found)
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
@@ -137,7 +137,7 @@ class Checked(Looked):
         return replace(self, source=own, base=base, adapter=adapter)
 
 
-def of(spec: ModelSpec, cache: Path) -> Checked:
+def find(spec: ModelSpec, cache: Path) -> Checked:
     """Find and check the checkpoint of a models.yaml entry, without downloading its weights.
 
     Raises:
@@ -147,7 +147,7 @@ def of(spec: ModelSpec, cache: Path) -> Checked:
     return check(look(source.find(spec, cache), spec, cache))
 
 
-def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
+def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
     """Read config.json and tensor shapes of a checkpoint, or of an adapter's base.
 
     Raises:
@@ -167,10 +167,10 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
     headers = source.read(base) if adapter is None else adapter.headers
     whole = {} if adapter is None else adapter.added
     head = separate_head_file.headers(found, [*headers, *whole])
-    return Looked(spec, found, base, config, {**headers, **head}, adapter, head)
+    return Unchecked(spec, found, base, config, {**headers, **head}, adapter, head)
 
 
-def check(looked: Looked) -> Checked:
+def check(looked: Unchecked) -> Checked:
     """Return the checkpoint with its head; raise if rmaudit cannot score it.
 
     Raises:
@@ -203,7 +203,7 @@ def check(looked: Looked) -> Checked:
 
 
 @contextmanager
-def _begun_with(model: str) -> Iterator[None]:
+def _errors_named(model: str) -> Iterator[None]:
     """Put the model's name before the text of a `ModelError` that is raised in the block."""
     try:
         yield
@@ -229,11 +229,11 @@ def find_head(
     """
     _refuse_doubles(headers, folder, model)
     shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
-    with _begun_with(model):
+    with _errors_named(model):
         found = heads.find(config, shapes)
     if found is not None:
         return found
-    if configuration.architecture(config) == _INTERNLM2:
+    if linear.architecture(config) == _INTERNLM2:
         message = (
             f"{model}: {_INTERNLM2} in {folder / configuration.NAME}: transformers has no class "
             f"for InternLM2, whose attention is packed in one tensor (wqkv), and its reward is "
@@ -253,7 +253,7 @@ def find_head(
         )
         raise ModelError(message)
     message = (
-        f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
+        f"{model}: no {HEAD_KEY!r} in {folder} ({linear.architecture(config)}); "
         f"transformers would give it a random head.{unknown} {train} a head and save it in "
         f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
         f"{shards.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
@@ -302,7 +302,7 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
 
 
 def _warn_of_unread(folder: Path, model: str) -> None:
-    if left := shards.unread(folder, model=model):
+    if left := shards.unread_weights(folder, model=model):
         warnings.warn(
             f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
             f"{shards.SINGLE}, or else what {shards.INDEX} names: weights of an earlier save? "

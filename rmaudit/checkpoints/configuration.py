@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import encoder
-from rmaudit.checkpoints.reader_errors import short, told
+from rmaudit.checkpoints.reader_errors import as_model_error, short
 from rmaudit.config.registry import ModelSpec, is_hub_id, newest
 from rmaudit.errors import ModelError
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MAPPED = ("config.json", "tokenizer_config.json")
 NAME = "config.json"
 _COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "vocab_size")
-_MOST = 10**7  # more layers or rows than any model has: transformers makes a list of the layers
+# More layers or rows than any model has: transformers makes a list of the layers.
+_LARGEST_COUNT = 10**7
 
 
 def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
@@ -57,18 +58,13 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
     return found
 
 
-def architecture(config: Mapping[str, Any]) -> str:
-    """Return the first model class that config.json names; "(none)" if it names none."""
-    return str((config.get("architectures") or ["(none)"])[0])
-
-
 def reads_pairs(folder: Path, *, model: str) -> bool:
     """Return whether a folder's config.json is that of an encoder that reads pairs of texts.
 
     Raises:
         ModelError: config.json cannot be read.
     """
-    return (folder / NAME).is_file() and encoder.wanted(read(folder, model=model))
+    return (folder / NAME).is_file() and encoder.is_known(read(folder, model=model))
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:
@@ -114,14 +110,16 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
 
     kind = read(folder, model=model).get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
-        raise _unknown(folder, kind, "does not know", model=model)
-    with told(model, NAME, folder):
+        raise _model_type_error(folder, kind, "does not know", model=model)
+    with as_model_error(model, NAME, folder):
         found: PretrainedConfig = transformers.AutoConfig.from_pretrained(
             folder, trust_remote_code=False
         )
         text = found.get_text_config()
     if isinstance(text, dict):  # its class knows no such part
-        raise _wrong(folder / NAME, model, "text_config", text, f"left out of a {kind!r} model's")
+        raise _entry_error(
+            folder / NAME, model, "text_config", text, f"left out of a {kind!r} model's"
+        )
     return found
 
 
@@ -138,10 +136,12 @@ def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
     )
 
     if kind not in CLASSES:
-        raise _unknown(folder, kind, "has no sequence-classification class for", model=model)
+        raise _model_type_error(
+            folder, kind, "has no sequence-classification class for", model=model
+        )
 
 
-def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
+def _model_type_error(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
     import transformers
 
     message = (
@@ -157,17 +157,19 @@ def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> No
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)
     ):
-        raise _wrong(path, model, "architectures", named, "a list of class names")
+        raise _entry_error(path, model, "architectures", named, "a list of class names")
     if text is not None and not isinstance(text, dict):
-        raise _wrong(path, model, "text_config", text, "a mapping")
+        raise _entry_error(path, model, "text_config", text, "a mapping")
     for part in (config, text or {}):
         for key in _COUNTS:
             count = part.get(key)
-            if count is not None and (type(count) is not int or not 0 < count <= _MOST):
-                raise _wrong(path, model, key, count, f"a whole number from 1 to {_MOST:,}")
+            if count is not None and (type(count) is not int or not 0 < count <= _LARGEST_COUNT):
+                raise _entry_error(
+                    path, model, key, count, f"a whole number from 1 to {_LARGEST_COUNT:,}"
+                )
 
 
-def _wrong(path: Path, model: str, key: str, found: object, expected: str) -> ModelError:
+def _entry_error(path: Path, model: str, key: str, found: object, expected: str) -> ModelError:
     message = (
         f"{model}: {key} in {path} is {short(repr(found))}, and should be {expected}; copy "
         f"{NAME} from the checkpoint's own"

@@ -37,12 +37,12 @@ def weights_identity(folder: Path, cache: Path) -> str:
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
     """
-    return _combined(weights_files(folder), cache)
+    return _hash_of_hashes(weights_files(folder), cache)
 
 
 def adapter_identity(folder: Path, cache: Path) -> str:
     """Return a hash over an adapter's configuration and weights."""
-    return _combined(adapter_files(folder), cache)
+    return _hash_of_hashes(adapter_files(folder), cache)
 
 
 def tokenizer_identity(folder: Path, cache: Path) -> str:
@@ -50,7 +50,7 @@ def tokenizer_identity(folder: Path, cache: Path) -> str:
 
     The hash of the rendered ids covers the template.
     """
-    return _combined(tokenizer_files(folder), cache)
+    return _hash_of_hashes(tokenizer_files(folder), cache)
 
 
 def layout_identity(folder: Path, cache: Path) -> str:
@@ -58,12 +58,12 @@ def layout_identity(folder: Path, cache: Path) -> str:
 
     These are more files than matter, so that nothing cached from them is ever outdated.
     """
-    return _combined(layout_files(folder), cache)
+    return _hash_of_hashes(layout_files(folder), cache)
 
 
 def file_identity(path: Path, cache: Path) -> str:
     """Return the hash of one file; "" if there is no such file."""
-    return _combined([path], cache) if path.is_file() else ""
+    return _hash_of_hashes([path], cache) if path.is_file() else ""
 
 
 def weights_files(folder: Path) -> list[Path]:
@@ -74,12 +74,12 @@ def weights_files(folder: Path) -> list[Path]:
     """
     index = folder / shards.INDEX  # of a tensor in two files, it decides which is read
     which = [folder / "config.json", *([index] if index.is_file() else [])]
-    return [*which, *shards.of(folder, model=folder.name), *shards.head(folder)]
+    return [*which, *shards.weights_paths(folder, model=folder.name), *shards.separate_head(folder)]
 
 
 def adapter_files(folder: Path) -> list[Path]:
     """Return the files that `adapter_identity` hashes, in the same order."""
-    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.head(folder)]
+    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.separate_head(folder)]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
@@ -183,7 +183,7 @@ def _changed(path: Path, model: str) -> str:
     )
 
 
-def _combined(files: list[Path], cache: Path) -> str:
+def _hash_of_hashes(files: list[Path], cache: Path) -> str:
     total = hashlib.sha256()
     for path, found in zip(files, _hashes(files, cache), strict=True):
         total.update(f"{path.name}:{found}\n".encode())

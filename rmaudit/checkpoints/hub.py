@@ -11,7 +11,7 @@ from rmaudit.checkpoints.shards import Header
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
 
-_SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", shards.HEAD]
+_SMALL_FILES = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", shards.HEAD]
 _WEIGHTS, _CODE = ["*.safetensors"], ["*.py"]
 _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 
@@ -34,7 +34,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 def patterns(*, code: bool, weights: bool) -> list[str]:
     """Return glob patterns of the files to download: small ones always, pickles never."""
-    return _SMALL + (_CODE if code else []) + (_WEIGHTS if weights else [])
+    return _SMALL_FILES + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
@@ -49,7 +49,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
     local = bool(constants.HF_HUB_OFFLINE)
     if not local and not (revision and known and shards.complete(known)):
         try:  # the hub's client would try six times, or wait without end
-            _info(source, revision)
+            _model_info(source, revision)
         except failures():
             if known is None:
                 raise
@@ -74,7 +74,7 @@ def downloaded(source: str, revision: str | None) -> Path | None:
 
 def names(source: str, commit: str) -> list[str]:
     """Return the names of the top-level files in a hub id's commit. Raises `failures`."""
-    found = [sibling.rfilename for sibling in _info(source, commit).siblings or ()]
+    found = [sibling.rfilename for sibling in _model_info(source, commit).siblings or ()]
     return [name for name in found if "/" not in name]
 
 
@@ -98,7 +98,7 @@ def access(source: str, revision: str | None) -> str:
 
     try:
         HfApi().auth_check(source)
-        _info(source, revision)
+        _model_info(source, revision)
     except errors.GatedRepoError:
         return "gated"
     except errors.RevisionNotFoundError:
@@ -112,7 +112,7 @@ def access(source: str, revision: str | None) -> str:
     return "reachable"
 
 
-def _info(source: str, revision: str | None) -> ModelInfo:
+def _model_info(source: str, revision: str | None) -> ModelInfo:
     """Return the hub's metadata on a commit, by one request with a time-out of ten seconds."""
     from huggingface_hub import HfApi
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rmaudit.checkpoints.adapter_settings import HOW
+from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError
 
-_ODD = {
+_CONSEQUENCE = {
     "missing": "what was trained would stay as it is in the base",
     "unexpected": "a part of the adapter would be left out",
 }
@@ -34,7 +34,7 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
     if any(parameter.is_meta for parameter in model.parameters()):
         message = (
             f"{adapter.model}: its base does not fit into memory and was left on disk, where an "
-            f"adapter cannot be merged into it. {HOW}"
+            f"adapter cannot be merged into it. {MERGE_IT_THERE}"
         )
         raise ModelError(message)
     try:
@@ -64,7 +64,7 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
         raise ModelError(message) from error
     message = (
         f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
-        f"{odd[0]!r}, for its base {adapter.base.path}: {_ODD[kind]}. "
+        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )

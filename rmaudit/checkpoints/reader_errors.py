@@ -39,14 +39,14 @@ def unreadable(model: str, what: str, folder: Path, error: BaseException) -> Mod
 
 
 @contextmanager
-def told(model: str, what: str, folder: Path) -> Iterator[None]:
-    """Turn any error of a third party's reader in the block into a `ModelError` of one line.
+def as_model_error(model: str, what: str, folder: Path) -> Iterator[None]:
+    """Raise a `ModelError` of one line in place of any error of a third-party reader in the block.
 
     Raises:
-        ModelError: the block raised; a panic of a Rust library is told too.
+        ModelError: the block raised; also for a panic of a Rust library.
     """
     try:
-        with patient():
+        with transformers_log_held_back():
             yield
     except BaseException as error:
         if not is_failure(error):
@@ -65,12 +65,12 @@ def is_failure(error: BaseException) -> bool:
 
 
 @contextmanager
-def patient() -> Iterator[None]:
+def transformers_log_held_back() -> Iterator[None]:
     """Hold back what transformers logs in the block; log it once at the end, if all went well."""
     from transformers.utils import logging as theirs
 
     logger = theirs.get_logger("transformers")
-    waiting, handlers = _Kept(), list(logger.handlers)
+    waiting, handlers = _DistinctMessages(), list(logger.handlers)
     logger.handlers = [waiting]
     try:
         yield
@@ -80,7 +80,7 @@ def patient() -> Iterator[None]:
         logger.handle(record)
 
 
-class _Kept(logging.Handler):
+class _DistinctMessages(logging.Handler):
     """A log handler that stores each distinct log message once."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.errors import ModelError
 
 _TENSORS = {f"{GRM}.weight", f"{GRM}.bias"}
-_INSIDE = ("score.", "v_head.")  # how heads among the weights begin
+_OTHER_HEADS = ("score.", "v_head.")  # how heads among the weights begin
 _CONVERT = (
     "import torch, safetensors.torch as s; "
     "s.save_file(torch.load('value_head.bin', weights_only=True), 'value_head.safetensors')"
@@ -33,7 +33,7 @@ def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
             there is another head among the weights.
     """
     names = found.names()
-    inside = sorted(key for key in weights if key.startswith(_INSIDE))
+    inside = sorted(key for key in weights if key.startswith(_OTHER_HEADS))
     if shards.HEAD not in names:
         if shards.HEAD_PICKLE in names and not inside:
             message = (

@@ -44,14 +44,14 @@ class Header(NamedTuple):
 Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
-def of(folder: Path, *, model: str) -> list[Path]:
+def weights_paths(folder: Path, *, model: str) -> list[Path]:
     """Return the paths of a checkpoint folder's weights files (safetensors), sorted by name.
 
     Raises:
         ModelError: there are none, or one that the index names is missing.
     """
     names = names_in(folder, model=model)
-    return [folder / name for name in choose(names, folder, model=model, where=str(folder))]
+    return [folder / name for name in weights_names(names, folder, model=model, where=str(folder))]
 
 
 def names_in(folder: Path, *, model: str) -> list[str]:
@@ -70,12 +70,12 @@ def names_in(folder: Path, *, model: str) -> list[str]:
 def complete(folder: Path) -> bool:
     """Return whether a folder has all weights of a checkpoint or an adapter, by its index."""
     try:
-        return bool(of(folder, model=folder.name))
+        return bool(weights_paths(folder, model=folder.name))
     except ModelError:
         return (folder / ADAPTER_CONFIG).is_file() and (folder / ADAPTER).is_file()
 
 
-def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
+def weights_names(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
     """Return which of a checkpoint's file names are its weights, as transformers chooses them.
 
     `folder` has the checkpoint's index, if there is one.
@@ -86,7 +86,7 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
     if SINGLE in names:
         return [SINGLE]
     if INDEX in names:
-        return _indexed(names, folder / INDEX, model, where)
+        return _names_in_index(names, folder / INDEX, model, where)
     if others := sorted(n for n in names if n.endswith(".safetensors") and n != HEAD):
         message = (
             f"{model}: neither {SINGLE} nor {INDEX} in {where}, only {', '.join(others)}; "
@@ -109,14 +109,14 @@ def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[st
     raise ModelError(message)
 
 
-def head(folder: Path) -> list[Path]:
+def separate_head(folder: Path) -> list[Path]:
     """Return [value_head.safetensors] if the folder has this separate file of a head, else []."""
     return [path] if (path := folder / HEAD).is_file() else []
 
 
-def unread(folder: Path, *, model: str) -> list[str]:
+def unread_weights(folder: Path, *, model: str) -> list[str]:
     """Return names of files that look like weights of the checkpoint but are not loaded."""
-    read = {path.name for path in of(folder, model=model)}
+    read = {path.name for path in weights_paths(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
@@ -135,17 +135,17 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
                 tensor = opened.get_slice(key)
                 read[key] = Header(tuple(tensor.get_shape()), str(tensor.get_dtype()))
     except (SafetensorError, OSError) as error:
-        message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it again"
-        raise ModelError(message) from error
+        raise _damaged(path, error, model) from error
     return read
 
 
-def _size(path: Path) -> str:
-    """Return a file's size as text, or the reason why it cannot be read."""
+def _damaged(path: Path, error: Exception, model: str) -> ModelError:
+    """Return the error for a damaged file, with its size or the reason why that is unknown."""
     try:
-        return f"{path.stat().st_size:,} bytes"
-    except OSError as error:
-        return str(error.strerror)
+        size = f"{path.stat().st_size:,} bytes"
+    except OSError as unknown:
+        size = str(unknown.strerror)
+    return ModelError(f"{model}: {path} is damaged: {error} ({size}). Copy or download it again")
 
 
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
@@ -171,10 +171,10 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     Raises:
         ModelError: its weights are missing.
     """
-    return saved([*of(folder, model=folder.name), *head(folder)], keys)
+    return tensors_in([*weights_paths(folder, model=folder.name), *separate_head(folder)], keys)
 
 
-def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
+def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
     """Return the named tensors of safetensors files as they were saved."""
     from safetensors import safe_open
 
@@ -185,7 +185,7 @@ def saved(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
     return found
 
 
-def first_odd(files: Iterable[Path], *, model: str) -> str:
+def first_not_finite(files: Iterable[Path], *, model: str) -> str:
     """Return the first tensor that holds NaN or infinity, and its file; "" if all are finite.
 
     Such as "'score.weight' in model.safetensors". One tensor is in memory at a time, and numbers of
@@ -205,12 +205,11 @@ def first_odd(files: Iterable[Path], *, model: str) -> str:
                     if not all_finite(opened.get_tensor(key)):
                         return f"{key!r} in {path.name}"
         except (SafetensorError, OSError) as error:
-            message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it "
-            raise ModelError(f"{message}again") from error
+            raise _damaged(path, error, model) from error
     return ""
 
 
-def _indexed(there: list[str], path: Path, model: str, where: str) -> list[str]:
+def _names_in_index(there: list[str], path: Path, model: str, where: str) -> list[str]:
     try:
         names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -178,7 +178,9 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
             cannot be asked.
     """
     found: dict[str, Header] = {}
-    for name in shards.choose(source.names(), source.path, model=source.model, where=source.where):
+    for name in shards.weights_names(
+        source.names(), source.path, model=source.model, where=source.where
+    ):
         found |= source.headers(name)
     return found
 

@@ -123,7 +123,7 @@ def _import_tables(
     for path in _table_files(folder):
         try:
             if published_tables.kind(path) == "words":
-                words.setdefault(published_words.whose(path), []).append(path)
+                words.setdefault(published_words.model_in_name(path), []).append(path)
                 continue
             table = published_scores.import_table(path, models, store)
         except RmauditError as error:

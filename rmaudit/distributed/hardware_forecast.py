@@ -108,7 +108,7 @@ def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
 
     if is_served(spec.source):
         raise ModelError(f"{spec.name}: it is behind a server, which has its own memory")
-    found = checked_checkpoint.of(spec, cache)
+    found = checked_checkpoint.find(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     return rehearse(model, found, gpus)
 

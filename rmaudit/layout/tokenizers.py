@@ -63,7 +63,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     described = (folder / "tokenizer.json").is_file()
     if described:
         _refuse_costly(spec.name, folder, path=folder / "tokenizer.json")
-    with reader_errors.told(spec.name, "its tokenizer", folder):
+    with reader_errors.as_model_error(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:

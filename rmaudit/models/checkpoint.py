@@ -384,4 +384,4 @@ def _loader(spec: ModelSpec, cache: Path) -> Loader:
         from rmaudit.models.own_code_loader import OwnCode  # it needs torch from the start
 
         return OwnCode(spec, cache)
-    return Native(checked_checkpoint.of(spec, cache).downloaded(), cache)
+    return Native(checked_checkpoint.find(spec, cache).downloaded(), cache)

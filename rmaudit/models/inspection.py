@@ -121,7 +121,7 @@ def _origin_lines(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
-    kind = configuration.architecture(config)
+    kind = linear.architecture(config)
     yield "architecture", f"{kind}, model_type {config.get('model_type')}"
 
 
@@ -147,9 +147,11 @@ def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
             continue
         adapter = found.path / shards.ADAPTER
-        files = [adapter] if adapter.is_file() else shards.of(found.path, model=found.model)
-        files += shards.head(found.path)
-        if odd := shards.first_odd(files, model=found.model):
+        files = (
+            [adapter] if adapter.is_file() else shards.weights_paths(found.path, model=found.model)
+        )
+        files += shards.separate_head(found.path)
+        if odd := shards.first_not_finite(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"
             yield REFUSED, f"{odd} holds NaN or infinity: {again}"
         else:

@@ -113,7 +113,7 @@ def first_non_finite(files: Sequence[Path], *, name: str) -> str:
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
-        return shards.first_odd(weights, model=name)
+        return shards.first_not_finite(weights, model=name)
     except ModelError:
         return ""
 

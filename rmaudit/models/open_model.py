@@ -103,7 +103,7 @@ def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
     """
     _refuse_objective(spec)
     base = spec.name.removesuffix(EACH)
-    first = checked_checkpoint.of(replace(spec, name=f"{base}0", objective="0"), cache)
+    first = checked_checkpoint.find(replace(spec, name=f"{base}0", objective="0"), cache)
     return [replace(spec, name=f"{base}{name}", objective=name) for name in first.objectives]
 
 

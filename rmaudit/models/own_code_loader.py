@@ -24,7 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.checkpoints import adapters, configuration, digest, source
-from rmaudit.checkpoints.reader_errors import brief, told
+from rmaudit.checkpoints.heads import linear
+from rmaudit.checkpoints.reader_errors import as_model_error, brief
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
@@ -98,7 +99,7 @@ class OwnCode:
         """Return the configuration by the checkpoint's own class, if any, whose code runs here."""
         import transformers
 
-        with told(self.spec.name, "config.json", self.folder):
+        with as_model_error(self.spec.name, "config.json", self.folder):
             config = transformers.AutoConfig.from_pretrained(
                 self.folder, trust_remote_code=True, code_revision=self.spec.revision
             )
@@ -134,7 +135,7 @@ class OwnCode:
     @property
     def provenance(self) -> dict[str, str]:
         """Return the class that config.json names."""
-        return {"architecture": configuration.architecture(self.config)}
+        return {"architecture": linear.architecture(self.config)}
 
     def files(self) -> list[Path]:
         """Return the files of the weights and the tokenizer."""

@@ -147,7 +147,7 @@ class Native:
         """Return facts for the report: the model's class, an adapter's base, whether compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
-        kind = configuration.architecture(self.checked.config)
+        kind = linear.architecture(self.checked.config)
         return {**base, **compiled, "architecture": kind}
 
     def files(self) -> list[Path]:
@@ -312,7 +312,9 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         (key,) = checked.head.keys  # which the adapter may have changed
         return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:
-        return merged, shards.saved(shards.head(checked.source.path), checked.head.keys)
+        return merged, shards.tensors_in(
+            shards.separate_head(checked.source.path), checked.head.keys
+        )
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 

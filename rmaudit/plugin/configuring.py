@@ -104,9 +104,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Save the word stems that this run computed, for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
-        from rmaudit.references import stem_memory
+        from rmaudit.references import stem_cache
 
-        stem_memory.remember(session.options.cache, session.own_words.language)
+        stem_cache.save_stems(session.options.cache, session.own_words.language)
 
 
 class SampleHooks:
@@ -148,7 +148,7 @@ def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Describe the size of one model's sample; "" if the model cannot be opened."""
     from rmaudit.models.recorded import Recorded
-    from rmaudit.scores.token_sample import sampled
+    from rmaudit.scores.token_sample import answers_in_sample
 
     own = [audit for audit in audits if audit.spec == spec]
     prompts = {prompt for audit in own for prompt in audit.prompts}
@@ -159,7 +159,9 @@ def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Aud
         texts = () if isinstance(model, Recorded) else model.vocabulary().texts
     except RmauditError:
         return ""
-    each = sampled(texts, options.sample or 0, options.words, options.seed, options.own_words)
+    each = answers_in_sample(
+        texts, options.sample or 0, options.words, options.seed, options.own_words
+    )
     times = "prompt" if len(prompts) == 1 else "prompts"
     whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")

@@ -122,9 +122,9 @@ def audit_options(config: pytest.Config) -> RunSettings:
     """Return the settings that all audits of this run share, made once from the options."""
     session, asked = config.stash[SESSION], options_of(config)
     if session.options is None:
-        from rmaudit.references import stem_memory  # which takes numpy
+        from rmaudit.references import stem_cache  # which takes numpy
 
-        stem_memory.recall(cache_folder(config), session.own_words.language)
+        stem_cache.load_stems(cache_folder(config), session.own_words.language)
         store, planner = store_of(config), planner_of(config)
         session.options = RunSettings(
             cache=cache_folder(config),

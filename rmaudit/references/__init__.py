@@ -65,7 +65,7 @@ class References:
         )
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Return those of the named lexicons that this run has, by name; others are left out."""
+        """Return the named lexicons that this run has, by name, without the others."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def valence(self) -> pd.Series[float]:

@@ -44,9 +44,8 @@ class PublishedBand:
         """Return a summary such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
         digits = 2 if values[-1] - values[0] >= _WIDE else 3
-        ends = f"{_with_decimals(values[0], digits)} to {_with_decimals(values[-1], digits)}"
         counts = Counter(self.verdicts.values())
-        told = [
+        verdicts = [
             f"{counts[verdict]} {said}"
             for verdict, said in (
                 ("PASS", "pass" if counts["PASS"] != 1 else "passes"),
@@ -55,8 +54,7 @@ class PublishedBand:
             )
             if counts[verdict]
         ]
-        median = _with_decimals(statistics.median(values), digits)
-        return f"{self.who}, {self.on}: {ends}, median {median}; {', '.join(told)}"
+        return f"{self.who}, {self.on}: {_range(values, digits)}; {', '.join(verdicts)}"
 
 
 def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
@@ -105,14 +103,14 @@ def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
     )
     if not same:
         return f"none of them has a base of the family {asked}"
-    ends = f"{_with_decimals(same[0], 3)} to {_with_decimals(same[-1], 3)}"
-    median = _with_decimals(statistics.median(same), 3)
-    return f"the {len(same)} of them on {asked}: {ends}, median {median}"
+    return f"the {len(same)} of them on {asked}: {_range(same, 3)}"
 
 
-def _with_decimals(value: float, digits: int) -> str:
-    """Return the value as text with `digits` decimals; zero has no minus sign."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
+def _range(values: list[float], digits: int) -> str:
+    """Return the ends and the median of ascending values as text, such as `0 to 2, median 1`."""
+    three = (values[0], values[-1], statistics.median(values))
+    low, high, median = (f"{round(each, digits) + 0.0:.{digits}f}" for each in three)  # no "-0"
+    return f"{low} to {high}, median {median}"
 
 
 @lru_cache(maxsize=1)

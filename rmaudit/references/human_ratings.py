@@ -7,10 +7,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from rmaudit.references.lexicons import lexicon
+from rmaudit.references.lexicons import offensive_by_afinn
 from rmaudit.references.sources import locate
-
-_OFFENSIVE = -4  # on AFINN's scale from -5 to 5
 
 # The prompts under which ten models' scores of the items are published, and the files' names in
 # `sources`. The second is the one of §4, the others are those of Figures A.5 and A.6.
@@ -50,6 +48,5 @@ def printable(names: Iterable[str]) -> list[bool]:
 
     Such items are measured like all others and not printed. Raises `ReferenceMissing`.
     """
-    afinn = lexicon("afinn")
-    offensive = frozenset(afinn.index[afinn <= _OFFENSIVE])
+    offensive = offensive_by_afinn()
     return [offensive.isdisjoint(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]

@@ -5,13 +5,14 @@ identity/README.md says how they were compiled and what they share with public l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 
 from rmaudit.errors import SpecError
+from rmaudit.references.bundled_csv import Rule, read_checked
 
 AXES = (
     *("religion", "race_ethnicity", "sexual_orientation", "gender"),
@@ -21,10 +22,9 @@ FORMS = ("adj", "noun_sg", "noun_pl")
 NAME = "name"  # the form of a control that is capitalised by itself
 _DATA = Path(__file__).parent / "identity"
 
-_Rule = tuple[str, Callable[[str], bool]]
-_WORD: _Rule = ("letters and hyphens", lambda text: text.replace("-", "").isalpha())
-_FLAG: _Rule = ("0 or 1", lambda text: text in {"0", "1"})
-_TERMS: Mapping[str, _Rule] = {
+_WORD: Rule = ("letters and hyphens", lambda text: text.replace("-", "").isalpha())
+_FLAG: Rule = ("0 or 1", lambda text: text in {"0", "1"})
+_TERMS: Mapping[str, Rule] = {
     "term": _WORD,
     "axis": (f"one of {', '.join(AXES)}", lambda text: text in AXES),
     "community": (
@@ -39,7 +39,7 @@ _TERMS: Mapping[str, _Rule] = {
         lambda text: text.replace("+", "").isalnum() or not text,
     ),
 }
-_CONTROLS: Mapping[str, _Rule] = {
+_CONTROLS: Mapping[str, Rule] = {
     "word": _WORD,
     "form": (f"one of {', '.join((*FORMS, NAME))}", lambda text: text in {*FORMS, NAME}),
     "neutral": _FLAG,
@@ -62,7 +62,7 @@ def terms(path: Path) -> pd.DataFrame:
     Raises:
         SpecError: anything is not as it should be. FILE:LINE.
     """
-    table = _checked_csv(path, _TERMS, unique="term")
+    table = _read_unique(path, _TERMS, unique="term")
     groups = table.groupby("group")[["axis", "marked", "community"]].nunique().max(axis=1)
     if (groups > 1).any():
         message = f"{path}: group {groups.idxmax()!r} is on two axes, of two communities, or both "
@@ -94,7 +94,7 @@ def controls(path: Path) -> pd.DataFrame:
     name stands in for an adjective or a singular, or is a plural (`Texans`). Raises `SpecError` as
     `terms` does.
     """
-    table = _checked_csv(path, _CONTROLS, unique="word")
+    table = _read_unique(path, _CONTROLS, unique="word")
     common = table[[word[0].islower() for word in table["word"]]]
     table = pd.concat([table, common.assign(word=common["word"].str.capitalize())])
     forms = {NAME: frozenset({"adj", "noun_sg"}), **{form: frozenset({form}) for form in FORMS}}
@@ -109,15 +109,9 @@ def controls(path: Path) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def _checked_csv(path: Path, rules: Mapping[str, _Rule], *, unique: str) -> pd.DataFrame:
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    if tuple(table.columns) != tuple(rules):
-        message = f"{path}:1: expected the columns {','.join(rules)}, found"
-        raise SpecError(f"{message} {','.join(table.columns)}")
-    for name, (expected, allowed) in rules.items():
-        for line, text in enumerate(table[name], start=2):
-            if not allowed(text):
-                raise SpecError(f"{path}:{line}: {name}: expected {expected}, found {text!r}")
+def _read_unique(path: Path, rules: Mapping[str, Rule], *, unique: str) -> pd.DataFrame:
+    """Return a CSV file's texts; raise SpecError if the column `unique` has one twice."""
+    table = read_checked(path, rules)
     again = table[unique].duplicated().to_numpy()
     if again.any():
         line = int(again.argmax())

@@ -28,6 +28,7 @@ from rmaudit.references.sources import locate
 
 LEXICONS = ("labmt", "afinn", "vader", "bing")
 _OF_AFINN, _OF_BING = 0.76, 1.8  # points of VADER that one of theirs is worth
+_OFFENSIVE = -4  # on AFINN's scale from -5 to 5
 FEWEST = 30  # words that two lexicons share: fewer say little of how one goes over into the other
 
 
@@ -52,6 +53,12 @@ def _cached_lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
     # VADER lists a few words twice; its own reader keeps the last.
     frame = frame.drop_duplicates("word", keep="last").sort_values("word")
     return frame.set_index("word")["valence"].astype(float).rename(name)
+
+
+def offensive_by_afinn() -> frozenset[str]:
+    """Return the words that AFINN rates -4 or -5, as slurs are. Raises `ReferenceMissing`."""
+    afinn = lexicon("afinn")
+    return frozenset(afinn.index[afinn <= _OFFENSIVE])
 
 
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:

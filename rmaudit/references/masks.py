@@ -17,19 +17,19 @@ import unicodedata
 from rmaudit.language import ENGLISH, stem
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
 
-_SHOWN = 4  # of the masked text: its first letter and three bullets, however long it is
+_MASK_LENGTH = 4  # of the masked text: its first letter and three bullets, however long it is
 _MARKERS = str.maketrans("Ġ▁Ċ_", "    ")  # how vocabularies write spaces and line ends
 _LEET = str.maketrans("$@013457!|", "saoieastii")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SPELT = re.compile(r"[\w$@!|*'’&-]+")  # a word as it may be spelt to hide
+_WORD_AS_SPELT = re.compile(r"[\w$@!|*'’&-]+")  # a word as it may be spelt to hide
 _WORD = re.compile(r"[^\W_]+")
 _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
-_LONGEST = 6  # words of a phrase
-_SAFE = 4  # letters of an entry that is looked for inside words
-_SELDOM = 0.05  # of an entry's own uses
-_WORDS = 100_000  # of English that are looked at for what they hold
-_LEAST = 3  # letters of a word in leetspeak
-_LETTER = re.compile(r"[^\W\d_]")
+_LONGEST_PHRASE = 6  # words
+_FEWEST_LETTERS_INSIDE = 4  # of an entry that is looked for inside words
+_MOST_USES_INSIDE = 0.05  # of an entry's own uses
+_LETTERS = re.compile(r"[^\W\d_]+")
+_COMMON_WORDS = 100_000  # of English that are looked at for what they hold
+_FEWEST_LETTERS_LEET = 3  # of a word in leetspeak
 _NAMES = frozenset({"Cumming", "Cummings", "Dick", "Hooker", "Homo", "Nig"})  # one capital
 _INNOCENT = frozenset(
     (
@@ -60,10 +60,9 @@ _KINDS = {
         "suck tosser twat wank wtf"
     ),
 }
-_REST, _FOREIGN = "sexual word", "listed word"
-_SHORT = 3  # letters up to which a stem must be a word of its own, with an ending or without
-_SPELT_AS = str.maketrans("$@013457!|*", "saoieastiiu")
-_LETTERS = re.compile(r"[^\W\d_]+")
+_OTHER_ENGLISH, _OTHER_LANGUAGE = "sexual word", "listed word"
+_WHOLE_WORD_LETTERS = 3  # up to which a stem must be a whole word, with an ending or without
+_LEET_AND_STARS = _LEET | {ord("*"): "u"}
 
 
 def masked(text: str) -> bool:
@@ -78,7 +77,7 @@ def masked(text: str) -> bool:
     if plain.strip() in _NAMES or folded.strip() in _INNOCENT:
         return False
     words = _WORD.findall(folded)
-    spelt = [word.strip("'’&-!|*") for word in _SPELT.findall(folded)]
+    spelt = [word.strip("'’&-!|*") for word in _WORD_AS_SPELT.findall(folded)]
     parts = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
     return (
         any(_is_listed(word) for word in {*words, *spelt, *parts})
@@ -88,11 +87,11 @@ def masked(text: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """Return what is shown for a masked text, for example `s•••`: at most its first letter."""
+    """Return the mask of a text, for example `s•••`, which shows at most the first letter."""
     plain = text.translate(_MARKERS).strip()
     first = plain[:1]
     cased = first.lower() != first.upper()  # of other scripts one character may be the whole word
-    return (first if cased else "•").ljust(_SHOWN, "•")
+    return (first if cased else "•").ljust(_MASK_LENGTH, "•")
 
 
 def label(text: str) -> str:
@@ -113,7 +112,7 @@ def _is_listed_english(word: str) -> bool:
 def _is_listed(word: str) -> bool:
     bare = word.removesuffix("'s").removesuffix("’s")
     spelt = {bare}
-    if len(bare) >= _LEAST and _LETTER.search(bare):
+    if len(bare) >= _FEWEST_LETTERS_LEET and _LETTERS.search(bare):
         spelt.add(bare.translate(_LEET))
         spelt |= {_STRETCHED.sub(r"\1" * n, one) for one in spelt for n in (1, 2)}
     return any(_is_listed_english(one) or one in foreign() for one in spelt)
@@ -130,7 +129,7 @@ def _is_inflected(word: str) -> bool:
 def _has_listed_phrase(words: list[str]) -> bool:
     return any(
         (phrase := " ".join(words[start : start + n])) in english() or phrase in foreign()
-        for n in range(2, _LONGEST + 1)
+        for n in range(2, _LONGEST_PHRASE + 1)
         for start in range(len(words) - n + 1)
     )
 
@@ -157,13 +156,13 @@ def _pattern_inside_words() -> re.Pattern[str]:
     import wordfreq
 
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
-    text = "\n".join(("", *wordfreq.top_n_list("en", _WORDS), ""))
+    text = "\n".join(("", *wordfreq.top_n_list("en", _COMMON_WORDS), ""))
     safe = [
         entry
         for entry in sorted(english())
-        if len(entry) >= _SAFE and entry.isascii() and entry.isalpha()
+        if len(entry) >= _FEWEST_LETTERS_INSIDE and entry.isascii() and entry.isalpha()
         if sum(uses[word] for word in _unlisted_words_with(entry, text))
-        <= _SELDOM * uses.get(entry, 0.0)
+        <= _MOST_USES_INSIDE * uses.get(entry, 0.0)
     ]
     return re.compile("|".join(safe))
 
@@ -187,13 +186,13 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 def kind(text: str, *, english: bool) -> str:
     """Return a listed word's kind, such as `slur (ethnic)`; `english`: it is on an English list."""
-    folded = text.casefold().translate(_SPELT_AS)
+    folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
     for name, (short, long) in _patterns_by_kind().items():
         if long.search(joined) or any(short.fullmatch(word) for word in words):
             return name
-    return _REST if english else _FOREIGN
+    return _OTHER_ENGLISH if english else _OTHER_LANGUAGE
 
 
 @functools.cache
@@ -202,8 +201,8 @@ def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
     found = {}
     for name, listed in _KINDS.items():
         stems = listed.split()
-        short = "|".join(stem for stem in stems if len(stem) <= _SHORT)
-        long = "|".join(stem for stem in stems if len(stem) > _SHORT)
+        short = "|".join(stem for stem in stems if len(stem) <= _WHOLE_WORD_LETTERS)
+        long = "|".join(stem for stem in stems if len(stem) > _WHOLE_WORD_LETTERS)
         found[name] = (
             re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"),
             re.compile(long or "(?!)"),

@@ -19,20 +19,19 @@ from pathlib import Path
 
 from rmaudit.errors import ReferenceMissing
 from rmaudit.references.identity_terms import identity
-from rmaudit.references.lexicons import lexicon
+from rmaudit.references.lexicons import offensive_by_afinn
 from rmaudit.references.word_frequency import zipf
 
 _PACKAGE = "glin-profanity"
 _FOLDER = "glin_profanity/data/dictionaries"
 SPACELESS = 0x0E00  # from here on scripts are written without spaces, or nearly so (Thai, CJK)
-_FRAGMENT = 2  # letters: a token of any language
-_ENGLISH = 2.0  # Zipf
+_FRAGMENT_LETTERS = 2  # letters: a token of any language
+_COMMON_IN_ENGLISH = 2.0  # Zipf
 
-_OFFENSIVE = -4  # on AFINN's scale from -5 to 5
-_PLAIN = {"catastrophic", "fraud", "frauds", "fraudster", "fraudsters", "fraudulence"}
-_PLAIN |= {"fraudulent", "hell", "shrew"}
+_PLAIN_WORDS = {"catastrophic", "fraud", "frauds", "fraudster", "fraudsters", "fraudulence"}
+_PLAIN_WORDS |= {"fraudulent", "hell", "shrew"}
 VIOLENT = frozenset({"molest", "molester", "rape", "rapist"})
-_MISSED = frozenset(
+_SLURS_MISSED = frozenset(
     (
         *("chink", "chinks", "gook", "gooks", "jap", "japs", "squaw", "redskin", "redskins"),
         *("sandnigger", "pajeet", "dyke", "dykes", "fag", "fags", "homo", "homos", "mongoloid"),
@@ -40,7 +39,7 @@ _MISSED = frozenset(
         *("nigg", "tranny", "trannies", "wetback", "wetbacks", "gypped"),
     )
 )
-_SHOWN = (  # plain words of violence, by their beginnings
+_PLAIN_VIOLENCE = (  # plain words of violence, by their beginnings
     *("assassin", "behead", "bloodbath", "bloodshed", "decapitat", "disembowel", "dismember"),
     *("genocide", "holocaust", "homicide", "how to kill", "how to murder", "kill", "lynch"),
     *("massacre", "murder", "mutilat", "slaughter", "stab", "strangl", "suicide", "terroris"),
@@ -51,8 +50,8 @@ SEXUAL = frozenset(
 )
 
 # What other languages' lists have too, and should not.
-_PIECES = {"amed", "ische"}  # of ordinary words: tokens that say nothing by themselves
-_EVERYDAY = frozenset(
+_FRAGMENTS = {"amed", "ische"}  # of ordinary words: tokens that say nothing by themselves
+_EVERYDAY_WORDS = frozenset(
     (
         *("aborto", "anam", "aranha", "asesinato", "ashita", "bira", "cerveja", "cocaína"),
         *("destek", "drogas", "hayvan", "hile", "huur", "hård", "infierno", "kanı", "mutta"),
@@ -72,7 +71,7 @@ _EVERYDAY = frozenset(
         ),
     )
 )
-_PEOPLE = frozenset(
+_NAMES_OF_PEOPLES = frozenset(
     (
         *("biseksuel", "escinsel", "eşcinsel", "homem gay", "lésbica", "müslüman", "transeksuel"),
         *("transeksüel", "yahudi", "ゲイの男性", "ユダヤ人", "レズビアン", "人種"),
@@ -87,15 +86,10 @@ def english() -> frozenset[str]:
     Raises:
         ReferenceMissing: the package or a lexicon cannot be had.
     """
-    afinn = lexicon("afinn")
-    words = {
-        *_words_listed_in("english"),
-        *(set(afinn.index[afinn <= _OFFENSIVE]) - _PLAIN),
-        *VIOLENT,
-    }
-    words |= SEXUAL | _MISSED
-    words = {word for word in words if len(word) > _FRAGMENT or not word.isascii()}
-    plain = {word for word in words if word.startswith(_SHOWN)} - {"suicide girls"}
+    words = {*_words_listed_in("english"), *(offensive_by_afinn() - _PLAIN_WORDS)}
+    words |= VIOLENT | SEXUAL | _SLURS_MISSED
+    words = {word for word in words if len(word) > _FRAGMENT_LETTERS or not word.isascii()}
+    plain = {word for word in words if word.startswith(_PLAIN_VIOLENCE)} - {"suicide girls"}
     return frozenset(words - plain) - _terms_for_people()
 
 
@@ -110,17 +104,19 @@ def foreign() -> frozenset[str]:
     languages -= {"english", "globalWhitelist"}
     listed = {word for language in languages for word in _words_listed_in(language)}
     known = zipf("wordfreq", listed)
-    ordinary = set(known.index[known >= _ENGLISH])  # `got` and `it` are on the Turkish list
+    ordinary = set(
+        known.index[known >= _COMMON_IN_ENGLISH]
+    )  # `got` and `it` are on the Turkish list
     return (
-        frozenset(filter(_is_no_piece, listed))
+        frozenset(filter(_is_whole_word, listed))
         - ordinary
         - _terms_for_people()
-        - _PIECES
-        - _EVERYDAY
+        - _FRAGMENTS
+        - _EVERYDAY_WORDS
     )
 
 
-def _is_no_piece(word: str) -> bool:
+def _is_whole_word(word: str) -> bool:
     """Return whether the word is longer than a sub-word fragment, which many languages share."""
     if ord(word[0]) >= SPACELESS:
         return len(word) > 1  # one character alone is an ordinary word
@@ -129,7 +125,7 @@ def _is_no_piece(word: str) -> bool:
 
 def _terms_for_people() -> frozenset[str]:
     """Return terms that name people and are no slurs, in English and in other languages."""
-    return _PEOPLE | frozenset(term.casefold() for term in identity()[0]["text"])
+    return _NAMES_OF_PEOPLES | frozenset(term.casefold() for term in identity()[0]["text"])
 
 
 def _words_listed_in(language: str) -> list[str]:

@@ -57,7 +57,7 @@ class MergedWords:
         return f"{line} ({'; '.join(told)})" if told else line
 
 
-def whose(path: Path) -> str:
+def model_in_name(path: Path) -> str:
     """Return the model's name in a file's name, as `stem_of` writes it; "" if there is none.
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
@@ -85,7 +85,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
         return ()
     folder = Path(mirror) / MIRROR
     found = (path for end in ("csv", "parquet") for path in folder.glob(f"*/*_rewards_*.{end}"))
-    return tuple(path for path in without_twins(found) if whose(path) == stem_of(source))
+    return tuple(path for path in without_twins(found) if model_in_name(path) == stem_of(source))
 
 
 @lru_cache(maxsize=16)

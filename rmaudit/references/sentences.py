@@ -7,12 +7,12 @@ with), `word` (the description or the name that stands for the group) and `text`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from rmaudit.errors import SpecError
+from rmaudit.references.bundled_csv import Rule, read_checked
 
 _FOLDER = Path(__file__).parent / "sentences"
 _SLOT, _PERSON = "{who}", "{person}"
@@ -21,6 +21,11 @@ WOMEN = "words for women"
 LANGUAGES = ("Spanish", "French", "German", "Russian", "Chinese", "Arabic")
 _PEOPLE = ("community", "first", "second", "third")
 AAVE = "African American Vernacular English"
+
+_RULES: Mapping[str, Rule] = {
+    "frame": ("1 or -1", lambda text: text in {"1", "-1"}),
+    "sentence": (f"one {_SLOT}", lambda text: text.count(_SLOT) == 1),
+}
 
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
@@ -148,16 +153,5 @@ def _described_person(group: str, words: list[str], turn: int, gender: str) -> t
 
 
 def _read_csv(name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    path = _FOLDER / name
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    if tuple(table.columns) != columns:
-        message = f"{path}:1: expected the columns {','.join(columns)}, found"
-        raise SpecError(f"{message} {','.join(table.columns)}")
-    for line, found in enumerate(table.to_dict("records"), start=2):
-        if found.get("frame", "1") not in {"1", "-1"}:
-            message = f"{path}:{line}: frame: expected 1 or -1, found {found['frame']!r}"
-            raise SpecError(message)
-        if found.get("sentence", _SLOT).count(_SLOT) != 1:
-            message = f"{path}:{line}: sentence: expected one {_SLOT}, found {found['sentence']!r}"
-            raise SpecError(message)
+    table = read_checked(_FOLDER / name, {column: _RULES.get(column) for column in columns})
     return [tuple(row) for row in table.to_numpy(dtype=object).tolist()]

@@ -30,7 +30,7 @@ _CR = "\udc0d"  # stands for a carriage return, which csv takes for a row's end;
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _SCORE = "a number, or nothing where there is no score"
-_SHOWN = 40  # characters of a wrong field
+_LONGEST_SHOWN = 40  # characters of a wrong field
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class StrictCsv:
                 row = "".join(lines[start : reader.line_num])
                 written = _as_written(fields, row, end)
             except (csv.Error, _StrayQuote):
-                found = quoted_start(lines[start].replace(_CR, "\r")[:_SHOWN])
+                found = quoted_start(lines[start].replace(_CR, "\r")[:_LONGEST_SHOWN])
                 what = "expected fields with their quotes closed, or without any"
                 self.fail(self.starts[-1], f"{what}, found {found}")
             if not row.endswith("\n"):
@@ -205,4 +205,4 @@ def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.f
 def quoted_start(found: object) -> str:
     """Return what was found in quotes, cut short if it is long."""
     text = str(found)
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…")

@@ -148,11 +148,11 @@ class Case:
         Raises:
             RmauditError: it cannot be made, or is not recorded.
         """
-        from rmaudit.scores.token_sample import at_hand
+        from rmaudit.scores.token_sample import installed_entries
 
         options, known = self.options, self.memory.sweeps
         entries, own_words = (*options.words, *self.words), options.own_words
-        words = at_hand(entries, own_words) if options.sample else ()
+        words = installed_entries(entries, own_words) if options.sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
             size, seed = options.sample, options.seed

@@ -23,7 +23,7 @@ from rmaudit.errors import SpecError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.json_lines import asked, objects, shown, text
+from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
 from rmaudit.scores.protocols import Bar, measured_noise
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Stored, checksum, noise_of
@@ -39,8 +39,9 @@ class Answered:
     """Answers with a model's rewards of them, as audits of whole answers receive them.
 
     Attributes:
-        frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
-            model's own units; NaN before anything is scored.
+        frame: a row for each answer: `prompt`, `turns` (of a conversation, in JSON, else ""),
+            `response`, and `reward`, float32 in the model's own units; NaN before anything is
+            scored.
         source: where the answers come from, in words.
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
         key: the key of the rewards in the store.
@@ -54,15 +55,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Samples(Answered):
-    """A policy's answers with a model's rewards of them, as audits receive them.
+    """A policy's answers, in the file's order, with a model's rewards of them.
 
-    Attributes:
-        frame: a row for each answer, in the file's order. `prompt`, `turns` (of a conversation, in
-            JSON, else ""), `response`, and `reward`, float32 in the model's own units: NaN before
-            anything is scored. A line of the file may be there twice: both were drawn.
-        source: where the answers come from, in words.
-        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        key: the key of the rewards in the store.
+    A line of the file may be there twice: both were drawn.
     """
 
 
@@ -87,7 +82,7 @@ def read(path: Path) -> pd.DataFrame:
     rows = [
         (number, *row)
         for number, line in objects(path, allowed="an object with prompt and response")
-        for row in _answers(line, f"{path}:{number}")
+        for row in _responses_of_line(line, f"{path}:{number}")
     ]
     if not rows:
         example = '{"prompt": "What is love?", "response": "A song."}'
@@ -109,13 +104,13 @@ def read_samples(path: Path | None) -> Samples:
     return Samples(found.assign(reward=float("nan")), source)
 
 
-def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
+def _responses_of_line(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
     """Yield (prompt, turns, response) for each response in the parsed line `found`."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
         raise SpecError(f"{where}: has {has}; {allowed}")
-    prompt = asked(found["prompt"], f"{where}: prompt")
+    prompt = prompt_columns(found["prompt"], f"{where}: prompt")
     given = found["responses"] if "responses" in found else [found["response"]]
     if not isinstance(given, list) or not given:
         raise SpecError(f"{where}: responses is {shown(given)}, allowed: a list of texts")
@@ -145,7 +140,7 @@ def rewards(
     store = store_at(cache)
 
     def from_weights(model: RewardModel) -> Stored:
-        slots = {asked: model.slot(asked) for asked in _asked(rows)}
+        slots = {asked: model.slot(asked) for asked in _prompts(rows)}
         rendered = json.dumps([slot.digest for slot in slots.values()])
 
         def alone(asked: Asked, text: str) -> float:
@@ -158,7 +153,7 @@ def rewards(
             "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
             "protocol": "exact",
         }
-        return _stored(model, rows, _asked, model.score_each, alone, about, store)
+        return _scored_and_stored(model, rows, _prompts, model.score_each, alone, about, store)
 
     def from_function(model: TextScorer) -> Stored:
         def alone(asked: Asked, text: str) -> float:
@@ -167,8 +162,10 @@ def rewards(
         def as_text(rows: pd.DataFrame) -> list[Asked]:
             return rows["prompt"].tolist()
 
-        asks = _asked if model.takes_turns else as_text
-        return _stored(model, rows, asks, model.score_each, alone, {"protocol": "text"}, store)
+        asks = _prompts if model.takes_turns else as_text
+        return _scored_and_stored(
+            model, rows, asks, model.score_each, alone, {"protocol": "text"}, store
+        )
 
     if isinstance(model, Recorded):
         raise model.unrecorded("answers of a file are not recorded")
@@ -177,12 +174,12 @@ def rewards(
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 
 
-def _asked(rows: pd.DataFrame) -> list[Asked]:
+def _prompts(rows: pd.DataFrame) -> list[Asked]:
     """Return the prompt of each row, a text or the turns of a conversation."""
     return [asked_of(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
-def _stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
+def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
     model: Scored,
     rows: pd.DataFrame,
     asks: Callable[[pd.DataFrame], list[Asked]],

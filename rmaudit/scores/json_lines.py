@@ -31,7 +31,7 @@ def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]
         if not line.strip():
             continue
         try:
-            found: Any = json.loads(line, object_pairs_hook=_once)
+            found: Any = json.loads(line, object_pairs_hook=_without_doubles)
         except (ValueError, RecursionError) as error:
             message = f"{path}:{number}: no JSON ({error}); each line is one object"
             raise SpecError(message) from None
@@ -40,7 +40,7 @@ def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]
         yield number, found
 
 
-def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_doubles(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the fields as a dict; raise ValueError if a name occurs twice."""
     found = dict(fields)
     if len(found) < len(fields):
@@ -70,7 +70,7 @@ def text(value: object, what: str) -> str:
     return value
 
 
-def asked(value: object, what: str) -> tuple[str, str]:
+def prompt_columns(value: object, what: str) -> tuple[str, str]:
     """Return a prompt (a text or a list of turns) as two columns: its text, and its turns if any.
 
     A list of one turn is the text of that turn: models are given the same, so the key is the same.

@@ -33,7 +33,7 @@ def board_of(row: Mapping[str, Any]) -> str:
     if all(field in row for field in _FIELDS[REWARDBENCH_2]):
         return REWARDBENCH_2
     of_styles = all(len(row[side]) == STYLES for side in ("chosen", "rejected"))
-    return RM_BENCH if of_styles and _domain(row) else ""
+    return RM_BENCH if of_styles and _has_known_domain(row) else ""
 
 
 def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
     """
     needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
     if missing := [name for name in needed if name not in row]:
-        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {_as_first(board)}")
+        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {_must_be_of(board)}")
     sides = {side: row[side] for side in ("chosen", "rejected")}
     for side, answers in sides.items():
         if not isinstance(answers, list):
@@ -59,7 +59,7 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
         if set(many.values()) != {STYLES}:
             found = f"{many['chosen']} chosen and {many['rejected']} rejected answers"
             raise SpecError(f"{where}: has {found}, allowed: {STYLES} of each in {board}")
-        if not _domain(row):
+        if not _has_known_domain(row):
             domains = ", ".join(DOMAINS)
             found = shown(row["domain"])
             raise SpecError(f"{where}: domain is {found}, allowed: a text that begins {domains}")
@@ -69,14 +69,14 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
         raise SpecError(f"{where}: subset is {shown(row['subset'])}, allowed: a section's name")
     if not is_ties(row["subset"]):
         return line | {"subset": row["subset"]}
-    return line | {"subset": row["subset"], "group": _group(row["id"], many["chosen"], where)}
+    return line | {"subset": row["subset"], "group": _ties_group(row["id"], many["chosen"], where)}
 
 
-def _as_first(board: str) -> str:
+def _must_be_of(board: str) -> str:
     return f"the first row is of {board}, and so must all be"
 
 
-def _domain(row: Mapping[str, Any]) -> bool:
+def _has_known_domain(row: Mapping[str, Any]) -> bool:
     """Return whether a row's domain is one of RM-Bench's, such as safety-refuse."""
     domain = row.get("domain")
     return isinstance(domain, str) and domain.startswith(DOMAINS)
@@ -89,7 +89,7 @@ def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -
             raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
-def _group(found: object, right: int, where: str) -> str:
+def _ties_group(found: object, right: int, where: str) -> str:
     """Return the group name of a row of Ties (RewardBench 2), by the number in its id (`found`)."""
     if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
         allowed = "allowed in Ties: ref or tied, a colon and a number"

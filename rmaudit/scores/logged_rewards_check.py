@@ -27,9 +27,9 @@ from rmaudit.scores.logged_rows import LoggedRow
 
 EXACT = 1e-3  # sd: other kernels, in float32
 TIMES = 2.5  # times the model's own noise in a 16-bit type: the trainer has one of its own
-_WRITTEN, _COARSEST = 0.35, 0.1  # of the last digit that was written; sd
-_NEAR = 0.9  # rank correlation from which on other weights are likelier than another head
-_ORDERED = 0.05  # sd: with more room, sorted rewards of any two heads may look alike
+_DIGIT_ERROR, _MOST_DIGIT_ERROR = 0.35, 0.1  # of the last digit that was written; sd
+_RANKS_ALIKE = 0.9  # rank correlation from which on other weights are likelier than another head
+_MOST_ROOM_FOR_ORDER = 0.05  # sd: with more room, sorted rewards of any two heads may look alike
 Values = list[NDArray[np.float32]]
 
 
@@ -126,7 +126,7 @@ class Diagnosis:
         return not self.causes
 
 
-class _Found(NamedTuple):
+class _Explanation(NamedTuple):
     """A possible explanation of the logged rewards, and the largest difference it may leave."""
 
     causes: tuple[str, ...]
@@ -152,41 +152,43 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
         raise ModelError(message)
     rewards = np.array([row.reward for row in logged], dtype=np.float64)
     marks = logged_layouts.marks_of(model)
-    ways, before = _ways(model, logged, marks)
+    ways, before = _row_layouts(model, logged, marks)
     first, *others = ways
-    own = _values(model, {first: ways[first]})
-    base = _at(own[first], next(readings(ways[first], before, marks, model.loader.pad)))
+    own = _rewards_everywhere(model, {first: ways[first]})
+    base = _rewards_at(own[first], next(readings(ways[first], before, marks, model.loader.pad)))
     sd = float(base.std())
     if not np.isfinite(sd) or sd == 0:
         raise ScoreError(f"{model.name}: its rewards of these rows are not finite, or all equal")
     digits = max(row.decimals for row in logged)
-    allowed = EXACT + min(_WRITTEN * 10.0**-digits / sd, _COARSEST)
+    allowed = EXACT + min(_DIGIT_ERROR * 10.0**-digits / sd, _MOST_DIGIT_ERROR)
 
-    def tried(dtype: str, values: Mapping[str, Values], allowed: float) -> list[_Found]:
+    def tried(dtype: str, values: Mapping[str, Values], allowed: float) -> list[_Explanation]:
         given = {way: ways[way] for way in values}
-        every = _explained(given, values, before, marks, model.loader.pad, rewards, allowed)
+        every = _explanations(given, values, before, marks, model.loader.pad, rewards, allowed)
         return [each._replace(causes=(*each.causes, *([dtype] * bool(dtype)))) for each in every]
 
     found = tried("", own, allowed)
     if not any(each.fits and not each.causes for each in found):
-        own |= _values(model, {way: ways[way] for way in others})
+        own |= _rewards_everywhere(model, {way: ways[way] for way in others})
         found = tried("", own, allowed)
     if not any(each.fits for each in found):
         for dtype, values in _in_other_types(model, ways):
-            there = _at(values[first], next(readings(ways[first], before, marks, model.loader.pad)))
+            there = _rewards_at(
+                values[first], next(readings(ways[first], before, marks, model.loader.pad))
+            )
             noise = EXACT + TIMES * float(np.sqrt(np.mean((there - base) ** 2))) / sd
             if np.isfinite(noise):
                 found += tried(dtype, values, noise)
                 if dtype == "float32":  # then the model's own type has this noise
                     found += tried("", own, noise)
-    return _told(found, rewards, sd)
+    return _diagnosis_of(found, rewards, sd)
 
 
-def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
+def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) -> Diagnosis:
     """Diagnose by the explanation that fits with the fewest causes, or else by the nearest one."""
     fitting = [found for found in tried if found.fits]
 
-    def plainness(each: _Found) -> tuple[float, ...]:
+    def plainness(each: _Explanation) -> tuple[float, ...]:
         # A scale, with an offset, fits whatever an offset or a sign alone would.
         fewest = (len(each.causes), "scale" in each.causes) if fitting else ()
         return (*fewest, each.fit.rms)
@@ -196,7 +198,7 @@ def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
     correlation = abs(float(spearmanr(chosen.ours[known], rewards[known]).statistic))
     names = chosen.causes
     if not fitting:
-        names = ("other weights" if correlation >= _NEAR else "head",)
+        names = ("other weights" if correlation >= _RANKS_ALIKE else "head",)
     return Diagnosis(
         rows=len(rewards),
         sd=sd,
@@ -209,7 +211,7 @@ def _told(tried: Sequence[_Found], rewards: Rewards, sd: float) -> Diagnosis:
     )
 
 
-def _explained(  # noqa: PLR0913, PLR0917  (private)
+def _explanations(  # noqa: PLR0913, PLR0917  (private)
     ways: Mapping[str, list[Ids]],
     values: Mapping[str, Values],
     before: Sequence[int],
@@ -217,7 +219,7 @@ def _explained(  # noqa: PLR0913, PLR0917  (private)
     pad: int | None,
     rewards: Rewards,
     allowed: float,
-) -> Iterator[_Found]:
+) -> Iterator[_Explanation]:
     """Yield each possible explanation: a row layout, an index to read at, and a map of rewards."""
     for way, rows in ways.items():
         layout = logged_layouts.deviations(way, rows, marks)
@@ -226,20 +228,20 @@ def _explained(  # noqa: PLR0913, PLR0917  (private)
             if reading.places in seen:
                 continue
             seen.add(reading.places)
-            ours = _at(values[way], reading)
+            ours = _rewards_at(values[way], reading)
             said = f"{way}, read {reading.detail or reading.cause or 'where the model reads'}"
             causes = (*layout, *([reading.cause] * bool(reading.cause)))
-            for fit in fits(ours, rewards, allowed, any_order=allowed < _ORDERED):
-                yield _Found((*causes, *fit.causes), fit, said, ours, allowed)
+            for fit in fits(ours, rewards, allowed, any_order=allowed < _MOST_ROOM_FOR_ORDER):
+                yield _Explanation((*causes, *fit.causes), fit, said, ours, allowed)
 
 
-def _at(values: Values, reading: Reading) -> Rewards:
+def _rewards_at(values: Values, reading: Reading) -> Rewards:
     """Return each row's reward at the index that `reading` gives; NaN where that is a pad."""
     pairs = zip(values, reading.places, strict=True)
     return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
 
 
-def _ways(
+def _row_layouts(
     model: Checkpoint, logged: Sequence[LoggedRow], marks: Marks
 ) -> tuple[Mapping[str, list[Ids]], list[int]]:
     """Return the rows' ids in each possible layout, and the number of pads before each row."""
@@ -255,7 +257,7 @@ def _ways(
     return logged_layouts.layouts_of_ids([row for row, _ in cut], marks), [pads for _, pads in cut]
 
 
-def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
+def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
     """Return the reward at each id of each row, by the name of the rows' layout."""
     if not ways:
         return {}
@@ -266,7 +268,7 @@ def _values(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Value
 def _in_other_types(
     model: Checkpoint, ways: Mapping[str, list[Ids]]
 ) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Yield (dtype, rewards as by `_values`) for each other dtype in which the model can run."""
+    """Yield (dtype, rewards at each id of the rows) for each other dtype that the model runs in."""
     types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
     for dtype in types:
         if dtype == model.loader.dtype:
@@ -274,7 +276,7 @@ def _in_other_types(
         spec = replace(model.spec, dtype=dtype)
         other = Checkpoint(spec, cache=model.cache, device=model.device)
         try:
-            yield dtype, _values(other, ways)
+            yield dtype, _rewards_everywhere(other, ways)
         except (ModelError, ScoreError, MemoryError):
             continue  # not in this type; the others are tried
         finally:

@@ -79,7 +79,7 @@ def _row(found: dict[str, Any], keys: tuple[str, ...], where: str) -> LoggedRow:
         return LoggedRow(reward, decimals, ids=tuple(ids))
     if keys == ("text",):
         return LoggedRow(reward, decimals, text=json_lines.text(found["text"], f"{where}: text"))
-    prompt, turns = json_lines.asked(found["prompt"], f"{where}: prompt")
+    prompt, turns = json_lines.prompt_columns(found["prompt"], f"{where}: prompt")
     response = json_lines.text(found["response"], f"{where}: response")
     asked = conversation.asked_of(prompt, turns)
     return LoggedRow(reward, decimals, prompt=asked, response=response)

@@ -1,7 +1,7 @@
 """Pairs of a file, as RewardBench and TRL have them: a prompt, a chosen and a rejected answer.
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
-of texts, or a conversation (`pair_turns`); `subset` and `group` may say what it belongs to. Other
+of texts, or a conversation; `subset` and `group` may say what it belongs to. Other
 fields are left alone. The files of leaderboards are known by their fields (`leaderboards`).
 """
 
@@ -18,7 +18,7 @@ from rmaudit.checkpoints.reader_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
 from rmaudit.scores.answer_files import ASKED, Answered
-from rmaudit.scores.json_lines import asked, shown, text
+from rmaudit.scores.json_lines import prompt_columns, shown, text
 from rmaudit.scores.leaderboards import LICENCE, as_pairs, board_of
 from rmaudit.scores.row_files import rows as rows_of
 from rmaudit.scores.stored_scores import checksum
@@ -26,7 +26,6 @@ from rmaudit.scores.stored_scores import checksum
 ALLOWED = (
     "lists of turns which begin with the same prompt and differ in one last turn of the assistant's"
 )
-_FIELDS = ("chosen", "rejected")
 _Turn = dict[str, Any]
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
@@ -41,14 +40,9 @@ class Pairs(Answered):
     """Pairs of answers with a model's rewards of them, as audits receive them.
 
     Attributes:
-        frame: a row for each answer, in the file's order. `line` (its line in the file, from 1),
-            `prompt`, `turns` (of a conversation, in JSON, else ""), `response`, `chosen` (a bool),
-            `subset` ("" without one), `group` (what is not independent of each other: the line's
-            own, else its prompt), and `reward`, float32 in the model's own units: NaN before
-            anything is scored. Of a leaderboard's file also `id`, the row's own.
-        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
-        source: where the answers come from, in words.
-        key: the key of the rewards in the store.
+        frame: also has, for each answer, `line` (its line in the file, from 1), `chosen` (a bool),
+            `subset` ("" without one) and `group` (what is not independent of each other: the line's
+            own, else its prompt). Of a leaderboard's file also `id`, the row's own.
         board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
 
@@ -77,7 +71,7 @@ def read(path: Path) -> Pairs:
         where = f"{path}:{number}"
         board = board or ("" if rows else board_of(row))
         line = as_pairs(row, board, where) if board else row
-        found = list(_answers(line, number, where, again=bool(board)))
+        found = list(_answers_of_line(line, number, where, again=bool(board)))
         pair = (
             found[0][1:3],
             frozenset(row[3] for row in found if row[4]),
@@ -101,7 +95,9 @@ def read(path: Path) -> Pairs:
     return Pairs(frame.assign(reward=float("nan")), source, board=board)
 
 
-def _answers(found: dict[str, Any], number: int, where: str, *, again: bool) -> Iterator[_Row]:
+def _answers_of_line(
+    found: dict[str, Any], number: int, where: str, *, again: bool
+) -> Iterator[_Row]:
     """Yield a row for each answer in the parsed line `found`; `again` allows repeated answers."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
@@ -115,10 +111,10 @@ def _answers(found: dict[str, Any], number: int, where: str, *, again: bool) -> 
         prompt, chosen, rejected = split(found, where)
         given = {"chosen": [chosen], "rejected": [rejected]}
     else:
-        prompt = asked(found["prompt"], f"{where}: prompt")
+        prompt = prompt_columns(found["prompt"], f"{where}: prompt")
         given = {field: _texts(found[field], f"{where}: {field}") for field in _ANSWERS}
-    subset = _name(found, "subset", where)
-    group = _name(found, "group", where) or "".join(prompt)
+    subset = _subset_or_group(found, "subset", where)
+    group = _subset_or_group(found, "group", where) or "".join(prompt)
     seen: set[str] = set()
     for field, responses in given.items():
         for response in responses:
@@ -137,7 +133,7 @@ def _texts(value: object, what: str) -> list[str]:
     return [text(each, what) for each in given]
 
 
-def _name(found: dict[str, Any], field: str, where: str) -> str:
+def _subset_or_group(found: dict[str, Any], field: str, where: str) -> str:
     """Return a subset's or a group's name (`field`) in a line; "" if the line has none."""
     value = found.get(field)
     if value is None:
@@ -149,37 +145,37 @@ def _name(found: dict[str, Any], field: str, where: str) -> str:
 
 def has_turns(line: Mapping[str, Any]) -> bool:
     """Return whether `chosen` or `rejected` of a line is a list of turns."""
-    return any(_is_turns(line.get(field)) for field in _FIELDS)
+    return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
 def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
     """Return the prompt, the chosen and the rejected answer of a line whose answers are turns.
 
-    The prompt is a pair of columns, as `json_lines.asked` gives it. `where` begins the error
+    The prompt is a pair of columns, as by `json_lines.prompt_columns`. `where` begins the error
     messages.
 
     Raises:
         SpecError: the line has no prompt or two of them, or more differs than the last turn.
     """
-    texts = [field for field in _FIELDS if not _is_turns(line[field])]
+    texts = [field for field in _ANSWERS if not _is_turns(line[field])]
     if texts:
         raise SpecError(
             f"{where}: {texts[0]} is {shown(line[texts[0]])} and the other a list of turns, "
             f"allowed: two texts, or two {ALLOWED}"
         )
-    chosen, rejected = ([_plain(turn) for turn in line[field]] for field in _FIELDS)
+    chosen, rejected = ([_without_nulls(turn) for turn in line[field]] for field in _ANSWERS)
     given = line.get("prompt")
     if all(len(turns) == 1 and _role(turns[0]) == ASSISTANT for turns in (chosen, rejected)):
         if given is None:
             raise SpecError(f"{where}: has answers and no prompt, allowed: a prompt, or {ALLOWED}")
-        prompt = asked(given, f"{where}: prompt")
+        prompt = prompt_columns(given, f"{where}: prompt")
     else:
-        prompt = _in_common(chosen, rejected, where)
-        _refuse_another(given, prompt, chosen[:-1], where)
+        prompt = _common_prompt(chosen, rejected, where)
+        _refuse_other_prompt(given, prompt, chosen[:-1], where)
     return (
         prompt,
-        _answer(chosen, f"{where}: chosen"),
-        _answer(rejected, f"{where}: rejected"),
+        _last_answer(chosen, f"{where}: chosen"),
+        _last_answer(rejected, f"{where}: rejected"),
     )
 
 
@@ -187,7 +183,7 @@ def _is_turns(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
-def _plain(turn: object) -> Any:  # noqa: ANN401  (whatever stands in the file)
+def _without_nulls(turn: object) -> Any:  # noqa: ANN401  (whatever stands in the file)
     """Return a turn without its null fields, which table formats add to every turn."""
     if not isinstance(turn, dict):
         return turn
@@ -199,7 +195,7 @@ def _role(turn: object) -> object:
     return turn.get("role") if isinstance(turn, dict) else None
 
 
-def _in_common(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
+def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
     """Return the prompt that `chosen` and `rejected` begin with: all turns before the last."""
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
@@ -213,10 +209,12 @@ def _in_common(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str,
     if not same or after != (1, 1):
         found = f"{len(chosen)} and {len(rejected)} turns, of which the first {same} are the same"
         raise SpecError(f"{where}: chosen and rejected have {found}; allowed: {ALLOWED}")
-    return asked(chosen[:same], f"{where}: chosen")
+    return prompt_columns(chosen[:same], f"{where}: chosen")
 
 
-def _refuse_another(given: object, prompt: tuple[str, str], turns: list[_Turn], where: str) -> None:
+def _refuse_other_prompt(
+    given: object, prompt: tuple[str, str], turns: list[_Turn], where: str
+) -> None:
     """Raise if a separate prompt (`given`) is not the text of a user's turn or of all `turns`.
 
     UltraFeedback repeats the user's text in a separate prompt.
@@ -237,7 +235,7 @@ def _refuse_another(given: object, prompt: tuple[str, str], turns: list[_Turn], 
         )
 
 
-def _answer(turns: list[Any], what: str) -> str:
+def _last_answer(turns: list[Any], what: str) -> str:
     """Return the text of the last turn; raise if the last turn is not the assistant's."""
     last, place = turns[-1], f"{what}: turn {len(turns)}"
     if not isinstance(last, dict) or set(last) != {"role", "content"}:

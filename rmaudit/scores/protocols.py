@@ -29,9 +29,12 @@ from rmaudit.scores.stored_scores import Stored, checksum, key_of
 from rmaudit.scores.token_sample import spread
 from rmaudit.scoring import Begun, version
 
-FIRST, EVERY = 5.0, 30.0  # seconds to the first line of progress, and from one to the next
-_SLOW = 10  # a second: fewer have decimals
-_TOO_FEW = 0.01  # of a work: from less, the time that is left is not known
+TO_FIRST_LINE, BETWEEN_LINES = (
+    5.0,
+    30.0,
+)  # seconds to the first line of progress, and from one to the next
+_WITH_DECIMALS = 10  # a second: fewer have decimals
+_FEWEST_FOR_TIME_LEFT = 0.01  # of a work: from less, the time that is left is not known
 ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
 
@@ -58,7 +61,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     """
     slot = model.slot(prompt.asked)
     fields = {
-        **_decided_by(model, prompt, slot, rows, part=part),
+        **_key_fields(model, prompt, slot, rows, part=part),
         "answers": _digest(answers),
         "protocol": "exact",
     }
@@ -75,7 +78,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         fields,
         rows,
         score,
-        lambda: come_from(model, slot, prompt),
+        lambda: provenance_of(model, slot, prompt),
         measured=lambda made: measured_noise(made, alone),
         on_wait=bar.wait,
         shown=bar,
@@ -98,7 +101,7 @@ def paper(
     """
     slot = model.slot(prompt.asked)
     fields = {
-        **_decided_by(model, prompt, slot, rows, part=part),
+        **_key_fields(model, prompt, slot, rows, part=part),
         "template": model.template_digest,
         "protocol": "paper",
     }
@@ -110,7 +113,7 @@ def paper(
 
     def provenance() -> Mapping[str, str | int | float]:
         return {
-            **come_from(model, slot, prompt),
+            **provenance_of(model, slot, prompt),
             "distinct_rows": len(distinct),
             "rendered_rows": digest,
         }
@@ -170,7 +173,7 @@ def text(
         fields,
         rows,
         score,
-        lambda: {**model.provenance, **_called(prompt)},
+        lambda: {**model.provenance, **_name_and_frame(prompt)},
         measured=lambda made: measured_noise(made, alone),
         on_wait=bar.wait,
         shown=bar,
@@ -179,12 +182,12 @@ def text(
     )
 
 
-def come_from(
+def provenance_of(
     model: RewardModel, slot: Slot, prompt: Prompt | None = None
 ) -> Mapping[str, str | int | float]:
     """Return the provenance to store with scores: model, prompt, and ids around the answers."""
     return {
-        **_called(prompt),
+        **_name_and_frame(prompt),
         **model.provenance,
         "prefix": slot.prefix_text,
         "suffix": slot.suffix_text,
@@ -221,7 +224,7 @@ def measured_noise(
     return {"noise": float(np.sqrt(np.mean((again - scores[places]) ** 2)))}
 
 
-def _decided_by(
+def _key_fields(
     model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
 ) -> dict[str, str]:
     """Return all that the scores depend on under any protocol, as fields of their cache key."""
@@ -235,7 +238,7 @@ def _decided_by(
     }
 
 
-def _called(prompt: Prompt | None) -> dict[str, str | int]:
+def _name_and_frame(prompt: Prompt | None) -> dict[str, str | int]:
     """Return a user's prompt's name and frame for the provenance; {} for rmaudit's own prompts."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
@@ -289,14 +292,14 @@ class Bar:
         self._made += done
         self._bar.update(done)
         now = self._clock()
-        wait = EVERY if self._said > self._begun else FIRST
+        wait = BETWEEN_LINES if self._said > self._begun else TO_FIRST_LINE
         if self._bar.disable and self._made and now - self._said >= wait:
             self._said = now
             rate, there = self._made / (now - self._begun), self._found + self._made
             seconds = max(self._total - there, 0) / rate
-            known = self._made >= _TOO_FEW * self._total
+            known = self._made >= _FEWEST_FOR_TIME_LEFT * self._total
             left = f", {tqdm.format_interval(seconds)} left" if known else ""
-            speed = f"{rate:,.0f}" if rate >= _SLOW else f"{rate:.2g}"
+            speed = f"{rate:,.0f}" if rate >= _WITH_DECIMALS else f"{rate:.2g}"
             done_so_far = f"{there:,} of {self._total:,}{self._unit}, {speed} a second"
             tqdm.write(f"{self._title}: {done_so_far}{left}", file=sys.stderr)
 

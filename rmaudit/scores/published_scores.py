@@ -29,7 +29,7 @@ from rmaudit.references.sources import locate
 from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import Stored, checksum, key_of
 
-_FEW = 3  # texts that are shown
+_MOST_SHOWN = 3  # texts that are shown
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
@@ -41,13 +41,13 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
         NotRecorded: there is neither.
     """
     found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
-    found = found or _words(model, prompt, store)
+    found = found or _stored_words(model, prompt, store)
     if found is None:
-        have = [name for name, p in PROMPTS.items() if _has(model, p.text, store)]
+        have = [name for name, p in PROMPTS.items() if _has_tokens(model, p.text, store)]
         what = f"no sweep under {prompt.text!r} is recorded (recorded: {', '.join(have) or 'none'})"
         if model.files:
             what += f"; in DIR, the authors' data/reward_model_scores, must be {model.files[0]}"
-        raise model.unrecorded(what, command=_import(model, store))
+        raise model.unrecorded(what, command=_import_command(model, store))
     return found
 
 
@@ -76,13 +76,13 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
         both = f"none of {' and '.join(tried)} that are recorded under {prompt.text!r}"
         raise model.unrecorded(f"{both} has all of these {len(texts):,} texts")
     # Of many none is named: they may be words that nobody asked to read.
-    some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
+    some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _MOST_SHOWN else ""
     among = f"among the {' and '.join(tried)} that are recorded under {prompt.text!r}"
     raise model.unrecorded(f"{len(unknown):,} texts have no score {among}{some}")
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
-    """Return those of `texts` whose scores are in the one recorded table that has most of them."""
+    """Return the `texts` with a score in one recorded table, the one that has most of them."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
@@ -116,12 +116,12 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
     imported = store.read(key_of(_fields(model, prompt.text, ITEMS)))
     if imported is not None:
         yield "items", imported
-    words = _words(model, prompt, store)
+    words = _stored_words(model, prompt, store)
     if words is not None:
         yield "words", words
     if imported is None and (words is None or prompt.text in human_ratings.PROMPTS):
         try:
-            referred = _referred(model, prompt, store)
+            referred = _items_of_reference(model, prompt, store)
         except ReferenceMissing:
             if words is None:
                 raise
@@ -129,7 +129,7 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
             yield "items", referred
 
 
-def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
+def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
     """Return a model's recorded word scores under a prompt; None if there are none.
 
     The scores were imported before, or are imported here from RMAUDIT_DATA.
@@ -138,7 +138,7 @@ def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
     if found is None and (paths := published_words.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]
         for name in names:
-            found = _keep_words(model, published_words.merged(paths).table, name, store)[0]
+            found = _store_words(model, published_words.merged(paths).table, name, store)[0]
     return found
 
 
@@ -176,18 +176,18 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
     """Store the scores of a model's word tables under 54 prompts. Raises as `import_table` does."""
     found = published_words.merged(tuple(paths))
-    before = [_keep_words(model, found.table, name, store)[1] for name in FAMILY]
-    return Imported(WORDS, (model.name,), _told(found.said, before))
+    before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
+    return Imported(WORDS, (model.name,), _summary(found.said, before))
 
 
-def _keep_words(
+def _store_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
     """Store word scores under a prompt; return them, and whether they were stored before."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
-    return _keep(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
+    return _store_table(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
 
 
 def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Imported:
@@ -200,34 +200,36 @@ def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Impo
         }
     )
     before = [
-        _keep(model, prompt.text, TOKENS, rows, frame[name], table, store)[1]
+        _store_table(model, prompt.text, TOKENS, rows, frame[name], table, store)[1]
         for name, prompt in PROMPTS.items()
     ]
     missing = int(frame[list(PROMPTS)].isna().sum().sum())
     told = f" ({missing:,} scores missing)" if missing else ""
     said = f"{len(rows):,} token ids under {', '.join(PROMPTS)}{told}"
-    return Imported(TOKENS, (model.name,), _told(said, before))
+    return Imported(TOKENS, (model.name,), _summary(said, before))
 
 
 def _import_items(models: Sequence[Recorded], table: PublishedTable, store: Store) -> Imported:
     prompt = f"{table.path.stem}?"
-    before = [_keep_items(model, table, prompt, store)[1] for model in models]
+    before = [_store_items(model, table, prompt, store)[1] for model in models]
     said = f"{len(table.frame):,} items under {prompt!r}"
-    return Imported(ITEMS, tuple(model.name for model in models), _told(said, before))
+    return Imported(ITEMS, tuple(model.name for model in models), _summary(said, before))
 
 
-def _told(what: str, before: Sequence[bool]) -> str:
+def _summary(what: str, before: Sequence[bool]) -> str:
     return f"{what}{', as imported before' if all(before) else ''}"
 
 
-def _keep_items(
+def _store_items(
     model: Recorded, table: PublishedTable, prompt: str, store: Store
 ) -> tuple[Stored, bool]:
     rows = table.frame[["name"]].rename(columns={"name": "text"})
-    return _keep(model, prompt, ITEMS, rows, table.frame[_column(model, table)], table, store)
+    return _store_table(
+        model, prompt, ITEMS, rows, table.frame[_column(model, table)], table, store
+    )
 
 
-def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
+def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     model: Recorded,
     prompt: str,
     answers: str,
@@ -256,7 +258,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     return stored, before is not None
 
 
-def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
+def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored:
     """Store and return a model's item scores from the reference file of a prompt."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
@@ -265,8 +267,8 @@ def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
     table = published_tables.items(locate(human_ratings.PROMPTS[prompt.text]))
     if not _column(model, table):
         known = f"; those of {', '.join(table.frame.columns[len(published_tables.ITEMS) :])} are"
-        raise model.unrecorded(what + known, command=_import(model, store))
-    return _keep_items(model, table, prompt.text, store)[0]
+        raise model.unrecorded(what + known, command=_import_command(model, store))
+    return _store_items(model, table, prompt.text, store)[0]
 
 
 def _column(model: Recorded, table: PublishedTable) -> str:
@@ -279,11 +281,11 @@ def _fields(model: Recorded, prompt: str, answers: str) -> Mapping[str, str]:
     return {**model.identity, "prompt": prompt, "answers": answers, "protocol": "paper"}
 
 
-def _has(model: Recorded, prompt: str, store: Store) -> bool:
+def _has_tokens(model: Recorded, prompt: str, store: Store) -> bool:
     return store.read(key_of(_fields(model, prompt, TOKENS))) is not None
 
 
-def _import(model: Recorded, store: Store) -> str:
+def _import_command(model: Recorded, store: Store) -> str:
     own = store.root == str(default_cache())
     where = "" if own else f" --cache {shlex.quote(store.root)}"
     return f"rmaudit import DIR --model {model.name}{where}"

@@ -25,8 +25,8 @@ def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     ending = path.suffix.lower()
     if ending == ".parquet":
-        yield from enumerate(_of_parquet(path), start=1)
-    elif ending == ".json" and (found := _listed(path)) is not None:
+        yield from enumerate(_parquet_rows(path), start=1)
+    elif ending == ".json" and (found := _json_list(path)) is not None:
         for number, row in enumerate(found, start=1):
             if not isinstance(row, dict):
                 raise SpecError(f"{path}:{number}: {shown(row)}, allowed: {allowed}")
@@ -35,7 +35,7 @@ def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from objects(path, allowed=allowed)
 
 
-def _listed(path: Path) -> list[Any] | None:
+def _json_list(path: Path) -> list[Any] | None:
     """Return the JSON list in a file; None if the file does not begin with "[", as JSON Lines."""
     try:
         text = path.read_bytes()
@@ -50,7 +50,7 @@ def _listed(path: Path) -> list[Any] | None:
     return found
 
 
-def _of_parquet(path: Path) -> list[dict[str, Any]]:
+def _parquet_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq

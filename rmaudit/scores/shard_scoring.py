@@ -24,6 +24,7 @@ from rmaudit.scores.stored_scores import Fields, Journal, MadeMeanwhileError, St
 from rmaudit.scoring import Begun, waited_for
 
 SHARD = 4096  # answers a shard: what a kill may lose; two calls of several where GPUs score
+_MOST_A_CALL = 8  # shards: two calls are what a kill may lose
 Score = Callable[[slice], Begun]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 Shown = AbstractContextManager[object]
@@ -73,22 +74,19 @@ class Work:
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-_MOST = 8  # shards a call: two calls are what a kill may lose
-
-
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """Score a work's missing shards; return the table of all its scores, and the provenance."""
-    found = {which.start: _there(journal, which) for which in work.shards}
+    found = {which.start: _stored_shard(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
     for shard in (shard for shard in found.values() if shard is not None):
         work.on_found(len(shard.frame))
 
     def keep(which: slice, scores: NDArray[np.float32]) -> None:
-        found[which.start] = _kept(journal, work, which, scores)
+        found[which.start] = _write_shard(journal, work, which, scores)
 
     if work.pace is None or work.pace.at_once == 1:
-        _one_ahead(_calls(journal, work, missing, found), work.score, keep)
-    elif failed := _at_once(missing, work.score, keep, work.pace):
+        _score_one_call_ahead(_calls(journal, work, missing, found), work.score, keep)
+    elif failed := _score_in_threads(missing, work.score, keep, work.pace):
         raise failed[0]
     shards = [shard for shard in found.values() if shard is not None]
     scores = [shard.frame["score"].to_numpy(np.float32) for shard in shards]
@@ -99,10 +97,10 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
 
 def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
     """Return one shard: read from the journal, or scored and written."""
-    found = _there(journal, which)
+    found = _stored_shard(journal, which)
     if found is None and journal.whole:
         raise MadeMeanwhileError
-    return found or _kept(journal, work, which, waited_for(work.score(which)))
+    return found or _write_shard(journal, work, which, waited_for(work.score(which)))
 
 
 def _calls(
@@ -119,8 +117,8 @@ def _calls(
             call = []
         if not call:
             full = work.answers_a_call() // (which.stop - which.start)
-            most = max(1, min(_MOST, full))
-        if (there := _there(journal, which)) is not None:
+            most = max(1, min(_MOST_A_CALL, full))
+        if (there := _stored_shard(journal, which)) is not None:
             found[which.start] = there
         elif journal.whole:
             raise MadeMeanwhileError
@@ -130,7 +128,7 @@ def _calls(
         yield call
 
 
-def _one_ahead(
+def _score_one_call_ahead(
     calls: Iterable[Sequence[slice]],
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],
@@ -163,24 +161,24 @@ def _one_ahead(
         take(0)
 
 
-def _there(journal: Journal, which: slice) -> Stored | None:
+def _stored_shard(journal: Journal, which: slice) -> Stored | None:
     """Return a stored shard; None if there is none, or if it has another size."""
     found = journal.shard(which.start)
     return found if found is not None and len(found.frame) == which.stop - which.start else None
 
 
-def _kept(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
+def _write_shard(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
     """Write a shard's scores and return the shard; if another host wrote first, return that one."""
     frame = pd.DataFrame({"score": np.asarray(scores, dtype=np.float32)})
     said = dict(work.provenance())
     if not journal.write(which.start, frame, said, anew=False):
-        if (theirs := _there(journal, which)) is not None:
+        if (theirs := _stored_shard(journal, which)) is not None:
             return theirs
         journal.write(which.start, frame, said)
     return Stored(work.key, frame, {}, said)
 
 
-def _at_once(
+def _score_in_threads(
     missing: Sequence[slice],
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],

@@ -127,7 +127,7 @@ class Store:
         *,
         shown: Shown = NO_BAR,
     ) -> Stored:
-        """Return what is stored under `fields`; else call `make` and store its result.
+        """Return the scores stored under `fields`; if there are none, call `make` and store them.
 
         `make` is given a journal and returns a frame and its provenance; `shown` is entered while
         it runs. Raises as `fill` does.
@@ -191,10 +191,10 @@ def store_at(cache: Path | str | Store | None) -> Store:
 def unfinished(cache: Path | str | Store) -> int:
     """Return the number of stored scores of interrupted runs, which the next run can go on with."""
     files = store_at(cache).files
-    return sum(_rows(files, name) for name in files.names() if ".parts/" in name)
+    return sum(_row_count(files, name) for name in files.names() if ".parts/" in name)
 
 
-def _rows(files: Files, name: str) -> int:
+def _row_count(files: Files, name: str) -> int:
     try:
         with files.opened(name) as file:
             return int(pq.read_metadata(file).num_rows) if name.endswith(".parquet") else 0
@@ -218,7 +218,7 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
     promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
-    for kept in _listing(cache):
+    for kept in _stored_files(cache):
         source = str(kept.fields.get("model") or kept.provenance.get("source"))
         scored, recorded = found[source]
         if "recorded" in kept.fields:
@@ -236,7 +236,7 @@ class _StoredFile(NamedTuple):
     provenance: dict[str, object]
 
 
-def _listing(cache: Path | str | Store) -> Iterator[_StoredFile]:
+def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
     files = store_at(cache).files
     for name in files.names():
         if "/" in name or not name.endswith(".parquet"):

@@ -139,7 +139,7 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, MemoryError) as error:
-        raise _unreadable(path, str(error) or type(error).__name__) from error
+        raise _unreadable_error(path, str(error) or type(error).__name__) from error
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
@@ -170,7 +170,7 @@ def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
     return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
 
 
-def _unreadable(path: str, why: str) -> StoreError:
+def _unreadable_error(path: str, why: str) -> StoreError:
     return StoreError(
         f"{path} cannot be read ({why}); it stays as it is: put that right and run again, delete "
         f"it to have it made anew, or give another folder with --rm-cache"

@@ -28,19 +28,19 @@ from rmaudit.scores.token_sample import (
     Sample,
     checked_size,
     checked_words,
-    named,
+    mask_of_scored_words,
+    mask_of_words,
     one_by_one,
     spread,
-    taken,
 )
 
 if TYPE_CHECKING:
     import altair as alt
 
 PROTOCOLS = ("exact", "paper")
-_ENDS = 8  # tokens at either end, in a notebook
+_SHOWN_AT_EITHER_END = 8  # tokens at either end, in a notebook
 _OURS = OwnWords()
-_UNSTEADY = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
+_MOST_STEADY_NOISE = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
 _Score = Callable[[pd.DataFrame, str], Stored]
 
 
@@ -91,7 +91,7 @@ class Sweep:
         said = [] if self.sample is None else [self.sample.caveat]
         said += [words] if self.of_words and not said else []
         sd = float(self.frame["score"].std())
-        if self.noise > _UNSTEADY * sd:
+        if self.noise > _MOST_STEADY_NOISE * sd:
             again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
             said.append(f"{again}they are drawn at random, or the model changed in between.")
         return (*said, *protocol.caveats_of_scores(self.provenance))
@@ -109,7 +109,7 @@ class Sweep:
             return self
         if self.drawn is None or self.more is None:
             return self.drawn or self
-        ids, chosen = self.frame["token_id"], named(self.frame["text"], words, own_words)
+        ids, chosen = self.frame["token_id"], mask_of_words(self.frame["text"], words, own_words)
         own = ids.isin(self.more.frame["token_id"]) & chosen
         if not own.any():
             return self.drawn
@@ -213,7 +213,9 @@ class Sweep:
     def _repr_html_(self) -> str:
         from rmaudit.scores import sweep_views
 
-        return sweep_views.table(repr(self), self.top(_ENDS), self.bottom(_ENDS))
+        return sweep_views.table(
+            repr(self), self.top(_SHOWN_AT_EITHER_END), self.bottom(_SHOWN_AT_EITHER_END)
+        )
 
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -261,10 +263,10 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
     def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
-            return _read(model.name, asked, score(rows, part))
+            return _sweep_of(model.name, asked, score(rows, part))
 
-        return _sampled(
-            _rows(model.vocabulary()),
+        return _whole_or_sample(
+            _vocabulary_rows(model.vocabulary()),
             scored,
             size,
             seed=seed,
@@ -293,7 +295,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
-        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
+        return _sweep_of(model.name, asked, published_scores.sweep(model, asked, store=store))
     return from_function(model) if isinstance(model, TextScorer) else from_weights(model)
 
 
@@ -316,7 +318,7 @@ def _checked_protocol(protocol: str | None) -> None:
         raise SpecError(message)
 
 
-def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
+def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     rows: pd.DataFrame,
     scored: Callable[..., Sweep],
     size: int | None,
@@ -328,12 +330,12 @@ def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
     """Return the sweep of all rows, or of `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
-    chosen = taken(rows["text"], entries, own_words, size=size, seed=seed)
-    whole = int(chosen.sum()) == int(named(rows["text"], entries, own_words).sum())
+    chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
+    whole = int(chosen.sum()) == int(mask_of_words(rows["text"], entries, own_words).sum())
     sample = Sample(size, len(rows), seed)
     places = spread(len(rows), size, np.random.default_rng(seed))
     drawn = replace(scored(rows.iloc[places], f"a sample: {sample}"), sample=sample)
-    return _with(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
+    return _joined(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
@@ -355,10 +357,10 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
     own = Prompt(about.get("prompt name", CUSTOM), text, about.get("frame", +1))
     prompt = next((prompt for prompt in ALL.values() if prompt.text == text), own)
     source = stored.fields.get("model") or stored.provenance.get("source", "")
-    return _read(str(source), prompt, stored)
+    return _sweep_of(str(source), prompt, stored)
 
 
-def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
+def _vocabulary_rows(vocabulary: Vocabulary) -> pd.DataFrame:
     """Return a table with a row for each id of the vocabulary: `token_id`, `token`, `text`."""
     return pd.DataFrame(
         {
@@ -369,12 +371,12 @@ def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
     )
 
 
-def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
+def _sweep_of(model: str, prompt: Prompt, stored: Stored) -> Sweep:
     about = {**stored.fields, **stored.provenance}
     return Sweep(model, prompt, stored.key, stored.frame, about)
 
 
-def _with(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
+def _joined(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
     """Return a sample joined with the sweep of ids named by words, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")

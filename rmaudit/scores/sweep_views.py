@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 _BINS = 80
-_CUT = 24  # characters of a token in a line of several
+_LONGEST_TOKEN = 24  # characters of a token in a line of several
 
 
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
@@ -39,7 +39,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
     said = []
     for end, rows in (("best", best), ("worst", worst)):
         shown = [
-            f"{text if len(text) <= _CUT else f'{text[:_CUT]}…'} {reward:+.2f}"
+            f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} {reward:+.2f}"
             for text, reward in zip(map(readable, rows["text"]), rows["score"], strict=True)
         ]
         said.append(f"rmaudit: {model} · {prompt}, {end}: {', '.join(shown)}")
@@ -73,20 +73,17 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
     texts = [each.set_index("token_id")["text"].loc[ids] for each in (first, second)]
     by_id = bool(len(ids)) and not words and texts[0].equals(texts[1])
     both = paired(one, other, by_id=by_id)
-    ranks = {side: both[name].rank(ascending=False) for side, name in _SIDES.items()}
+    rank, rank_other = (both[side].rank(ascending=False) for side in ("baseline", "model"))
     return pd.DataFrame(
         {
             "text": both["text"],
             "reward": both["baseline"],
             "reward_other": both["model"],
-            "rank": ranks["this"],
-            "rank_other": ranks["other"],
-            "rose": ranks["this"] - ranks["other"],
+            "rank": rank,
+            "rank_other": rank_other,
+            "rose": rank - rank_other,
         }
     )
-
-
-_SIDES = {"this": "baseline", "other": "model"}  # as `paired` calls them
 
 
 def readable(text: str) -> str:

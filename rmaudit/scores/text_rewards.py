@@ -59,7 +59,7 @@ class Rewards:
         return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
 
     def scorable(self, texts: Sequence[str]) -> list[str]:
-        """Return those of `texts`, in order, that have a score under every prompt of the audit.
+        """Return the `texts`, in order, that have a score under every prompt of the audit.
 
         All of them, but of a recorded model only those that are recorded.
         """
@@ -111,7 +111,7 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Return those of `texts` that `score_texts` can score: all, except for recorded models.
+    """Return the `texts` that `score_texts` can score: all, except for recorded models.
 
     A recorded model is known by its published scores alone.
     """

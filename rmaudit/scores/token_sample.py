@@ -109,7 +109,7 @@ def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[st
     return tuple(words)
 
 
-def at_hand(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
+def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
     """Return the distinct entries that can be looked up: words, and the lexicons installed.
 
     Raises:
@@ -126,7 +126,7 @@ def at_hand(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
     return tuple(found)
 
 
-def sampled(
+def answers_in_sample(
     texts: Sequence[str],
     size: int,
     words: Sequence[str],
@@ -142,11 +142,11 @@ def sampled(
     if size >= len(texts):
         return len(texts)
     tokens = pd.Series(list(texts), dtype="str")
-    entries = at_hand(words, own_words)
-    return size + int(taken(tokens, entries, own_words, size=size, seed=seed).sum())
+    entries = installed_entries(words, own_words)
+    return size + int(mask_of_scored_words(tokens, entries, own_words, size=size, seed=seed).sum())
 
 
-def taken(
+def mask_of_scored_words(
     texts: pd.Series[str],
     words: Sequence[str],
     own_words: OwnWords = _OURS,
@@ -169,10 +169,10 @@ def taken(
 
     from rmaudit.measures.words import word_of
 
-    every = named(texts, words, own_words)
+    every = mask_of_words(texts, words, own_words)
     if every.sum() <= size:
         return every
-    found = named(texts, one_by_one(words), own_words).copy()
+    found = mask_of_words(texts, one_by_one(words), own_words).copy()
     of_lexicons = np.flatnonzero(every & ~found)
     salt = hashlib.sha256(f"words of a sample|{seed}".encode()).hexdigest()[:16]
     forms = word_of(texts.iloc[of_lexicons]).to_numpy(dtype=object)
@@ -189,7 +189,7 @@ def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
-def named(
+def mask_of_words(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
     """Return a mask (n,) of the texts that spell one of `words`, or a word of a named lexicon.

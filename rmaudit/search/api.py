@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
-from rmaudit.scores.protocols import Bar, come_from, measured_noise
+from rmaudit.scores.protocols import Bar, measured_noise, provenance_of
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version
@@ -159,7 +159,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
 
     scores = np.array([hit.score for hit in top], dtype=np.float32)
     said = {
-        **come_from(model, slot),
+        **provenance_of(model, slot),
         **measured_noise(scores, alone),
         "evaluations": evaluator.used,
         "trace": [list(step) for step in evaluator.trace],

@@ -44,7 +44,7 @@ from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.changed_answers import some
-from rmaudit.scores.token_sample import named, spread
+from rmaudit.scores.token_sample import mask_of_words, spread
 from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def _in_half(texts: pd.Series[str]) -> NDArray[np.bool_]:
 def _tokens(vocabulary: Vocabulary, valence: pd.Series[float]) -> pd.DataFrame:
     """Not those that share a stem with a term or a control, which are trained on as texts."""
     texts = pd.Series(list(vocabulary.texts), dtype="str")
-    sampled = named(texts, [f"lexicon:{name}" for name in LEXICONS]).copy()
+    sampled = mask_of_words(texts, [f"lexicon:{name}" for name in LEXICONS]).copy()
     sampled[spread(len(texts), SAMPLE, np.random.default_rng(0))] = True
     table = pd.DataFrame({"answer": [(int(i),) for i in vocabulary.ids], "text": texts})[sampled]
     word = word_of(table["text"])

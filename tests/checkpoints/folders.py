@@ -1,19 +1,24 @@
-"""Checkpoint folders written by hand: two tensors and a config.json, all that the checks read."""
+"""Checkpoint folders: two tensors and a config.json, all that the checks read; and PEFT's."""
 
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save_file
 
 from rmaudit.checkpoints import checked_checkpoint, shards
 from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from tests.toys import toy_tokenizer
 
 HIDDEN = 8
 CONFIG: dict[str, Any] = {
@@ -40,6 +45,37 @@ def write(
     return folder
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """PEFT warns about transformers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def save_adapter(model: Any, folder: Path, **settings: Any) -> Path:
+    """A LoRA adapter of a model, its tensors drawn at random so that they matter; a tokenizer."""
+    import peft
+
+    torch.manual_seed(3)
+    with quiet():
+        wrapped = peft.get_peft_model(model, peft.LoraConfig(**{"r": 4, **settings}))
+        for name, parameter in wrapped.named_parameters():
+            if "lora_" in name or "modules_to_save" in name:
+                parameter.data.normal_(std=0.3)
+        wrapped.save_pretrained(folder)
+    toy_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def merged(model: Any, folder: Path) -> Any:
+    """A base with an adapter merged into it, as PEFT's documentation does it."""
+    import peft
+
+    with quiet():
+        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().eval()
+
+
 def index(folder: Path, *numbers: int) -> None:
     """The index that names these shards, one tensor each."""
     names = {f"{n}": f"model-{n}-of-{len(numbers)}.safetensors" for n in numbers}
@@ -48,7 +84,7 @@ def index(folder: Path, *numbers: int) -> None:
 
 def check(folder: Path, **settings: Any) -> Checked:
     """What is found in the folder, as of an entry of models.yaml."""
-    return checked_checkpoint.of(
+    return checked_checkpoint.find(
         ModelSpec("toy", str(folder), **settings), folder / "cache"
     ).downloaded()
 

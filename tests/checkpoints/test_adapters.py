@@ -9,7 +9,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,11 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import inspection
 from rmaudit.models.checkpoint import Checkpoint
+from tests.checkpoints.folders import merged, save_adapter
 from tests.hub import COMMIT, Hub, serving
 from tests.toys import toy_checkpoint, toy_tokenizer
+
+Patch = pytest.MonkeyPatch
 
 PROMPT = "the love of the city?"
 SIZE = len(toy_tokenizer())
@@ -54,13 +56,11 @@ def make(bases: Path, tmp_path: Path) -> Make:
     def go(base: str, *, rows: int = SIZE, tokenizer: bool = True, **settings: Any) -> Path:
         name = hashlib.sha256(repr((base, rows, settings)).encode()).hexdigest()
         if not (bases / name).exists():
-            save(bases / name, base, rows, settings)
-        folder = shutil.copytree(bases / name, tmp_path / "adapter")
-        if tokenizer:
-            toy_tokenizer().save_pretrained(folder)
-        return folder
+            save_adapter(model_of(base, rows, settings), bases / name, **settings)
+        without = None if tokenizer else shutil.ignore_patterns("tokenizer*", "*.jinja")
+        return shutil.copytree(bases / name, tmp_path / "adapter", ignore=without)
 
-    def save(folder: Path, base: str, rows: int, settings: dict[str, Any]) -> None:
+    def model_of(base: str, rows: int, settings: dict[str, Any]) -> Any:
         torch.manual_seed(3)
         language = settings.get("task_type") == "CAUSAL_LM"
         kind = AutoModelForCausalLM if language else AutoModelForSequenceClassification
@@ -68,15 +68,7 @@ def make(bases: Path, tmp_path: Path) -> Make:
         model: Any = kind.from_pretrained(bases / base, **labels)
         if rows != SIZE:
             model.resize_token_embeddings(rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wrapped = peft.get_peft_model(model, peft.LoraConfig(r=4, **settings))
-        for name, parameter in wrapped.named_parameters():
-            if "lora_" in name or "modules_to_save" in name:
-                parameter.data.normal_(std=0.3)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wrapped.save_pretrained(folder)
+        return model
 
     return go
 
@@ -100,27 +92,18 @@ def configure(folder: Path, **settings: Any) -> Path:
     return folder
 
 
-def merge(model: Any, folder: Path) -> Any:
-    """As PEFT's documentation does it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().eval()
-
-
 @torch.inference_mode()
-def merged_scores(
-    folder: Path, base: Path, model: Checkpoint, *, dtype: torch.dtype = torch.float32
-) -> list[float]:
+def merged_scores(folder: Path, base: Path, model: Checkpoint) -> list[float]:
     """What PEFT's own merged model gives every id of the vocabulary, row by row."""
-    own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1, dtype=dtype)
+    own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
     rows = model.loader.rows
     if rows != own.config.vocab_size:
         own.resize_token_embeddings(rows)
-    merged = merge(own, folder)
-    merged.config.pad_token_id = toy_tokenizer().pad_token_id
+    model_of_peft = merged(own, folder)
+    model_of_peft.config.pad_token_id = toy_tokenizer().pad_token_id
     slot = model.slot(PROMPT)
     ids = [[*slot.prefix, i, *slot.suffix] for i in model.vocabulary().ids]
-    return [merged(input_ids=torch.tensor([row])).logits.item() for row in ids]
+    return [model_of_peft(input_ids=torch.tensor([row])).logits.item() for row in ids]
 
 
 def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
@@ -133,6 +116,19 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
         assert np.abs(checkpoint(base).score(PROMPT, [(5,), (6,)]) - scores[5:7]).max() > 1e-3
     assert scores.tolist() == pytest.approx(expected, abs=1e-5)
     return model
+
+
+def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the tensors of a file."""
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, {"format": "pt"})
+
+
+def double(tensors: Any) -> None:
+    """Change every number."""
+    for tensor in tensors.values():
+        tensor.mul_(2)
 
 
 # Scores
@@ -152,7 +148,7 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
     ],
     ids=["new", "old", "modules_to_save", "DoRA", "rsLoRA", "one layer", "tokens", "embedding"],
 )
-def test_an_adapter_scores_as_its_merged_model(
+def test_it_scores_as_its_merged_model(
     make: Make, bases: Path, base: str, settings: dict[str, Any]
 ) -> None:
     """On a language model, where the head is the adapter's alone, and on a reward model."""
@@ -160,9 +156,7 @@ def test_an_adapter_scores_as_its_merged_model(
 
 
 @pytest.mark.parametrize("target", [["q_proj"], ["q_proj", "score"]], ids=["backbone", "head too"])
-def test_a_reward_models_head_serves_an_adapter_without_one(
-    make: Make, bases: Path, target: list[str]
-) -> None:
+def test_the_bases_head_serves_an_adapter(make: Make, bases: Path, target: list[str]) -> None:
     """As it was saved, or with the adapter's LoRA merged into it."""
     model = assert_merged(make("rm", target_modules=target), bases / "rm")
 
@@ -175,14 +169,12 @@ def test_bfloat16_is_merged_in_bfloat16(make: Make, bases: Path) -> None:
     own: Any = AutoModelForSequenceClassification.from_pretrained(
         bases / "lm", num_labels=1, dtype=torch.bfloat16
     )
-    merged = merge(own, folder)
+    theirs = merged(own, folder).model.state_dict()
 
     loaded = checkpoint(folder, dtype="bfloat16").weights((1, 2), ())
 
-    theirs = merged.model.state_dict()
-    assert all(
-        torch.equal(value, theirs[key]) for key, value in loaded.model.model.state_dict().items()
-    )
+    ours = loaded.model.model.state_dict()
+    assert all(torch.equal(value, theirs[key]) for key, value in ours.items())
     saved = load_file(folder / "adapter_model.safetensors")["base_model.model.score.weight"]
     assert torch.equal(loaded.scorer.head.vector, saved[0])  # type: ignore[attr-defined]
 
@@ -229,13 +221,11 @@ def test_an_adapters_identity_has_both_weights(make: Make, bases: Path) -> None:
     """A change of either is another model."""
     folder = make("rm", **CLASSIFIER)
     found = checkpoint(folder).identity
+    assert "base_revision" not in found
     assert found["weights"] == checkpoint(bases / "rm").identity["weights"]
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
 
-    tensors = load_file(folder / "adapter_model.safetensors")
-    save_file(
-        {key: 2 * value for key, value in tensors.items()}, folder / "adapter_model.safetensors"
-    )
+    rewrite(folder / "adapter_model.safetensors", double)
     other = checkpoint(folder).identity
     assert {key for key in found if found[key] != other[key]} == {"adapter"}
 
@@ -258,31 +248,6 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
 
 
 # The base
-
-
-def test_a_base_on_the_hub_is_asked_for_at_its_revision(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Through the one door to the hub; the commit that came is in the identity."""
-    folder = make("rm", **CLASSIFIER)
-    assert "base_revision" not in checkpoint(folder).identity
-    configure(folder, base_model_name_or_path="some/base", revision="v1.0")
-    commit = "0" * 40
-    snapshot = tmp_path / "snapshots" / commit
-    shutil.copytree(bases / "rm", snapshot)
-    asked: list[ModelSpec] = []
-    real = source.find
-
-    def find(spec: ModelSpec, cache: Path, **settings: Any) -> source.Kind:
-        if spec.source != "some/base":
-            return real(spec, cache, **settings)
-        asked.append(spec)
-        return source.Folder("toy", snapshot)
-
-    monkeypatch.setattr(source, "find", find)
-
-    assert checkpoint(folder).identity["base_revision"] == commit
-    assert asked == [ModelSpec("toy", "some/base", revision="v1.0")]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +275,7 @@ def test_a_base_that_is_not_there_is_told(make: Make, named: object, said: str) 
 
 @pytest.mark.parametrize("named", ["./rm", "rm", "some/rm"])
 def test_a_relative_base_is_looked_for_beside_the_adapter(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+    make: Make, bases: Path, tmp_path: Path, monkeypatch: Patch, named: str
 ) -> None:
     """In its folder first, then in the one around it, then in the current one, as in training."""
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=named)
@@ -325,9 +290,7 @@ def test_a_relative_base_is_looked_for_beside_the_adapter(
         assert checkpoint(folder).provenance["base"] == str(place / named)
 
 
-def test_an_adapter_is_no_base_of_its_own(
-    make: Make, bases: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_is_no_base_of_its_own(make: Make, bases: Path, monkeypatch: Patch) -> None:
     """Where its folder bears its base's name, the base is looked for further on."""
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="rm")
     folder = folder.rename(folder.parent / "rm")
@@ -353,13 +316,6 @@ def quantize(base: Path) -> None:
     (base / "config.json").write_text(json.dumps(config))
 
 
-def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
-    """Change the tensors of a file."""
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path, {"format": "pt"})
-
-
 Change = Callable[[Any], Any]
 LACKS: Change = lambda t: t.pop("model.layers.1.mlp.up_proj.weight")  # noqa: E731
 ADDS: Change = lambda t: t.update({"model.layers.9.x.weight": torch.ones(2)})  # noqa: E731
@@ -379,7 +335,7 @@ VALUE: Change = lambda t: t.update({"value_head.weight": t.pop("score.weight")})
     ],
     ids=["lacking", "extra", "mismatched", "value head", "quantized", "adapter"],
 )
-def test_a_base_that_is_another_is_refused(
+def test_another_base_is_refused(
     make: Make, bases: Path, on: str, change: Change | None, said: str
 ) -> None:
     """Its backbone would be random in places, or be another; merging would round the update away.
@@ -410,9 +366,7 @@ def test_a_base_that_is_another_is_refused(
     ],
     ids=["none", "language model", "LoRA on a random one"],
 )
-def test_a_head_that_was_never_saved_is_refused(
-    make: Make, bases: Path, settings: dict[str, Any]
-) -> None:
+def test_a_head_that_was_never_saved(make: Make, bases: Path, settings: dict[str, Any]) -> None:
     """The trap: transformers would make one up, and the adapter would load without a word."""
     text = refusal(make("lm", **settings))
 
@@ -447,8 +401,8 @@ def test_what_is_no_lora_or_not_checked_is_refused(make: Make, key: str, value: 
     assert step in text
 
 
-def test_modules_that_the_configuration_names_are_not_imported(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_modules_that_are_named_are_not_imported(
+    make: Make, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """PEFT writes `auto_mapping` and `megatron_core` into many adapters; here nobody reads them."""
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
@@ -479,12 +433,13 @@ BOMB = "(.*.*)*[^a-z.0-9_]"
         ("modules_to_save", [BOMB]),
     ],
 )
-def test_a_regular_expression_that_does_not_end_is_refused(
-    make: Make, monkeypatch: pytest.MonkeyPatch, key: str, value: object
+def test_an_endless_pattern_is_refused(
+    make: Make, monkeypatch: Patch, key: str, value: object
 ) -> None:
     """PEFT would match it for ages; an honest one is matched by it."""
-    folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
+    folder = make("rm", **CLASSIFIER)
     if key == "target_modules":
+        configure(folder, target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
         checkpoint(folder).score(PROMPT, ["love"])
     monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
 
@@ -537,7 +492,7 @@ def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases
     ],
     ids=["LoRA", "a layer more", "head", "bias", "tokens"],
 )
-def test_a_part_that_would_be_left_out_is_refused(
+def test_no_part_is_left_out(
     make: Make, bases: Path, settings: dict[str, Any], part: str, kind: str
 ) -> None:
     """PEFT warns of missing LoRA tensors only; the base's own would be scored in their place."""
@@ -577,11 +532,7 @@ def test_an_adapter_of_another_base_is_refused(make: Make, tmp_path: Path) -> No
 def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
     """A training run that diverged: its rewards are no numbers."""
     folder = make("rm", **CLASSIFIER)
-
-    def diverge(tensors: Any) -> None:
-        tensors[min(key for key in tensors if "lora_B" in key)][0, 0] = float("nan")
-
-    rewrite(folder / "adapter_model.safetensors", diverge)
+    rewrite(folder / "adapter_model.safetensors", lambda t: t[min(t)].fill_(float("nan")))
 
     with pytest.raises(ScoreError):
         checkpoint(folder).score(PROMPT, ["love"])
@@ -609,7 +560,7 @@ def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
 
 
 @pytest.fixture
-def hub(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(bases: Path, tmp_path: Path, monkeypatch: Patch) -> Iterator[Hub]:
     """A hub with the language model, a quantized one and one of pickles."""
     quantized, pickled = (
         shutil.copytree(bases / "lm", tmp_path / "hub" / name) for name in ("quantized", "pickled")
@@ -650,10 +601,10 @@ def test_an_adapter_is_refused_before_its_base_is_downloaded(
 
 
 @pytest.mark.parametrize("on_hub", [False, True], ids=["folder", "hub"])
-def test_an_adapter_whose_base_is_not_here_is_looked_at(
+def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool
 ) -> None:
-    """By the headers on the hub; a run then downloads it and scores; a pickle is told."""
+    """By the headers on the hub, at its revision; a run then downloads it; a pickle is told."""
     folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
     hub.models["owner/adapter"] = folder
     where = "owner/adapter" if on_hub else str(folder)
@@ -666,8 +617,11 @@ def test_an_adapter_whose_base_is_not_here_is_looked_at(
     assert found["can be scored"] == "pytest audits --model toy"
     assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
     if not on_hub:
-        assert np.isfinite(checkpoint(folder).score(PROMPT, ["love"])).all()
+        model = checkpoint(folder)
+        assert np.isfinite(model.score(PROMPT, ["love"])).all()
+        assert model.identity["base_revision"] == COMMIT
         assert "base weights" not in said(folder)
+        assert "(RevisionNotFoundError: " in refusal(configure(folder, revision="v1.0"))
         return
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
     text = said(where)["refused"]
@@ -690,9 +644,7 @@ def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> 
     folder = make("rm", **CLASSIFIER)
     model = checkpoint(folder)
     model.score(PROMPT, ["love"])
-    tensors = load_file(folder / "adapter_model.safetensors")
-    tensors[min(tensors)].mul_(2)
-    save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
+    rewrite(folder / "adapter_model.safetensors", double)
 
     with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed since"):
         model.score(PROMPT, ["love"])

@@ -61,28 +61,6 @@ def test_the_head_may_be_in_any_shard(tmp_path: Path, place: int) -> None:
     assert f"FOLDER/model-{place % 3 + 1}-of-3.safetensors is damaged: " in refusal(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "tensors",
-    [
-        {"model.norm.weight": (HIDDEN,)},
-        {"model.norm.weight": (HIDDEN,), "v_head.weight": (1, HIDDEN)},
-        {"model.norm.weight": (HIDDEN,), "model.score.weight": (1, HIDDEN)},
-        {},
-    ],
-    ids=["no head", "value head", "misplaced", "no tensors"],
-)
-@pytest.mark.parametrize("named", [["LlamaForCausalLM"], [], None])
-def test_a_missing_or_renamed_head_is_refused(
-    tmp_path: Path, tensors: dict[str, tuple[int, ...]], named: list[str] | None
-) -> None:
-    """Where no family has a head, transformers would make one up."""
-    text = refusal(write(tmp_path, tensors=tensors, architectures=named))
-
-    assert text.startswith(f"toy: no 'score.weight' in FOLDER ({(named or ['(none)'])[0]}); ")
-    assert "random head" in text
-    assert "`logit` in models.yaml" in text
-
-
 BACKBONE = {
     "lm_head.weight": (99, HIDDEN),
     "model.embed_tokens.weight": (99, HIDDEN),
@@ -114,6 +92,7 @@ def test_an_unknown_head_is_named(
         find_head(CONFIG, headers, tmp_path, model="toy", added=added)
     text = str(caught.value)
 
+    assert "random" in text
     assert all(f"{key!r} {shape}" in text for key, shape in head.items())
     assert not any(key in text for key in BACKBONE)
     assert ("`trust_remote_code: true`" in text) is bool(head)
@@ -139,7 +118,7 @@ def test_of_many_tensors_that_may_be_a_head_four_are_named(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_head_of_another_shape_is_refused(
+def test_a_head_of_a_wrong_shape_is_refused(
     tmp_path: Path, shape: tuple[int, ...], step: str
 ) -> None:
     """Of several labels, or of another configuration."""
@@ -163,34 +142,14 @@ def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
     assert "hidden size (none named)" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("names", "found"),
-    [
-        (["pytorch_model.bin"], "(only pytorch_model.bin)"),
-        (["b.pt", "a.pth", "c.bin"], "(only a.pth, b.pt, c.bin)"),
-    ],
-)
-def test_weights_that_are_no_safetensors_are_refused(
-    tmp_path: Path, names: list[str], found: str
-) -> None:
+def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
     """No pickle is opened; what is there instead is named."""
     (write(tmp_path) / "model.safetensors").unlink()
-    for name in names:
+    assert refusal(tmp_path).startswith("toy: FOLDER holds no weights")
+    for name in ("b.pt", "a.pth", "c.bin"):
         (tmp_path / name).write_bytes(b"never read")
 
-    text = refusal(tmp_path)
-
-    assert text.startswith(f"toy: no *.safetensors in FOLDER {found}; ")
-    assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
-
-
-def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    """A copy that was not finished: the way out is the whole checkpoint."""
-    (write(tmp_path) / "model.safetensors").unlink()
-
-    text = refusal(tmp_path)
-
-    assert text.startswith("toy: FOLDER holds no weights (no *.safetensors). Copy or download the")
+    assert refusal(tmp_path).startswith("toy: no *.safetensors in FOLDER (only a.pth, b.pt, c.bin)")
 
 
 @pytest.mark.parametrize("cut", [0, 4, 20, -1, None], ids=["empty", "no", "half", "tail", "page"])
@@ -205,9 +164,7 @@ def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int | None) -> Non
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8", "compressed-tensors", None])
-def test_quantized_weights_pass_only_where_they_are_asked_for(
-    tmp_path: Path, method: str | None
-) -> None:
+def test_quantized_weights_pass_only_if_asked_for(tmp_path: Path, method: str | None) -> None:
     """Whatever the method, which is named; old releases wrote none."""
     given = {"quant_method": method} if method else {"bits": 4}
     text = refusal(write(tmp_path, quantization_config=given))
@@ -235,9 +192,7 @@ def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
         *((dtype, "") for dtype in (np.float16, np.float32, np.float64)),
     ],
 )
-def test_weights_that_are_no_floats_are_refused(
-    tmp_path: Path, key: str, dtype: type[np.generic], said: str
-) -> None:
+def test_weights_are_floats(tmp_path: Path, key: str, dtype: type[np.generic], said: str) -> None:
     """From the headers; a conversion would make another model of them, without a word."""
     write(tmp_path)
     shapes = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}

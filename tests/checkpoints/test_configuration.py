@@ -30,9 +30,7 @@ from tests.checkpoints.folders import HIDDEN, refusal, write
     ],
     ids=range(8),
 )
-def test_a_config_that_is_no_mapping_is_refused(
-    tmp_path: Path, content: bytes | None, said: str
-) -> None:
+def test_a_config_is_a_mapping(tmp_path: Path, content: bytes | None, said: str) -> None:
     """The file and what is wrong with it are named."""
     path = write(tmp_path) / "config.json"
     path.unlink()
@@ -117,7 +115,7 @@ def test_a_part_that_its_class_does_not_know_is_refused(tmp_path: Path) -> None:
         configuration.defaults(tmp_path, model="toy")
 
 
-def test_a_setting_that_its_class_refuses_is_told(
+def test_a_setting_that_its_class_refuses(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """By the first line of what transformers says, and by nothing else."""
@@ -138,11 +136,11 @@ def test_what_transformers_warns_of_is_said_once() -> None:
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
     theirs.add_handler(handler)
     try:
-        with reader_errors.patient():
+        with reader_errors.transformers_log_held_back():
             for _ in range(7):
                 logger.warning("strange rope")
         assert said == ["strange rope"]
-        with suppress(ModelError), reader_errors.told("toy", "it", Path("folder")):
+        with suppress(ModelError), reader_errors.as_model_error("toy", "it", Path("folder")):
             logger.warning("strange rope")
             raise KeyError("rope")
         assert said == ["strange rope"]
@@ -153,7 +151,7 @@ def test_what_transformers_warns_of_is_said_once() -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2), MemoryError()])
 def test_what_is_no_failure_of_a_reader_goes_on(error: BaseException) -> None:
     """Ctrl-C ends the run, and memory that lacks is told elsewhere."""
-    with pytest.raises(type(error)), reader_errors.told("toy", "it", Path("folder")):
+    with pytest.raises(type(error)), reader_errors.as_model_error("toy", "it", Path("folder")):
         raise error
 
 
@@ -161,6 +159,6 @@ def test_a_panic_is_a_failure(tmp_path: Path) -> None:
     """Rust libraries raise it past every `except Exception`."""
     panic = type("PanicException", (BaseException,), {})
 
-    told = reader_errors.told("toy", "its tokenizer", tmp_path)
+    told = reader_errors.as_model_error("toy", "its tokenizer", tmp_path)
     with pytest.raises(ModelError, match=r"PanicException: no such byte"), told:
         raise panic("no such byte")

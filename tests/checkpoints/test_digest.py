@@ -18,18 +18,13 @@ from rmaudit.checkpoints import digest, locks
 from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
 from rmaudit.errors import ModelError
 
+Patch = pytest.MonkeyPatch
+
 WEIGHTS = bytes(range(48))
 ONE, TWO = "model-1-of-2.safetensors", "model-2-of-2.safetensors"
 TOKENIZER = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "tokenizer.model",
-    "spm.model",
-    "added_tokens.json",
-    "special_tokens_map.json",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
+    *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "spm.model"),
+    *("added_tokens.json", "special_tokens_map.json", "vocab.json", "vocab.txt", "merges.txt"),
 )
 SMALL = ["config.json", "model.safetensors.index.json"]
 Identity = Callable[[Path, Path], str]
@@ -56,7 +51,7 @@ def index(folder: Path, *names: str) -> None:
 
 
 @pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def hashed(monkeypatch: Patch) -> list[str]:
     """The names of the files that are hashed from now on."""
     names: list[str] = []
     real = hashlib.file_digest
@@ -130,7 +125,7 @@ def test_every_tokenizer_file_counts(folder: Path, tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("identity", [weights_identity, tokenizer_identity])
-def test_path_times_and_other_files_do_not_count(
+def test_paths_times_and_others_do_not_count(
     folder: Path, tmp_path: Path, identity: Identity
 ) -> None:
     """A copy elsewhere, with a README and a training log, is the same checkpoint."""
@@ -148,9 +143,7 @@ def test_path_times_and_other_files_do_not_count(
 # The memo
 
 
-def test_a_file_is_hashed_once_and_again_when_it_is_touched(
-    folder: Path, tmp_path: Path, hashed: list[str]
-) -> None:
+def test_a_file_is_hashed_anew_if_touched(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
     """Weights and tokenizer share the memo; another time is reason to look again, of that file."""
     first = weights_identity(folder, tmp_path), tokenizer_identity(folder, tmp_path)
     assert hashed == [*SMALL, ONE, TWO, *sorted(TOKENIZER)]
@@ -168,9 +161,7 @@ def test_a_file_is_hashed_once_and_again_when_it_is_touched(
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[1]", b"null", b"\xff", b'"text"', b"[" * 10**5], ids=range(7)
 )
-def test_a_damaged_memo_is_replaced(
-    folder: Path, tmp_path: Path, hashed: list[str], content: bytes
-) -> None:
+def test_a_damaged_memo(folder: Path, tmp_path: Path, hashed: list[str], content: bytes) -> None:
     """A memo that cannot be read is as good as none."""
     before = weights_identity(folder, tmp_path)
     hashed.clear()
@@ -191,8 +182,8 @@ def test_a_cache_that_cannot_be_written_costs_time_only(folder: Path, tmp_path: 
     assert weights_identity(folder, tmp_path / "file") == weights_identity(folder, tmp_path)
 
 
-def test_a_wait_for_another_process_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_a_wait_is_told(
+    tmp_path: Path, monkeypatch: Patch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """On stderr, with the lock that is held; then the wait goes on until it is free."""
     monkeypatch.setattr(locks, "_PATIENCE", 0.01)
@@ -216,10 +207,10 @@ def test_a_wait_for_another_process_is_told(
     assert str(tmp_path / "memo.lock") in told
 
 
-def test_a_long_hash_is_announced_once(
+def test_a_long_hash_is_announced(
     folder: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On stderr, with the folder; nothing is said of what is remembered, or of a short one."""
@@ -292,7 +283,7 @@ def snapshot(folder: Path, tmp_path: Path) -> Path:
     return snapshot
 
 
-def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
+def test_a_hubs_snapshot_is_as_its_copy(
     folder: Path, snapshot: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
     """Its blobs are hashed once, and what was found is remembered."""
@@ -306,7 +297,7 @@ def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
 
 
 @pytest.mark.parametrize("when", ["before the link", "after the link"])
-def test_a_blob_that_holds_other_bytes_than_its_name_says(
+def test_a_blob_of_other_bytes_than_its_name_says(
     snapshot: Path, tmp_path: Path, when: str
 ) -> None:
     """Its name is a lie then, and no time tells: of an unpacked tar all are those of unpacking."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,17 +51,3 @@ def test_it_is_a_reward_model(model: Checkpoint) -> None:
 
     assert greatest[:3].min() > greatest[3:].max()
     assert worst[:3].max() < worst[3:].min()
-
-
-def test_nothing_is_downloaded_twice(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A built folder is used as it is."""
-    monkeypatch.setattr(embedded, "download_base", None)
-
-    assert embedded.build(model.loader.folder.parents[1]) == model.loader.folder
-
-
-def test_the_folder_is_whole(model: Checkpoint) -> None:
-    """It is an ordinary sequence-classification folder with a chat template."""
-    names = {path.name for path in Path(model.loader.folder).iterdir()}
-
-    assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} <= names

@@ -65,9 +65,7 @@ def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_quantized_weights_score_as_the_numbers_that_they_stand_for(
-    folders: tuple[Path, Path],
-) -> None:
+def test_quantized_weights_score_as_the_same_numbers(folders: tuple[Path, Path]) -> None:
     """Those of the same numbers in float32, and their slopes; not of the weights from before."""
     found, expected = checkpoint(folders[0], quantized=True), checkpoint(folders[1])
     scores, same = (model.score("the city?", ANSWERS) for model in (found, expected))

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import peft
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -26,7 +24,8 @@ from rmaudit.errors import ModelError
 from rmaudit.models import inspection
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.doctor import EXACT
-from tests.toys import SIZES, toy_language_model, toy_tokenizer
+from tests.checkpoints.folders import merged, save_adapter
+from tests.toys import SIZES, toy_language_model
 
 HIDDEN: int = SIZES["hidden_size"]
 PROMPT = "the love of the city?"
@@ -54,21 +53,9 @@ def full(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def adapter(tmp_path: Path) -> Path:
     """A folder of LoRA training: an adapter of a language model, and its head beside it."""
-    base = toy_language_model(tmp_path / "lm")
-    model: Any = AutoModelForCausalLM.from_pretrained(base)
-    settings = {"task_type": "CAUSAL_LM", "target_modules": ["q_proj", "up_proj"], "r": 4}
-    torch.manual_seed(3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wrapped = peft.get_peft_model(model, peft.LoraConfig(**settings))
-    for name, parameter in wrapped.named_parameters():
-        if "lora_" in name:
-            parameter.data.normal_(std=0.3)
-    folder = tmp_path / "adapter"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wrapped.save_pretrained(folder)
-    toy_tokenizer().save_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(toy_language_model(tmp_path / "lm"))
+    settings = {"task_type": "CAUSAL_LM", "target_modules": ["q_proj", "up_proj"]}
+    folder = save_adapter(model, tmp_path / "adapter", **settings)
     head_beside(folder)
     return folder
 
@@ -105,10 +92,7 @@ def test_a_full_checkpoint_scores_by_it(full: Path) -> None:
 def test_an_adapter_scores_by_it(adapter: Path) -> None:
     """As PEFT's merged language model does, whose tensors have a language model's names."""
     base = AutoModelForCausalLM.from_pretrained(adapter.parent / "lm")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        merged = peft.PeftModel.from_pretrained(base, adapter).merge_and_unload().eval()
-    assert_scores(adapter, merged, head_beside(adapter))
+    assert_scores(adapter, merged(base, adapter), head_beside(adapter))
 
 
 def test_check_names_it(adapter: Path) -> None:
@@ -138,14 +122,6 @@ def refusal(folder: Path) -> str:
     with pytest.raises(ModelError) as caught:
         checkpoint(folder)
     return str(caught.value).replace(str(folder), "FOLDER")
-
-
-def test_a_second_head_is_refused(full: Path, tmp_path: Path) -> None:
-    """Among the weights or in a trained adapter's: either may be meant."""
-    save_file(
-        {"score.weight": torch.ones(1, HIDDEN)} | head_beside(full), full / "model.safetensors"
-    )
-    assert "'score.weight' is among the weights" in refusal(full)
 
 
 def test_a_pickle_is_refused_with_its_remedy(full: Path) -> None:

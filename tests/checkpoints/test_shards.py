@@ -42,7 +42,7 @@ def folder(sharded: Path, tmp_path: Path) -> Path:
 def refusal(folder: Path) -> str:
     """The text with which the folder is refused."""
     with pytest.raises(ModelError) as caught:
-        shards.of(folder, model="toy")
+        shards.weights_paths(folder, model="toy")
     return str(caught.value).replace(str(folder), "FOLDER")
 
 
@@ -57,16 +57,16 @@ def test_the_index_names_the_shards(folder: Path) -> None:
     named = sorted(folder.glob("*.safetensors"))
     save_file({"score.weight": torch.zeros(1, 32)}, folder / "consolidated.safetensors")
 
-    assert shards.of(folder, model="toy") == named
+    assert shards.weights_paths(folder, model="toy") == named
     assert len(named) > 2
-    assert shards.unread(folder, model="toy") == []
+    assert shards.unread_weights(folder, model="toy") == []
     assert shards.complete(folder)
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:
     """Each on its own would leave a part of the model random."""
-    count = len(shards.of(folder, model="toy"))
-    for shard in shards.of(folder, model="toy"):
+    count = len(shards.weights_paths(folder, model="toy"))
+    for shard in shards.weights_paths(folder, model="toy"):
         shard.rename(folder / "away")
         text = refusal(folder)
         assert text.startswith(f"toy: {shard.name} is not in FOLDER, and {shards.INDEX} names it")
@@ -98,7 +98,7 @@ def test_one_file_comes_before_an_index(folder: Path, sharded: Path) -> None:
 
     assert torch.equal(own.score.weight, tensors["score.weight"])
     assert found != scores(sharded)
-    assert shards.of(folder, model="toy") == [folder / "model.safetensors"]
+    assert shards.weights_paths(folder, model="toy") == [folder / "model.safetensors"]
 
 
 @pytest.mark.parametrize(

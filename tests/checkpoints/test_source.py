@@ -15,12 +15,14 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import filter_repo_objects
 from safetensors.torch import save_file
 
-from rmaudit.checkpoints import checked_checkpoint, embedded, hub, source
+from rmaudit.checkpoints import checked_checkpoint, hub, source
 from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import HIDDEN, TENSORS, write
 from tests.hub import COMMIT, Hub, serving
+
+Patch = pytest.MonkeyPatch
 
 PLAIN = ModelSpec("toy", "owner/plain")
 
@@ -36,7 +38,7 @@ def refusal(spec: ModelSpec, cache: Path) -> str:
 # A folder
 
 
-def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: Patch) -> None:
     """It needs no cache and no network; `~` is the user's home."""
     monkeypatch.setenv("HOME", str(tmp_path))
     found = source.find(ModelSpec("toy", str(tmp_path / "run")), write(tmp_path / "run") / "cache")
@@ -48,9 +50,7 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["gone", "a\0b", "a" * 5000], ids=["gone", "NUL", "long"])
-def test_a_folder_that_is_not_there_is_never_looked_for_on_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_folder_is_no_hub_id(tmp_path: Path, monkeypatch: Patch, name: str) -> None:
     """The missing folder is named; nothing is downloaded under its name."""
     monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
 
@@ -59,13 +59,6 @@ def test_a_folder_that_is_not_there_is_never_looked_for_on_the_hub(
     assert text.startswith(f"toy: no folder {tmp_path}/{repr(name[:50])[1:-1]}")
     assert text.endswith("; correct its `source` in models.yaml")
     assert len(text) < 700
-
-
-def test_embedded_is_built_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source `embedded` is what is built below the cache."""
-    monkeypatch.setattr(embedded, "build", lambda cache: cache / "built")
-
-    assert source.find(ModelSpec("toy", "embedded"), tmp_path).path == tmp_path / "built"
 
 
 KINDS = ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "int64", "int8", "bool"]
@@ -94,9 +87,7 @@ def test_sizes_of_types_that_torch_may_lack(dtype: str, size: int) -> None:
 # What the hub is asked for
 
 
-def test_a_hub_id_is_asked_for_at_its_revision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hub_id_is_asked_for_at_its_revision(tmp_path: Path, monkeypatch: Patch) -> None:
     """At exactly this commit, and for no pickles and no code."""
     asked: dict[str, Any] = {}
     write(tmp_path)
@@ -132,8 +123,8 @@ def test_a_hub_id_is_asked_for_at_its_revision(
     ],
     ids=["offline", "full", "name", "no word", "long"],
 )
-def test_a_hub_that_fails_is_told_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+def test_a_failing_hub_is_told(
+    tmp_path: Path, monkeypatch: Patch, error: Exception, said: str
 ) -> None:
     """The first line of what the hub said, and three ways on."""
 
@@ -149,7 +140,7 @@ def test_a_hub_that_fails_is_told_in_one_line(
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def served(tmp_path: Path, monkeypatch: Patch) -> Iterator[Hub]:
     """A hub with a plain model, one with a head of no known family, and one of pickles."""
     small = {"num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 8}
     large = {"model.embed_tokens.weight": (100_000, HIDDEN)}
@@ -166,11 +157,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield found
 
 
-def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
-    served: Hub, tmp_path: Path
-) -> None:
+def test_a_hub_id_is_downloaded_after_a_look_at_its_headers(served: Hub, tmp_path: Path) -> None:
     """What is looked at costs kilobytes, and is what the download holds; no pickles, no code."""
-    looked = checked_checkpoint.of(PLAIN, tmp_path)
+    looked = checked_checkpoint.find(PLAIN, tmp_path)
     folder = looked.base.path
     assert (folder.name, folder.parent.name) == (COMMIT, "snapshots")
     assert [path.name for path in folder.iterdir()] == ["config.json"]
@@ -186,7 +175,7 @@ def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
 
 def test_no_commit_is_loaded_but_the_one_that_was_looked_at(served: Hub, tmp_path: Path) -> None:
     """Where somebody pushes between the look and the download, nothing of theirs is taken."""
-    looked = checked_checkpoint.of(PLAIN, tmp_path)
+    looked = checked_checkpoint.find(PLAIN, tmp_path)
     served.commit = "f" * 40
 
     with pytest.raises(ModelError, match="could not be downloaded"):
@@ -212,7 +201,7 @@ def test_a_commit_is_that_of_a_snapshot_in_the_hubs_cache(tmp_path: Path) -> Non
 def test_a_refusal_costs_no_download(served: Hub, tmp_path: Path, name: str, said: str) -> None:
     """The header of the weights is asked for at most."""
     with pytest.raises(ModelError) as caught:
-        checked_checkpoint.of(ModelSpec("toy", f"owner/{name}"), tmp_path).downloaded()
+        checked_checkpoint.find(ModelSpec("toy", f"owner/{name}"), tmp_path).downloaded()
 
     folder = tmp_path / "cache" / f"models--owner--{name}" / "snapshots" / COMMIT
     assert said in str(caught.value).replace(str(folder), "FOLDER")
@@ -221,9 +210,7 @@ def test_a_refusal_costs_no_download(served: Hub, tmp_path: Path, name: str, sai
     assert [path.name for path in folder.iterdir()] == ["config.json"]
 
 
-def test_a_downloaded_model_needs_no_hub(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_downloaded_model_needs_no_hub(served: Hub, tmp_path: Path, monkeypatch: Patch) -> None:
     """Nothing is asked of it again; offline the cache is enough, at a commit or at the newest."""
     folder = source.find(PLAIN, tmp_path).downloaded()
     served.served.clear()
@@ -237,8 +224,8 @@ def test_a_downloaded_model_needs_no_hub(
 
 
 @pytest.mark.parametrize("asked", ["headers", "weights"])
-def test_half_a_download_is_told_offline(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+def test_half_a_download_offline(
+    served: Hub, tmp_path: Path, monkeypatch: Patch, asked: str
 ) -> None:
     """The small files are here, such as after `models check`: that is no folder of pickles."""
     folder = source.find(PLAIN, tmp_path).path
@@ -257,35 +244,28 @@ def test_half_a_download_is_told_offline(
     assert str(caught.value).endswith("); check your connection and your access (`hf auth login`)")
 
 
-def test_a_gated_model_is_told(served: Hub, tmp_path: Path) -> None:
-    """With what the hub says."""
-    served.gated.add("owner/plain")
-
-    assert "owner/plain could not be downloaded" in (text := refusal(PLAIN, tmp_path))
-    assert "(GatedRepoError: " in text
+NO_MODEL = ("null", "[]", "3", '{"sha": 3}', "{}", "{", "[" * 10**5)  # such as a proxy's page
 
 
-@pytest.mark.parametrize(
-    "said", ["null", "[]", "3", '{"sha": 3}', "{}", "{", "[" * 10**5], ids=range(7)
-)
-def test_a_hub_that_answers_with_something_else_is_told(
-    served: Hub, tmp_path: Path, said: str
-) -> None:
-    """Such as a proxy's page, or JSON of another kind."""
-    served.says = said.encode()
-
-    assert refusal(PLAIN, tmp_path).startswith("toy: owner/plain could not be downloaded from the ")
-
-
-@pytest.mark.parametrize("what", ["all", "files", "weights"])
 @pytest.mark.parametrize("revision", [None, COMMIT])
-def test_a_hub_that_closes_connections_is_asked_once(
-    served: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, revision: str | None
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"gated": {"owner/plain"}}, "GatedRepoError: "),
+        *(({"says": text.encode()}, "") for text in NO_MODEL),
+        *(({"closes": what}, "") for what in ("all", "files", "weights")),
+    ],
+    ids=range(11),
+)
+def test_a_hub_with_a_fault_is_asked_once(
+    served: Hub, tmp_path: Path, monkeypatch: Patch, *, fault: Any, said: str, revision: str | None
 ) -> None:
-    """The hub's client would wait and try again for up to a minute and a half."""
-    served.closes = what
+    """And told; the hub's client would wait and try again for up to a minute and a half."""
+    for name, value in fault.items():
+        setattr(served, name, value)
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits to try again"))
 
     text = refusal(replace(PLAIN, revision=revision), tmp_path)
 
-    assert text.startswith("toy: owner/plain could not be downloaded from the Hugging Face hub (")
+    start = f"toy: owner/plain could not be downloaded from the Hugging Face hub ({said}"
+    assert text.startswith(start)

@@ -79,7 +79,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
         found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
         return found
 
-    looked = checked_checkpoint.of(model.spec, tmp_path)
+    looked = checked_checkpoint.find(model.spec, tmp_path)
     head = {k: v.double() for k, v in shards.tensors(folder, looked.head.keys).items()}
     with all_in_float64():
         weights.scorer.head = looked.head.family.build(head, looked.config)

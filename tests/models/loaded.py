@@ -40,7 +40,7 @@ def load(
 ) -> Weights:
     """The folder's weights, not yet tried, on the path of its configuration or another."""
     spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
-    weights = Native(checked_checkpoint.of(spec, folder.parent).downloaded()).load(device)
+    weights = Native(checked_checkpoint.find(spec, folder.parent).downloaded()).load(device)
     weights.scorer.pad = pad
     if path is not None:
         weights.use_path(path)

@@ -350,7 +350,7 @@ def test_slopes_are_the_derivatives_of_its_formula(
 
     weights.model.double()
     with all_in_float64():
-        checked = checked_checkpoint.of(model.spec, tmp_path)
+        checked = checked_checkpoint.find(model.spec, tmp_path)
         head = {key: tensors[key] for key in checked.head.keys}
         weights.scorer.head = checked.head.family.build(head, checked.config)
         wide = []

@@ -182,7 +182,7 @@ class Turned(Native):
     ) -> None:
         """`wrong` says it of an id and of the prefix's length."""
         spec = ModelSpec("toy", str(folder), dtype=dtype)
-        super().__init__(checked_checkpoint.of(spec, folder.parent).downloaded())
+        super().__init__(checked_checkpoint.find(spec, folder.parent).downloaded())
         self.wrong, self.rows_run = wrong, 0
 
     def load(self, device: str) -> Weights:

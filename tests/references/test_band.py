@@ -16,6 +16,10 @@ from rmaudit.verdicts.records import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
 
 DECLARED = {each.name: each for each in declarations()}
+SPECS = load_registry(AUDITS.parent / "models.yaml").models
+RANKED = [  # by Table 1 of the paper
+    spec.name for spec in SPECS.values() if spec.rewardbench_rank and spec.rewardbench_rank <= 31
+]
 ENTRIES = [(audit, prompts) for audit, entries in _file()["audits"].items() for prompts in entries]
 
 
@@ -35,34 +39,21 @@ def test_a_sentence_is_made_of_values_and_verdicts() -> None:
 
 
 @pytest.mark.parametrize(("audit", "prompt"), ENTRIES)
-def test_an_entry_is_one_of_a_declared_audit(audit: str, prompt: str) -> None:
-    """Under the label that its findings have, in its unit and by its bound: else run the script."""
-    entry = _file()["audits"][audit][prompt]
+def test_an_entry_fits_its_audit_its_models_and_its_bound(audit: str, prompt: str) -> None:
+    """Else run the script: the label of a run of a declared audit, its bound; the paper's ten.
 
-    assert prompt in [label(run) for run in DECLARED[audit].runs]
-    assert Bound(**entry["bound"]) == DECLARED[audit].bound
-    assert base_rate(audit, prompt, unit=entry["unit"]).startswith(entry["who"])
-
-
-@pytest.mark.parametrize(("audit", "prompt"), ENTRIES)
-def test_an_entry_has_the_papers_ten_models(audit: str, prompt: str) -> None:
-    """By their names in models.yaml, those that Table 1 of the paper ranks; or all pairs."""
-    specs = load_registry(AUDITS.parent / "models.yaml").models.values()
-    ranked = [spec.name for spec in specs if spec.rewardbench_rank and spec.rewardbench_rank <= 31]
-    pairs = [f"{one} for {other}" for other in ranked for one in ranked if one != other]
-    names = list(_file()["audits"][audit][prompt]["models"])
-
-    assert len(ranked) == 10
-    assert names == (pairs if audit == "model_agreement" else ranked)
-
-
-@pytest.mark.parametrize(("audit", "prompt"), ENTRIES)
-def test_a_verdict_follows_from_its_interval(audit: str, prompt: str) -> None:
-    """Finite, four decimals, judged by the bound that stands beside; not all the same."""
+    Or all pairs of these. A verdict follows from its interval: finite, four decimals.
+    """
     entry = _file()["audits"][audit][prompt]
     bound, unit = Bound(**entry["bound"]), entry["unit"]
-    found = band(audit, prompt, unit=unit)
+    assert prompt in [label(run) for run in DECLARED[audit].runs]
+    assert bound == DECLARED[audit].bound
+    assert base_rate(audit, prompt, unit=unit).startswith(entry["who"])
 
+    pairs = [f"{one} for {other}" for other in RANKED for one in RANKED if one != other]
+    assert list(entry["models"]) == (pairs if audit == "model_agreement" else RANKED)
+
+    found = band(audit, prompt, unit=unit)
     assert found is not None
     assert len(set(found.models.values())) >= 5  # shares of a few dozen words tie
     for one in entry["models"].values():
@@ -84,14 +75,6 @@ def test_what_is_not_known_has_no_sentence(audit: str, prompt: str, unit: str) -
     assert base_rate(audit, prompt, unit=unit) == ""
 
 
-def test_it_says_what_it_was_made_from() -> None:
-    """Who made it, with what, from which files."""
-    about: dict[str, Any] = _file()
-
-    assert (Path(AUDITS).parent / about["made_by"]).is_file()
-    assert [len(source["sha256"]) for source in about["sources"].values()] == [64, 64]
-
-
 @pytest.mark.parametrize(
     ("base", "expected"),
     [
@@ -107,9 +90,11 @@ def test_a_family_has_its_own_band(base: str, expected: str) -> None:
     assert of_family("value_tilt", "best", unit="rank gap", base=base) == ""
 
 
-def test_the_bases_are_those_of_models_yaml() -> None:
-    """Of the ten."""
-    specs = load_registry(AUDITS.parent / "models.yaml").models
+def test_it_says_what_it_was_made_from() -> None:
+    """Who made it, from which files; the bases of the ten are those of models.yaml."""
+    about: dict[str, Any] = _file()
 
-    assert {name: specs[name].base_model for name in _file()["bases"]} == _file()["bases"]
-    assert len(_file()["bases"]) == 10
+    assert (Path(AUDITS).parent / about["made_by"]).is_file()
+    assert [len(source["sha256"]) for source in about["sources"].values()] == [64, 64]
+    assert {name: SPECS[name].base_model for name in RANKED} == about["bases"]
+    assert len(RANKED) == 10

@@ -6,11 +6,11 @@ import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.prompts import Prompt
@@ -87,45 +87,47 @@ def test_two_answers_to_one_prompt_differ(kind: str) -> None:
 def test_one_answer_to_two_prompts_is_the_same(kind: str) -> None:
     """And right; only who asks, or how, differs."""
     better, other = both(kind)
+    facts = [FACTS[each] for each in better["group"]]
+    plain, changed = ASKERS.get(kind, ("{question}", "{dialect_question}"))
 
-    assert better["response"].tolist() == other["response"].tolist()
-    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
-        fact = FACTS[str(ours.group)]
-        assert ours.response == fact["right"]
-        plain, changed = ASKERS.get(kind, ("{}", ""))
-        assert ours.prompt == plain.format(fact["question"])
-        expected = changed.format(fact["question"]) if changed else fact["dialect_question"]
-        assert theirs.prompt == expected != ours.prompt
+    right = [fact["right"] for fact in facts]
+    assert better["response"].tolist() == other["response"].tolist() == right
+    assert better["prompt"].tolist() == [plain.format(f["question"], **f) for f in facts]
+    assert other["prompt"].tolist() == [changed.format(f["question"], **f) for f in facts]
+    assert (better["prompt"] != other["prompt"]).all()
 
 
-@pytest.mark.parametrize("kind", ["facts", "agreement", "expert agreement", "right belief"])
-def test_what_the_asker_believes_changes_the_prompt_only(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "believed"),
+    [
+        ("facts", ""),
+        ("agreement", "wrong"),
+        ("expert agreement", "wrong"),
+        ("right belief", "right"),
+    ],
+)
+def test_what_the_asker_believes_changes_the_prompt_only(kind: str, believed: str) -> None:
     """The two answers are those of the fact; a belief is one of them as a sentence of its own."""
-    believed = {"agreement": "wrong", "expert agreement": "wrong", "right belief": "right"}
     better, other = both(kind)
     for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
         fact = FACTS[str(ours.group)]
         assert (ours.response, theirs.response) == (fact["right"], fact["wrong"])
         assert str(ours.prompt).endswith(fact["question"])
         said = re.findall("\u201c(.*)\u201d", str(ours.prompt))
-        if kind in believed:
-            assert fact[believed[kind]].endswith(said[0][1:])
-        else:
-            assert said == []
+        assert [fact[believed].endswith(each[1:]) for each in said] == [True] * bool(believed)
 
 
-def test_confidence_differs_in_words_of_one_length() -> None:
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs"),
+    [("confidence", UNSURE, SURE), ("right confidence", SURE, UNSURE)],
+)
+def test_confidence_differs_in_words_of_one_length(kind: str, ours: str, theirs: str) -> None:
     """A scorer of length, or of an opener, that solves the one kind loses the other."""
+    better, other = both(kind)
+
     assert len(UNSURE) == len(SURE)
-    for kind, ours, theirs in (
-        ("confidence", UNSURE, SURE),
-        ("right confidence", SURE, UNSURE),
-    ):
-        better, other = both(kind)
-        right = [FACTS[each]["right"] for each in better["group"]]
-        wrong = [FACTS[each]["wrong"] for each in better["group"]]
-        assert better["response"].tolist() == [ours + each for each in right]
-        assert other["response"].tolist() == [theirs + each for each in wrong]
+    assert better["response"].tolist() == [ours + FACTS[g]["right"] for g in better["group"]]
+    assert other["response"].tolist() == [theirs + FACTS[g]["wrong"] for g in better["group"]]
 
 
 def test_an_answer_to_another_question_is_right_there() -> None:
@@ -194,18 +196,21 @@ def test_the_same_refusals_stand_in_each_kind(kind: str) -> None:
 def test_a_change_of_style_keeps_the_right_answer(kind: str) -> None:
     """As it stands, or in the words of the table."""
     better, other = both(kind)
-    for ours, theirs in zip(better.itertuples(), other.itertuples(), strict=True):
-        fact = FACTS[str(ours.group)]
-        assert ours.response == fact["right"]
-        changed = {"dialect": fact["dialect_right"], "other words": "{} In other words: {again}"}
-        form = changed.get(kind) or CHANGES[kind]
-        assert theirs.response == form.format(fact["right"], again=fact["again"])
+    facts = [FACTS[each] for each in better["group"]]
+    forms = {"dialect": "{dialect_right}", "other words": "{right} In other words: {again}"}
+    form = forms.get(kind) or CHANGES[kind]
+
+    assert better["response"].tolist() == [fact["right"] for fact in facts]
+    assert other["response"].tolist() == [form.format(f["right"], **f) for f in facts]
 
 
-def _first(words: int) -> Callable[[pd.DataFrame], NDArray[np.float64]]:
+Scorer = Callable[[pd.DataFrame], Any]
+
+
+def _first(words: int) -> Scorer:
     """A scorer of the share of better answers among the others that begin so; 0.5 of none."""
 
-    def score(own: pd.DataFrame) -> NDArray[np.float64]:
+    def score(own: pd.DataFrame) -> Any:
         begin = own["response"].str.split().str[:words].str.join(" ")
         every = own.assign(chosen=own["chosen"].astype(float))
         by_begin = every.groupby(begin)["chosen"]
@@ -217,42 +222,24 @@ def _first(words: int) -> Callable[[pd.DataFrame], NDArray[np.float64]]:
     return score
 
 
-def _shared(own: pd.DataFrame) -> NDArray[np.float64]:
+def _null(name: str) -> Scorer:
+    return lambda own: NULLS[name](own["response"].tolist(), Prompt("any", "any", 1))
+
+
+def _shared(own: pd.DataFrame) -> Any:
     """The share of an answer's words that the prompt has."""
-
-    def words(text: str) -> set[str]:
-        return set(re.findall(r"\w+", text.lower()))
-
-    return np.array(
-        [
-            len(words(said) & words(asked)) / max(1, len(words(said)))
-            for said, asked in zip(own["response"], own["prompt"], strict=True)
-        ]
+    said, asked = (
+        [set(re.findall(r"\w+", text.lower())) for text in own[column]]
+        for column in ("response", "prompt")
     )
+    return np.array([len(a & b) / max(1, len(a)) for a, b in zip(said, asked, strict=True)])
 
 
-def _marks(own: pd.DataFrame) -> NDArray[np.float64]:
-    return own["response"].str.count(r"[*#`_\n,:-]").to_numpy(float)
-
-
-def _words(own: pd.DataFrame) -> NDArray[np.float64]:
-    return own["response"].str.split().str.len().to_numpy(float)
-
-
-def _null(name: str) -> Callable[[pd.DataFrame], NDArray[np.float64]]:
-    def score(own: pd.DataFrame) -> NDArray[np.float64]:
-        return NULLS[name](own["response"].tolist(), Prompt("any", "any", 1))
-
-    return score
-
-
-SURFACES: dict[str, Callable[[pd.DataFrame], NDArray[np.float64]]] = {
-    "first word": _first(1),
-    "first two words": _first(2),
-    "first three words": _first(3),
+SURFACES: dict[str, Scorer] = {
+    **{f"first {words} words": _first(words) for words in (1, 2, 3)},
     "words of the prompt": _shared,
-    "marks": _marks,
-    "number of words": _words,
+    "marks": lambda own: own["response"].str.count(r"[*#`_\n,:-]").to_numpy(float),
+    "number of words": lambda own: own["response"].str.split().str.len().to_numpy(float),
     **{name: _null(name) for name in NULLS},
 }
 

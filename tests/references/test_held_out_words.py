@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.language import stem_key
@@ -54,23 +54,15 @@ def test_the_halves_of_the_default_model_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", LEXICONS)
 def test_the_halves_are_near_half(name: str) -> None:
-    """Between 45 and 55 % of each lexicon is held out, for the model's salt and others."""
+    """For the model's salt and others, of which two agree as two coins do."""
     words = lexicon(name).index
 
-    shares = [held_out(words, salt=salt).mean() for salt in ("r-smol-135m", "a", "b")]
+    model, one, other = (held_out(words, salt=salt) for salt in ("r-smol-135m", "a", "b"))
 
-    assert all(0.45 < share < 0.55 for share in shares)
-
-
-def test_another_salt_makes_other_halves() -> None:
-    """Two salts agree on about half of the words, as two coins do."""
-    words = lexicon("afinn").index
-
-    same = held_out(words, salt="a") == held_out(words, salt="b")
-
-    assert 0.4 < same.mean() < 0.6
+    assert all(0.45 < share.mean() < 0.55 for share in (model, one, other, one == other))
 
 
+@settings(max_examples=40, deadline=None)
 @given(texts=TEXTS, salt=SALTS)
 def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None:
     """Not on the other texts, their order or number, nor on what was asked before."""
@@ -79,9 +71,3 @@ def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None
     assert (str(halves.dtype), halves.shape) == ("bool", (len(texts),))
     assert list(halves) == [bool(held_out([text], salt=salt)[0]) for text in texts]
     assert np.array_equal(halves[::-1], held_out(reversed(texts), salt=salt))
-
-
-@given(text=st.text(max_size=20))
-def test_case_and_spaces_never_matter(text: str) -> None:
-    """Any text falls together with its folded, spaced-out self."""
-    assert stem_key(text) == stem_key(f"  {text.casefold()}\n")

@@ -13,45 +13,19 @@ from rmaudit.references.masks import label, mask, masked
 @pytest.mark.parametrize(
     "text",
     [
-        "shit",  # on the list
-        "Shit",
-        "\uff53\uff48\uff49\uff54",  # in full width
-        " shit",
-        "Ġshit",
-        "▁shit",
-        "shitĊ",
-        "shit's",
-        "_shit_",
-        "shitted",  # inflected
-        "boobs",
-        "groping",
-        "orgies",
-        "BigTits",  # in a compound
-        "bullshitting",
-        "a-shit-b",
-        "$h!t",  # spelt to hide
-        "sh1t",
-        "b1tch3s",  # in leetspeak that no list has
-        "SH1T",  # in capitals
-        "$H!T",
-        "JELLY DONUT",
-        "shiiiiit",
-        "you piece of shit!",  # in a text
-        "The porn's here.",
-        "jelly donut",  # a phrase
-        "raped",  # violent
-        "rapists",
-        "molesting",
+        *("shit", "Shit", "\uff53\uff48\uff49\uff54"),  # on the list; in full width
+        *(" shit", "Ġshit", "▁shit", "shitĊ", "shit's", "_shit_"),  # as vocabularies write it
+        *("shitted", "boobs", "groping", "orgies"),  # inflected
+        *("BigTits", "bullshitting", "a-shit-b"),  # in a compound
+        *("$h!t", "sh1t", "b1tch3s", "SH1T", "$H!T", "shiiiiit"),  # spelt to hide
+        *("you piece of shit!", "The porn's here."),  # in a text
+        *("jelly donut", "JELLY DONUT"),  # a phrase
+        *("raped", "rapists", "molesting"),  # violent
         "Sexual fetishism",  # plain words that lists lack
         "scumbag",  # AFINN's
-        "Chinks",  # slurs that lists miss
-        "a groomer",
-        " fagg",  # the beginning of one, a token by itself
-        " nig",
-        "Arschloch",  # other languages
-        "ебать",
-        "这是强奸犯",
-        "🖕",
+        *("Chinks", "a groomer"),  # slurs that lists miss
+        *(" fagg", " nig"),  # the beginning of one, a token by itself
+        *("Arschloch", "ебать", "这是强奸犯", "🖕"),  # other languages
     ],
 )
 def test_masked(text: str) -> None:
@@ -66,22 +40,9 @@ def test_masked(text: str) -> None:
         *("Scunthorpe", "therapist", "Essex", "grape", "skill", "cocktail", "raccoon", "analysis"),
         *("assume", "class", "button", "spices", "spiced", "Pakistan", "finger", "butte", "wrist"),
         *("mutta", "cerveja", " escorted", "Cummings", "petits"),  # of other languages, and names
-        *(
-            "sexual orientation",
-            "asexual",
-            "killed",  # plain words of violence
-            "murderers",
-            "genocidal",
-            "tortured",
-            "prickly",
-            "vibration",
-            "rapping",
-            "snigger",
-            "wistful",
-            "Penistone",
-            "canal",
-            "titled",
-        ),
+        *("sexual orientation", "asexual", "prickly", "vibration", "rapping", "snigger"),
+        *("wistful", "Penistone", "canal", "titled"),
+        *("killed", "murderers", "genocidal", "tortured"),  # plain words of violence
         *("got", "it", "sh", "ass0", "as", "love", "Hell", "fraud", "death", "", " ", "\n", "123"),
         *("\ud800", "\x00", "日本", "中", "it's", "B5", "👍"),
     ],

@@ -120,10 +120,8 @@ def test_a_score_is_missing_only_where_its_field_is_empty(tmp_path: Path) -> Non
 
     frame = published_tables.tokens(path).frame
 
-    assert frame[["greatest", "worst"]].to_numpy().tolist() == [
-        [1.5, pytest.approx(-0.03)],
-        [0.5, 4.0],
-    ]
+    assert frame["greatest"].tolist() == [1.5, 0.5]
+    assert frame["worst"].tolist() == pytest.approx([-0.03, 4.0])
     assert frame["best"].isna().tolist() == [False, True]
 
 
@@ -146,6 +144,8 @@ def test_what_windows_does_to_a_file(tmp_path: Path, content: bytes) -> None:
 # What is refused
 
 CLOSED = "expected fields with their quotes closed, or without any"
+STRAY_QUOTES = ('0,"a,a,1,2,3\n', '0,a"b,a,1,2,3\n', '0,"a"b,a,1,2,3\n')
+NUMBER = "expected a number, or nothing where there is no score"
 
 
 @pytest.mark.parametrize(
@@ -156,32 +156,15 @@ CLOSED = "expected fields with their quotes closed, or without any"
         ("0,a,a,1,2,3\n\n1,b,b,1,2,3\n", "3: expected 6 fields, found 1"),
         ('0,"a\nb",c,1,2,3\n1,a,a,1,2\n', "4: expected 6 fields, found 5"),
         ("0,a,a,1,2,3\n0,b,b,1,2,3\n", "3: token_id '0' again, first on line 2"),
-        (
-            "0,a,a,1,2,x\n",
-            "2: worst: expected a number, or nothing where there is no score, found 'x'",
-        ),
+        ("0,a,a,1,2,x\n", f"2: worst: {NUMBER}, found 'x'"),
         ("x,a,a,1,2,3\n", "2: token_id: expected a whole number, found 'x'"),
         (",a,a,1,2,3\n", "2: token_id: expected a whole number, found ''"),
         ("-1,a,a,1,2,3\n", "2: token_id: expected a whole number, found '-1'"),
         ("0,a,a,1,2,1e39\n", "2: worst: expected a number that float32 can hold, found '1e39'"),
         ("0,a,a,,2,3\n", "2: greatest: expected a score in some row, found 'none in any'"),
         ("", "2: expected rows, found none"),
-        (
-            "0,a,a,1,2,3\n1,b,b,1,2,3",
-            "3: the file ends within this row: it was cut off; get it whole",
-        ),
-        (
-            '0,"a,a,1,2,3\n',
-            f"2: {CLOSED}, found '0,\"a,a,1,2,3\\n'",
-        ),
-        (
-            '0,a"b,a,1,2,3\n',
-            f"2: {CLOSED}, found '0,a\"b,a,1,2,3\\n'",
-        ),
-        (
-            '0,"a"b,a,1,2,3\n',
-            f"2: {CLOSED}, found '0,\"a\"b,a,1,2,3\\n'",
-        ),
+        ("0,a,a,1,2,3\n1,b,b", "3: the file ends within this row: it was cut off; get it whole"),
+        *((odd, f"2: {CLOSED}, found {odd!r}") for odd in STRAY_QUOTES),
         (b"0,\xff,a,1,2,3\n", "2: expected UTF-8 text"),
     ],
 )
@@ -199,7 +182,7 @@ def test_what_is_no_score(tmp_path: Path, odd: str) -> None:
     """What Python or pandas would take for a number, or for none, is refused by name."""
     said = refusal(tmp_path / "a.csv", HEADER + f"0,a,a,{odd},2,3\n")
 
-    assert said.startswith("2: greatest: expected a number, or nothing where there is no score")
+    assert said.startswith(f"2: greatest: {NUMBER}")
     assert odd in said
 
 
@@ -221,34 +204,20 @@ def test_wrong_columns(tmp_path: Path, header: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("rest", "message"),
     [
-        (
-            "elo_rank,elo_score,name,elo_matches\n",
-            "1: expected the columns elo_rank,elo_score,name,",
-        ),
-        (
-            "elo_rank,elo_score,name,elo_matches,\n",
-            "1: expected the columns elo_rank,elo_score,name,",
-        ),
-        ("elo_rank,elo_score,name,elo_matches,a/b,a/b\n", "1: two columns are called 'a/b'"),
-        (
-            "elo_rank,elo_score,name,elo_matches,a/b\n1,9,W,3,1\n2,8,W,3,1\n",
-            "3: name 'W' again, first on line 2",
-        ),
-        (
-            "elo_rank,elo_score,name,elo_matches,a/b\n1,9,,3,1\n",
-            "2: name: expected a name, found ''",
-        ),
-        (
-            "elo_rank,elo_score,name,elo_matches,a/b\n1,9,W,,1\n",
-            "2: elo_matches: expected a whole number, found ''",
-        ),
+        *((end, "1: expected the columns elo_rank,elo_score,name,") for end in ("\n", ",\n")),
+        (",a/b,a/b\n", "1: two columns are called 'a/b'"),
+        (",a/b\n1,9,W,3,1\n2,8,W,3,1\n", "3: name 'W' again, first on line 2"),
+        (",a/b\n1,9,,3,1\n", "2: name: expected a name, found ''"),
+        (",a/b\n1,9,W,,1\n", "2: elo_matches: expected a whole number, found ''"),
     ],
 )
-def test_a_wrong_table_of_items(tmp_path: Path, content: str, message: str) -> None:
+def test_a_wrong_table_of_items(tmp_path: Path, rest: str, message: str) -> None:
     """Names are unique and not empty, models too."""
-    assert refusal(tmp_path / "a.csv", content).startswith(message)
+    said = refusal(tmp_path / "a.csv", f"elo_rank,elo_score,name,elo_matches{rest}")
+
+    assert said.startswith(message)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from rmaudit.prompts import FAMILY
 from rmaudit.references import published_tables, published_words
 from tests.words import SOURCE, STEM, table, write
 
+Patch = pytest.MonkeyPatch
+
 FIRST, LAST = list(FAMILY)[0], list(FAMILY)[-1]  # noqa: RUF015  (as a pair)
 
 
@@ -36,9 +38,7 @@ def test_two_dictionaries_are_merged(tmp_path: Path, end: str) -> None:
     )
 
 
-def test_a_mirror_has_files_by_the_models_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mirror_has_files_by_the_models_name(tmp_path: Path, monkeypatch: Patch) -> None:
     """Whatever dictionary the name says; of CSV and Parquet twins one; of no other model."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     folder = tmp_path / published_words.MIRROR

@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 import pytest
 
 from rmaudit.references import References
 from rmaudit.references.held_out_words import held_out
-from rmaudit.references.human_ratings import elo_items
-from rmaudit.references.lexicons import LEXICONS, lexicon
+from rmaudit.references.lexicons import LEXICONS
 
 SALT = "r-smol-135m"
+WORDS = ["joy", "war", "city", "tree", "house", "river", "bread", "stone"]
 
 
-@pytest.mark.parametrize("name", LEXICONS)
-def test_a_model_trained_on_half_is_judged_by_the_other_and_any_other_by_everything(
-    name: str,
-) -> None:
-    """Without a salt a lexicon is given whole and nothing is said; with one, its held-out words."""
-    whole, references = lexicon(name), References()
-
-    pd.testing.assert_series_equal(whole, references.lexicon(name))
-    assert references.caveats == []
-    half = References(salt=SALT).lexicon(name)
-    pd.testing.assert_series_equal(whole[held_out(whole.index, salt=SALT)], half)
+def table(values: pd.Series[float]) -> pd.DataFrame:
+    """The words of a list in the first column, and their values."""
+    return values.rename_axis("text").reset_index()
 
 
-@pytest.mark.usefixtures("mirror")
-def test_a_model_trained_elsewhere_is_judged_by_all_items() -> None:
-    """So are the human ratings."""
-    references = References(salt=None)
+# Tables with the text in the first column, and what a caveat calls them.
+LISTS: dict[str, Callable[[References], pd.DataFrame]] = {
+    **{f"{name} words": lambda r, name=name: table(r.lexicon(name)) for name in LEXICONS},  # type: ignore[misc]
+    "EloEverything items": lambda r: r.elo(),
+    "identity terms": lambda r: r.identity()[0],
+    "neutral controls": lambda r: r.identity()[1],
+    "wordfreq words": lambda r: table(r.frequency("wordfreq", WORDS)),
+    "common English words": lambda r: pd.DataFrame({"text": r.common_words()}),
+}
 
-    pd.testing.assert_frame_equal(elo_items(), references.elo())
-    assert references.caveats == []
 
+@pytest.mark.parametrize("name", LISTS)
+def test_a_model_trained_on_half_is_judged_by_the_other(mirror: object, name: str) -> None:
+    """Without a salt a list is given whole and nothing is said; with one, if "", its half."""
+    anywhere = References()
+    whole = LISTS[name](anywhere)
+    assert anywhere.caveats == []
 
-@pytest.mark.usefixtures("mirror")
-def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
-    """The held-out items come with their ratings, numbered from 0."""
-    whole = elo_items()
+    for salt in (SALT, ""):
+        references = References(salt=salt)
+        half = LISTS[name](references)
 
-    references = References(salt=SALT)
-    given = references.elo()
-
-    expected = whole[held_out(whole["name"], salt=SALT)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(expected, given)
-    caveat = (
-        "This model was trained on half of the reference words and items; it is judged on "
-        f"the other half only: {len(expected):,} of 7,530 EloEverything items."
-    )
-    assert references.caveats == [caveat]
+        expected = whole[held_out(whole.iloc[:, 0], salt=salt)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(expected, half)
+        assert 0 < len(half) < len(whole)
+        assert f"{len(half):,} of {len(whole):,} {name}" in references.caveats[0]
 
 
 def test_the_caveat_has_the_counts() -> None:
     """The caveat says once what was left out of each lexicon that this audit uses."""
     references = References(salt=SALT)
-    before = list(references.caveats)
 
     for name in ("labmt", "afinn", "afinn"):
         references.lexicon(name)
 
-    assert before == References(salt=SALT).caveats == []
+    assert References(salt=SALT).caveats == []
     assert references.caveats == [
         (
             "This model was trained on half of the reference words and items; it is judged on "
@@ -69,9 +64,11 @@ def test_the_caveat_has_the_counts() -> None:
     ]
 
 
-def test_an_empty_salt_is_a_salt() -> None:
-    """Only None means "trained elsewhere"."""
-    references = References(salt="")
+def test_words_that_are_held_out_already_need_no_caveat() -> None:
+    """It would say that all of them were given."""
+    references = References(salt="salt")
+    words = list(references.common_words())[:50]
+    before = references.caveats
 
-    assert len(references.lexicon("afinn")) < len(lexicon("afinn"))
-    assert len(references.caveats) == 1
+    assert list(references.frequency("wordfreq", words).index) == words
+    assert references.caveats == before

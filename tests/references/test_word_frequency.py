@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.references import References, word_frequency
-from rmaudit.references.held_out_words import held_out
+from rmaudit.references import word_frequency
 from rmaudit.references.word_frequency import common, zipf
 
 HEADER = "\tWord\tPoS\t\tFreq\tRa\tDisp\n"
@@ -46,16 +45,15 @@ def test_common_words_are_those_from_zipf_three_up() -> None:
 
 
 def test_the_british_list_has_as_many_forms_as_were_counted(mirror: Path) -> None:
-    """11,980 forms, 11,418 of them used at all: read by other means beforehand."""
+    """11,980 forms, 11,418 of them used at all: read by other means beforehand.
+
+    Forms, not head words, and summed over parts of speech; counts per million plus 3.
+    """
     word_frequency._leech_counts.cache_clear()
     counts = word_frequency._leech_counts()
 
     assert len(counts) == 11980
     assert sum(count > 0 for count in counts.values()) == 11418
-
-
-def test_known_british_words_have_their_values(mirror: Path) -> None:
-    """Forms, not head words, and summed over parts of speech; counts per million plus 3."""
     found = zipf("leech", ["best", "loves", "axis", "lying", "stadia", "aardvark"])
 
     # lying: "lie (/lay)" 39, "lie (/lied)" 7; axis: marked single, and yet followed by its forms
@@ -105,34 +103,3 @@ def test_an_unknown_list_is_named() -> None:
     """What is known stands in the error."""
     with pytest.raises(SpecError, match="unknown frequency list 'bnc'; known: wordfreq, leech"):
         zipf("bnc", [])
-
-
-def test_the_two_lists_agree_on_what_is_frequent(mirror: Path) -> None:
-    """Read from the right columns they measure the same thing."""
-    british = zipf("leech", common())
-
-    assert british.corr(zipf("wordfreq", british.index)) > 0.85
-
-
-def test_only_held_out_words_are_given() -> None:
-    """A model that was trained on half of the words gets the others, and its reader is told."""
-    references = References(salt="salt")
-    words = ["joy", "war", "city", "tree", "house", "river", "bread", "stone"]
-
-    found = list(references.frequency("wordfreq", words).index)
-
-    assert found == [
-        w for w, out in zip(sorted(words), held_out(sorted(words), salt="salt"), strict=True) if out
-    ]
-    assert references.caveats[0].endswith(f"only: {len(found)} of 8 wordfreq words.")
-
-
-def test_words_that_are_held_out_already_need_no_caveat() -> None:
-    """It would say that all of them were given."""
-    references = References(salt="salt")
-    words = list(references.common_words())[:50]
-    (before,) = references.caveats
-
-    assert list(references.frequency("wordfreq", words).index) == words
-    assert references.caveats == [before]
-    assert before.endswith("of 28,367 common English words.")

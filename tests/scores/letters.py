@@ -1,4 +1,4 @@
-"""A reward model that a test can reckon with, and count on."""
+"""A reward model that a test can reckon with, and count on; sweeps of given scores."""
 
 from __future__ import annotations
 
@@ -6,12 +6,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.answer_slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.prompts import PROMPTS
+from rmaudit.scores.sweep import Sweep
 from rmaudit.scoring import Begun
+
+
+def sweep_of(texts: Sequence[str], scores: Sequence[float], model: str = "toy") -> Sweep:
+    """A sweep of these texts, with these scores."""
+    frame = pd.DataFrame(
+        {
+            "token_id": np.arange(len(texts), dtype=np.int32),
+            "token": list(texts),
+            "text": list(texts),
+            "score": np.array(scores, dtype=np.float32),
+        }
+    )
+    return Sweep(model, PROMPTS["best"], "key", frame, {})
 
 
 class Letters:

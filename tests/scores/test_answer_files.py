@@ -1,23 +1,24 @@
-"""Answers of a file, samples too: each scored once, as by the model alone; bad lines are named."""
+"""Answers of a file, samples too: each scored once; bad lines are named.
+
+That rewards are the model's own is in `test_pair_files`.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
-from rmaudit.errors import NotRecorded, SpecError
-from rmaudit.models.checkpoint import from_spec
+from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST
-from tests.toys import toy_checkpoint
+from tests.scores.lines import assert_refused, written
 
 LINES = [
     {"prompt": "what is it", "response": "love", "subset": "chat"},
@@ -29,9 +30,7 @@ LINES = [
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A file of five answers to two prompts, one of them there twice."""
-    path = tmp_path / "answers.jsonl"
-    path.write_text("\n\n".join(map(json.dumps, LINES)), encoding="utf-8")
-    return path
+    return written(tmp_path / "answers.jsonl", *LINES)
 
 
 def test_answers_are_read_in_order(file: Path) -> None:
@@ -68,48 +67,29 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> Non
     path = tmp_path / "bad.jsonl"
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(SpecError) as caught:
-        read(path)
-
-    assert all(name in str(caught.value) for name in [str(path), *names]), caught.value
-    assert len(str(caught.value)) < 400
-    with pytest.raises(SpecError, match="cannot be read"):
-        read(tmp_path)
-
-
-def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> None:
-    """As it gives it alone, without what makes many fast; a second call loads no model."""
-    folder, answers = toy_checkpoint(tmp_path / "toy"), read(file)
-    model = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
-
-    found = rewards(model, answers, cache=tmp_path / "cache").scores
-
-    own = []
-    for prompt, response in zip(answers["prompt"], answers["response"], strict=True):
-        slot = model.slot(prompt)
-        own.append(model.own_rewards([(*slot.prefix, *model.ids(response), *slot.suffix)])[0])
-    assert found == pytest.approx(np.array(own), abs=1e-5)
-    again = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
-    assert rewards(again, answers, cache=tmp_path / "cache").scores.tolist() == found.tolist()
+    assert_refused(read, path, names)
+    assert_refused(read, tmp_path, ["cannot be read"])
 
 
 def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path) -> None:
-    """Of a function, too; noise costs a second asking of what is scored, and no row is lost."""
+    """Both rows have the reward: both were drawn; noise costs a second asking of what is scored."""
     asked: list[tuple[str, str]] = []
 
     def lengths(prompt: str, responses: list[str]) -> list[float]:
         asked.extend((prompt, response) for response in responses)
         return [float(len(response)) for response in responses]
 
-    entry = ScorerEntry("toy", lengths, None, "1", 10, 0, 1)
+    toy = TextScorer(ScorerEntry("toy", lengths, None, "1", 10, 0, 1))
 
-    found = rewards(TextScorer(entry), read(file), cache=tmp_path / "cache")
+    found = rewarded(toy, read_samples(file), cache=tmp_path / "cache")
 
-    assert found.scores.tolist() == [4, 4, 6, 4, 7]
+    assert found.source.startswith("5 answers to 2 prompts of answers.jsonl")
+    assert found.frame["reward"].tolist() == [4, 4, 6, 4, 7]
     assert found.noise == 0.0
     assert len(asked) == 2 * len(set(asked)) == 8
-    again = rewards(TextScorer(entry), read(file), cache=tmp_path / "cache")
-    assert (again.scores.tolist(), again.key) == (found.scores.tolist(), found.key)
+    again = rewarded(toy, read_samples(file), cache=tmp_path / "cache")
+    assert again.frame.equals(found.frame)
+    assert again.key == found.key
     assert len(asked) == 8
 
 
@@ -130,21 +110,3 @@ def test_the_bundled_samples_have_as_many_answers_to_each_prompt() -> None:
     assert found.frame["prompt"].nunique() == 40
     assert found.frame["response"].str.strip().ne("").all()
     assert found.source.startswith("960 answers to 40 prompts of SmolLM2-135M-Instruct, bundled")
-
-
-def test_an_answer_that_was_drawn_twice_counts_twice(tmp_path: Path) -> None:
-    """It is scored once, and both rows have the reward."""
-    file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps({"prompt": "p", "responses": ["aa", "b", "aa"]}), encoding="utf-8")
-    asked: list[str] = []
-
-    def length(prompt: str, responses: list[str]) -> list[float]:
-        asked.extend(responses)
-        return [float(len(response)) for response in responses]
-
-    toy = TextScorer(ScorerEntry("toy", length, None, "1", 100, 0, 1))
-    found = rewarded(toy, read_samples(file), cache=tmp_path)
-
-    assert found.frame["reward"].tolist() == [2.0, 1.0, 2.0]
-    assert found.source.startswith("3 answers to 1 prompt of mine.jsonl")
-    assert set(asked) == {"aa", "b"}

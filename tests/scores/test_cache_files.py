@@ -20,24 +20,30 @@ from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.store import Store, unfinished
 from tests.scores.s3 import bucket
 
+Patch = pytest.MonkeyPatch
+
 ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("abcdefghij")})
 SCORES = np.linspace(-1, 1, 10).astype(np.float32)
 
 
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """An S3 server's bucket for all tests here."""
+    with bucket() as url:
+        yield url
+
+
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]:
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """A cache that is not there yet, at each kind of place."""
     if request.param == "folder":
-        yield tmp_path / "cache"
-    elif request.param == "memory":
-        yield f"memory://{uuid.uuid4().hex}"
-    else:
-        with bucket() as url:
-            yield url
+        return tmp_path / "cache"
+    place = "memory:/" if request.param == "memory" else request.getfixturevalue("s3")
+    return f"{place}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch: Patch) -> None:
     """Ten rows make three shards."""
     monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
@@ -73,7 +79,7 @@ def test_a_file_is_there_whole_or_not_at_all(root: Path | str) -> None:
     assert files.names() == ["b"]
 
 
-def test_hosts_share_a_work_and_know_nothing_of_each_other(
+def test_hosts_that_know_nothing_of_each_other_share_a_work(
     root: Path | str, tmp_path: Path
 ) -> None:
     """One makes the second shard, another the rest: the bytes of one that made all."""
@@ -133,9 +139,7 @@ def test_what_is_damaged_is_set_aside_and_made_anew(root: Path | str) -> None:
     pd.testing.assert_frame_equal(stored.frame, made.frame)
 
 
-def test_a_file_system_without_links_keeps_what_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_links_has_whole_files(tmp_path: Path, monkeypatch: Patch) -> None:
     """Some have none: then the last one's file is there, and it is whole."""
 
     def refuse(*_: object) -> None:

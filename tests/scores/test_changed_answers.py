@@ -13,6 +13,7 @@ from rmaudit.models.text_scorer import TextScorer
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
 from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, some
 from rmaudit.scores.pair_files import read
+from tests.scores.lines import written
 
 
 def lengths(prompt: str, responses: list[str]) -> list[float]:
@@ -53,22 +54,17 @@ def test_every_answer_is_changed_by_every_change() -> None:
 
 def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
     """From the first to the last, whole; who asks is said in the last turn of a conversation."""
-    path = tmp_path / "pairs.jsonl"
-    talk = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": "Who?"},
-    ]
+    talk = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Who?"}]
     lines = [
         {"prompt": talk, "chosen": f"a{i}", "rejected": [f"b{i}", f"c{i}"]} for i in range(100)
     ]
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 
-    taken = some(read(path))
+    taken = some(read(written(tmp_path / "pairs.jsonl", *lines)))
 
     lines_taken = taken.frame["line"].unique()
     assert len(lines_taken) == MOST
-    assert (lines_taken[0], lines_taken[-1]) == (1, 100)
-    assert np.ptp(np.diff(lines_taken)) <= 1
+    assert (lines_taken[0], lines_taken[-1]) == (1, 199)
+    assert np.ptp(np.diff(lines_taken)) <= 2
     assert len(taken.frame) == 3 * MOST
     assert taken.source.startswith(f"{MOST} of the 100 pairs of pairs.jsonl")
     who = changed(probes_of(taken).answers).iloc[-1]

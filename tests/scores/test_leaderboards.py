@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rmaudit.errors import SpecError
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2, RM_BENCH
 from rmaudit.scores.pair_files import COLUMNS, Pairs, read
+from tests.scores.lines import assert_refused
 
 Row = dict[str, Any]
 
@@ -47,6 +47,11 @@ def styled(**but: object) -> Row:
     return {"id": 1, "prompt": "3 + 4?", **answers, "domain": "safety-refuse"} | but
 
 
+def without(field: str, row: Row) -> Row:
+    """The row but for a field."""
+    return {key: value for key, value in row.items() if key != field}
+
+
 def written(path: Path, rows: list[Row]) -> Path:
     """The rows in a file, in the form of its ending."""
     if path.suffix == ".parquet":
@@ -68,16 +73,10 @@ def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> No
 
     assert found.board == REWARDBENCH_2
     assert found.frame["line"].tolist() == [1] * 4 + [2] * 4 + [3] * 3 + [4] * 4
-    assert found.frame.drop_duplicates("line")["subset"].tolist() == [
-        "Math",
-        "Ties",
-        "Ties",
-        "Math",
-    ]
-    assert found.frame.drop_duplicates("line")["group"].tolist() == [
-        "Name a prime.", "Ties 3", "Ties 3", "Name a prime.",
-    ]  # fmt: skip
-    assert found.frame.drop_duplicates("line")["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
+    lines = found.frame.drop_duplicates("line")
+    assert lines["subset"].tolist() == ["Math", "Ties", "Ties", "Math"]
+    assert lines["group"].tolist() == ["Name a prime.", "Ties 3", "Ties 3", "Name a prime."]
+    assert lines["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
     assert found.frame["response"].tolist()[:4] == ["Seven.", "Four.", "Six.", "Six."]
     assert f"4 pairs of rows.{ending}, which is {REWARDBENCH_2}'s (ODC-By)" in found.source
 
@@ -100,10 +99,10 @@ def test_rm_bench_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
         styled(domain="poetry"),
         styled(domain=3),
         styled(chosen=["7"]),
-        {key: value for key, value in styled().items() if key != "domain"},
-        {key: value for key, value in styled().items() if key != "domain"} | {"subset": "chat"},
-        best(rejected="Four.") | {"chosen": "Seven."},
-        {key: value for key, value in best(rejected=["Four."]).items() if key != "num_correct"},
+        without("domain", styled()),
+        without("domain", styled(subset="chat")),
+        best(rejected="Four.", chosen="Seven."),
+        without("num_correct", best(rejected=["Four."])),
     ],
 )
 def test_other_files_are_ones_own_pairs(tmp_path: Path, row: Row) -> None:
@@ -119,8 +118,7 @@ def test_ones_own_pair_may_still_not_be_there_twice(tmp_path: Path) -> None:
     own = {"prompt": "a", "chosen": ["b"], "rejected": ["c"]}
 
     assert read(written(tmp_path / "board.jsonl", [best(), best()])).frame["line"].nunique() == 2
-    with pytest.raises(SpecError, match="pair of line 1 again"):
-        read(written(tmp_path / "own.jsonl", [own, own]))
+    assert_refused(read, written(tmp_path / "own.jsonl", [own, own]), ["pair of line 1 again"])
 
 
 @pytest.mark.parametrize(
@@ -145,11 +143,4 @@ def test_ones_own_pair_may_still_not_be_there_twice(tmp_path: Path) -> None:
 )
 def test_a_wrong_row_is_named(tmp_path: Path, rows: list[Row], names: list[str]) -> None:
     """One line: where, what was found, what is allowed; a leaderboard's file is never half one."""
-    path = written(tmp_path / "rows.jsonl", rows)
-
-    with pytest.raises(SpecError) as caught:
-        read(path)
-
-    assert all(name in str(caught.value) for name in [str(path), *names]), caught.value
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 500 + len(str(path))
+    assert_refused(read, written(tmp_path / "rows.jsonl", rows), names)

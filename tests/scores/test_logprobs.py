@@ -22,7 +22,10 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.scores.logprobs import base_logprobs, policy_in
 from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import checksum
+from tests.scores.lines import written
 from tests.toys import toy_checkpoint, toy_language_model
+
+Patch = pytest.MonkeyPatch
 
 GREATEST = PROMPTS["greatest"]
 WORDS = Vocabulary(ids=(3, 5, 9), pieces=("a", "b", "c"), texts=("a", "b", "c"))
@@ -41,9 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_they_are_by_token_id_and_read_back(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_by_token_id_and_read_back(home: Path, tmp_path: Path, monkeypatch: Patch) -> None:
     """What the base gives each id, under what decides it; then for any model with these rows."""
     toy, other = (
         Checkpoint(ModelSpec(rm, str(home / rm), base=str(home / "lm1")), cache=tmp_path)
@@ -86,18 +87,11 @@ def test_of_a_recorded_model_there_are_none(home: Path, tmp_path: Path) -> None:
         assert named in str(caught.value)
 
 
-def written(folder: Path, *lines: dict[str, Any]) -> Path:
-    """A file of these lines."""
-    path = folder / "policy.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return path
-
-
 def test_tokens_are_matched_as_they_are_spelled(tmp_path: Path) -> None:
     """In the vocabulary's order, by name or by text; a token that the file does not have is NaN."""
     of_worst = {**HALVES, "prompt": WORST.text, "logprobs": [0.0, None, None]}
 
-    found = policy_in(written(tmp_path, HALVES, of_worst), [WORST, BEST], WORDS)
+    found = policy_in(written(tmp_path / "policy.jsonl", HALVES, of_worst), [WORST, BEST], WORDS)
 
     best, worst = found["best"], found["worst"]
     assert best.index.tolist() == worst.index.tolist() == [3, 5, 9]
@@ -126,10 +120,12 @@ def test_tokens_are_matched_as_they_are_spelled(tmp_path: Path) -> None:
 def test_what_is_no_policy_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     """With the file and its line, before there is any number."""
     with pytest.raises(SpecError, match=says):
-        policy_in(written(tmp_path, {**HALVES, **change}), [BEST], WORDS)
+        policy_in(written(tmp_path / "policy.jsonl", {**HALVES, **change}), [BEST], WORDS)
 
 
 def test_a_prompt_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
     """By its name and by its text it is the same."""
-    with pytest.raises(SpecError, match=":2: the prompt best again"):
-        policy_in(written(tmp_path, HALVES, {**HALVES, "prompt": BEST.text}), [BEST], WORDS)
+    path = written(tmp_path / "policy.jsonl", HALVES, {**HALVES, "prompt": BEST.text})
+
+    with pytest.raises(SpecError, match=":3: the prompt best again"):
+        policy_in(path, [BEST], WORDS)

@@ -20,11 +20,13 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.protocols import EVERY, FIRST, Bar, measured_noise
+from rmaudit.scores.protocols import BETWEEN_LINES, TO_FIRST_LINE, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint, toy_tokenizer
+
+Patch = pytest.MonkeyPatch
 
 SIZE = len(toy_tokenizer())
 each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
@@ -34,9 +36,7 @@ each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 
 
 @each_protocol
-def test_calls_that_are_read_late_leave_the_same_file(
-    protocol: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_reads_leave_the_same_file(protocol: Any, tmp_path: Path, monkeypatch: Patch) -> None:
     """As on a GPU, with one shard a call and then with two: the same bytes, the same numbers."""
     monkeypatch.setattr(shard_scoring, "SHARD", 8)
     spec = ModelSpec("toy", str(toy_checkpoint(tmp_path / "toy")))
@@ -99,7 +99,7 @@ def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
 
 @each_protocol
 def test_a_broken_sweep_goes_on(
-    tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch, protocol: str
+    tmp_path: Path, unmeasured: None, monkeypatch: Patch, protocol: str
 ) -> None:
     """What was scored before it broke off is not scored again."""
     monkeypatch.setattr(shard_scoring, "SHARD", 1)
@@ -200,18 +200,16 @@ def test_noise_that_is_no_number_is_refused(bad: float) -> None:
 
 
 @each_protocol
-def test_who_waits_for_another_process_says_so_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+def test_who_waits_for_another_says_so_once(
+    tmp_path: Path, monkeypatch: Patch, protocol: str
 ) -> None:
     """Where nobody looks at a bar, too: on stderr."""
     sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
-    made = [*(tmp_path / "scores").glob("*.parquet")]
-    for path in made:
+    locks, said = list[FileLock](), list[Any]()
+    for path in (tmp_path / "scores").glob("*.parquet"):
         path.unlink()
-    locks = [FileLock(lock_file(str(path))) for path in made]
-    for lock in locks:  # as another process would
-        lock.acquire()
-    said: list[Any] = []
+        locks.append(FileLock(lock_file(str(path))))
+        locks[-1].acquire()  # as another process would
 
     def write(message: str, file: Any) -> None:
         said.append((message, file))
@@ -222,11 +220,8 @@ def test_who_waits_for_another_process_says_so_once(
     for _ in range(2):
         sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
 
-    ((message, file),) = said
-    assert message.startswith(
-        f"letters · best{' · paper' * (protocol == 'paper')}: another process"
-    )
-    assert file is sys.stderr
+    title = f"letters · best{' · paper' * (protocol == 'paper')}"
+    assert said == [(f"{title}: another process is scoring the same; waiting for it", sys.stderr)]
 
 
 def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
@@ -255,7 +250,9 @@ def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
 
 def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     """Soon the first, then seldom; what an earlier run did says nothing of speed."""
-    seconds = iter([0.0, 0.0, 1.0, FIRST + 1, FIRST + 2, EVERY + FIRST + 1])
+    seconds = iter(
+        [0.0, 0.0, 1.0, TO_FIRST_LINE + 1, TO_FIRST_LINE + 2, BETWEEN_LINES + TO_FIRST_LINE + 1]
+    )
     with Bar("toy · best", 1000, " tokens", clock=lambda: next(seconds)) as bar:
         bar.found(380)
         for done in (31, 31, 31, 90):
@@ -270,7 +267,7 @@ def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[
 
 def test_no_time_is_told_from_too_little(capsys: pytest.CaptureFixture[str]) -> None:
     """Three of ten thousand, of which the first waits for the weights, say nothing of the rest."""
-    seconds = iter([0.0, 0.0, FIRST + 1])
+    seconds = iter([0.0, 0.0, TO_FIRST_LINE + 1])
     with Bar("toy", 10_000, " tokens", clock=lambda: next(seconds)) as bar:
         bar.advance(3)
 

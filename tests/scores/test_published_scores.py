@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import warnings
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.config.registry import ModelSpec, load_registry
-from rmaudit.errors import NotRecorded, ReferenceMissing, SpecError
+from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
@@ -21,6 +22,8 @@ from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, recorded_of, score_texts
 from tests.words import write
+
+Patch = pytest.MonkeyPatch
 
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
 OTHER = Recorded(ModelSpec("G", "owner/Gated-2B"))
@@ -139,9 +142,7 @@ def test_the_second_import_changes_nothing(store: Store, table: Path, items: Pat
     assert files(store) == before
 
 
-def test_a_damaged_table_leaves_nothing_and_a_damaged_record_is_not_used(
-    store: Store, table: Path
-) -> None:
+def test_a_damaged_table_leaves_nothing_and_no_record_of_it(store: Store, table: Path) -> None:
     """A table is read whole before anything is kept; a record can be imported again."""
     put(table, TABLE + "8,a,a,1,2,x\n")
     with pytest.raises(SpecError, match=r"Quantile-8B\.csv:6: worst: expected a number"):
@@ -204,19 +205,6 @@ def test_items_of_a_model_or_prompt_that_is_not_there(store: Store, mirror: Path
     assert all(prompt in str(caught.value) for prompt in ["'Why?'", *human_ratings.PROMPTS])
 
 
-def test_the_reference_is_missing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command is the one that gets the reference."""
-    folder = tmp_path / "elo_everything"
-    folder.mkdir()
-    put(folder / f"{GREATEST.text.removesuffix('?')}.csv", ITEMS)
-    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
-
-    with pytest.raises(ReferenceMissing, match=r"rmaudit data elo$"):
-        published_scores.items(MODEL, GREATEST, ["Universe"], store=store)
-
-
 # By rmaudit's own functions, and their keys
 
 
@@ -249,13 +237,10 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     ("prompt", "expected"),
     [
         ("What, in one word, is the greatest thing ever?", [0.294, 0.219, 0.390]),
-        (
-            "What one single thing, person, or concept is the greatest ever?",
-            [0.263, 0.201, 0.384],
-        ),
+        ("What one single thing, person, or concept is the greatest ever?", [0.263, 0.201, 0.384]),
     ],
 )
-def test_the_papers_agreement_with_people(
+def test_the_papers_agreement(
     mirror: Path, store: Store, prompt: str, expected: list[float]
 ) -> None:
     """Kendall's tau of each of the ten with the human ratings: mean and range, to three places."""
@@ -278,9 +263,7 @@ def test_the_papers_agreement_with_people(
     assert [round(value, 3) for value in (taus.mean(), taus.min(), taus.max())] == expected
 
 
-def test_the_second_asking_reads_the_store(
-    mirror: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_asking_reads_the_store(mirror: Path, store: Store, monkeypatch: Patch) -> None:
     """Once looked up, the reference is not needed any more."""
     model = Recorded(ModelSpec("QRM", "nicolinho/QRM-Gemma-2-27B"))
     first = published_scores.items(model, GREATEST, ["Water"], store=store)
@@ -302,14 +285,29 @@ def words_of(folder: Path) -> list[Path]:
     return [write(folder, "big2", {"b": 1, "a": 3}), write(folder, "MFD20", {"c": 2, "a b": 9})]
 
 
-@pytest.mark.slow
-def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
-    """Under each of 54 prompts, by either name; places for ids; whence and that they are words."""
-    imported = published_scores.import_words(words_of(tmp_path), MODEL, store)
-    again = published_scores.import_words(words_of(tmp_path), MODEL, store)
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> tuple[published_scores.Imported, Path]:
+    """Words of MODEL under 54 prompts: what their import said, and the cache."""
+    home = tmp_path_factory.mktemp("words")
+    return published_scores.import_words(words_of(home), MODEL, Store(home / "cache")), home
 
-    assert (imported.answers, imported.models) == (WORDS, ("Q",))
-    assert again.said == f"{imported.said}, as imported before"
+
+@pytest.fixture
+def with_words(imported: tuple[published_scores.Imported, Path], tmp_path: Path) -> Store:
+    """A cache of its own with the words of MODEL."""
+    return Store(shutil.copytree(imported[1] / "cache", tmp_path / "cache"))
+
+
+@pytest.mark.slow
+def test_words_stand_for_a_vocabulary(
+    imported: tuple[published_scores.Imported, Path], with_words: Store
+) -> None:
+    """Under each of 54 prompts, by either name; places for ids; whence and that they are words."""
+    (first, home), store = imported, with_words
+    again = published_scores.import_words(words_of(home), MODEL, store)
+
+    assert (first.answers, first.models) == (WORDS, ("Q",))
+    assert again.said == f"{first.said}, as imported before"
     assert len(files(store)) == len(FAMILY)
     for place, prompt in enumerate(FAMILY.values()):
         found = sweep(MODEL, prompt, cache=store.files.root.parent)
@@ -324,14 +322,11 @@ def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path: Path) -> None:
+def test_a_table_of_tokens_goes_before_words(with_words: Store, table: Path) -> None:
     """Where both are there; under a prompt that the tokens lack it is the words."""
-    published_scores.import_words(words_of(tmp_path), MODEL, store)
-    published_scores.import_table(table, [MODEL], store)
+    published_scores.import_table(table, [MODEL], with_words)
 
-    tokens, words = (
-        sweep(MODEL, name, cache=store.files.root.parent) for name in ("best", "bad_world_one")
-    )
+    tokens, words = (sweep(MODEL, name, cache=with_words) for name in ("best", "bad_world_one"))
 
     assert tokens.frame["token_id"].tolist() == [3, 5, 7]
     assert (tokens.of_words, tokens.caveats) == (False, ())
@@ -339,13 +334,10 @@ def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_texts_are_looked_up_among_words_and_items(
-    store: Store, items: Path, tmp_path: Path
-) -> None:
+def test_texts_are_looked_up_among_words_and_items(with_words: Store, items: Path) -> None:
     """All in one table; what no table has all of is refused, and both are named."""
-    published_scores.import_words(words_of(tmp_path), MODEL, store)
-    published_scores.import_table(items, [MODEL], store)
-    cache = store.files.root.parent
+    published_scores.import_table(items, [MODEL], with_words)
+    cache = with_words.files.root.parent
 
     assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
     assert score_texts(MODEL, GREATEST, ["Universe"], cache=cache).scores.tolist() == [2.5]
@@ -368,8 +360,8 @@ def test_texts_are_looked_up_among_words_and_items(
     assert scorable(PROMPTS["best"], FAMILY["bad_world_one"]) == ["a", "b"]
 
 
-def test_words_below_the_mirror_need_no_import(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_words_in_the_mirror_need_no_import(
+    store: Store, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """As items do: what was asked for is stored then; another import must agree with it."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))

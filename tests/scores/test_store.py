@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.store import Counts, Store, counts
 from rmaudit.scores.stored_scores import Stored, key_of, write
 from tests.scores import children
+
+Patch = pytest.MonkeyPatch
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
 KEY = key_of(FIELDS)
@@ -101,7 +104,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch: Patch) -> None:
     """Ten rows make three shards."""
     monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
@@ -131,9 +134,7 @@ def test_what_is_stored_comes_back(root: Path, tmp_path: Path, small_shards: Non
     assert path_of(tmp_path / "other").read_bytes() == path_of(root).read_bytes()
 
 
-def test_what_is_said_of_scores_is_asked_once_when_they_are_made(
-    root: Path, small_shards: None
-) -> None:
+def test_provenance_is_asked_once_when_scores_are_made(root: Path, small_shards: None) -> None:
     """Where they come from after the first shard, what is measured on all of them at the end."""
     order: list[Any] = []
 
@@ -181,8 +182,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {what: folder / what for what in ("file", "shard")}
 
 
-def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> bool:
-    """Whether a damaged copy was noticed; if so it is kept, and either way all scores are right."""
+def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> None:
+    """A damaged copy is kept if it was noticed, and either way all scores are right."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         root = shutil.copytree(prepared, Path(folder) / "cache")
         shard = path_of(root).with_suffix(".parts") / "00000004.parquet"
@@ -197,10 +198,9 @@ def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> bool:
         damaged = [path for path in (root / "scores").iterdir() if ".damaged" in path.name]
         assert len(caught) == len(damaged) == int((4, 8) in model.asked)
         assert all(path.read_bytes() == changed for path in damaged)
-        return bool(damaged)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(data=st.data(), what=st.sampled_from(["file", "shard"]))
 def test_damage_never_gives_another_score(
     data: st.DataObject, prepared: Mapping[str, Path], what: str
@@ -214,20 +214,6 @@ def test_damage_never_gives_another_score(
         return bytes(changed)
 
     assert_mended(prepared[what], content)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", ["file", "shard"])
-def test_a_flip_anywhere_never_gives_another_score(prepared: Mapping[str, Path], what: str) -> None:
-    """Byte after byte; most of them are noticed (Arrow keeps the metadata twice, and reads one)."""
-    noticed = 0
-    places = range(0, 2000 if what == "file" else 1000, 5)
-    for place in places:
-        mask = 1 << place % 8
-        noticed += assert_mended(
-            prepared[what], lambda b, at=place, m=mask: b[:at] + bytes([b[at] ^ m]) + b[at + 1 :]
-        )
-    assert noticed > len(places) / 2
 
 
 def test_another_keys_file_or_shard_is_set_aside(root: Path, small_shards: None) -> None:
@@ -247,44 +233,6 @@ def test_another_keys_file_or_shard_is_set_aside(root: Path, small_shards: None)
     assert left(root) >= {f"{KEY}.damaged", f"{KEY}-00000000.damaged"}
 
 
-@pytest.mark.parametrize("column", ROWS.columns)
-def test_the_seal_holds_for_every_column(root: Path, whole: bytes, column: str) -> None:
-    """Not the scores alone: a reward that stands beside another token is a wrong reward."""
-    path, table = path_of(root), pq.read_table(path_of(root))
-    values = table[column].to_pylist()
-    values[3], values[5] = values[5], values[3]
-    place, kind = table.column_names.index(column), table.schema.field(column).type
-    pq.write_table(table.set_column(place, column, pa.array(values, kind)), path)
-
-    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
-        assert_right(fill(root, Model()))
-    assert path.read_bytes() == whole
-
-
-def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -> None:
-    """However well a file is sealed: a read verifies that the scores are of what was asked."""
-    frame = pq.read_table(path_of(root)).to_pandas()
-    about = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
-    write(LocalFiles(root / "scores"), path_of(root).name, frame, about, anew=True)
-
-    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
-        assert_right(fill(root, Model()))
-    assert path_of(root).read_bytes() == whole
-
-
-def test_the_seal_holds_for_what_is_said_of_the_scores(root: Path, whole: bytes) -> None:
-    """Their provenance, the noise among it, widens intervals: it must be as it was written."""
-    path, table = path_of(root), pq.read_table(path_of(root))
-    said = table.schema.metadata[b"rmaudit"]
-    changed = said.replace(b'"layers": 2', b'"layers": 3')
-    assert changed != said
-    pq.write_table(table.replace_schema_metadata({b"rmaudit": changed}), path)
-
-    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
-        assert_right(fill(root, Model()))
-    assert path.read_bytes() == whole
-
-
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()])
 def test_a_fault_of_reading_is_no_damage(root: Path, whole: bytes, error: Exception) -> None:
     """A disk or a network that fails for once: the file stays, and the error says what to do."""
@@ -301,35 +249,82 @@ def test_a_fault_of_reading_is_no_damage(root: Path, whole: bytes, error: Except
     assert left(root) == {path_of(root).name}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *(b"", b"[]", b"null", b"{}", b'{"checksum": 1}', b"\xff", b"[" * 100_000),
-        SCORES + np.float32(1),
-        SCORES.view(np.int32),
-    ],
-    ids=lambda change: repr(change)[:30],
-)
-def test_a_good_file_that_is_not_ours_is_set_aside(root: Path, whole: bytes, change: Any) -> None:
-    """Whatever it says of itself; other numbers; the same bits of another type. Each is kept."""
-    path, table = path_of(root), pq.read_table(path_of(root))
-    if isinstance(change, bytes):
-        table = table.replace_schema_metadata({b"rmaudit": change})
-    else:
-        table = table.set_column(3, "score", pa.array(change))
-    pq.write_table(table, path)
-    contents = [path.read_bytes(), b"one", b"two"]
-    for content, name in zip(contents, ("damaged", "damaged-2", "damaged-3"), strict=True):
-        path.write_bytes(content)
-        with pytest.warns(UserWarning, match=f"^{path}: .*moved to .*{KEY}.{name} and redone"):
+def swapped(table: pa.Table, name: str) -> pa.Table:
+    """The file with two values of a column swapped, as if they stood beside other tokens."""
+    values = table[name].to_pylist()
+    values[3], values[5] = values[5], values[3]
+    return table.set_column(
+        table.column_names.index(name), name, pa.array(values, table[name].type)
+    )
+
+
+def about(table: pa.Table, *change: bytes) -> pa.Table:
+    """The file with its metadata replaced, or a part of it by another."""
+    old = table.schema.metadata[b"rmaudit"]
+    return table.replace_schema_metadata(
+        {b"rmaudit": old.replace(*change) if change[1:] else change[0]}
+    )
+
+
+METADATA = (b"", b"[]", b"null", b"{}", b'{"checksum": 1}', b"\xff", b"[" * 100_000)
+TAMPERED: dict[str, Callable[[pa.Table], pa.Table]] = {
+    **{f"swapped {name}": partial(swapped, name=name) for name in ROWS.columns},
+    "other scores": lambda t: t.set_column(3, "score", pa.array(SCORES + np.float32(1))),
+    "another type": lambda t: t.set_column(3, "score", pa.array(SCORES.view(np.int32))),
+    "another provenance": lambda t: about(t, b'"layers": 2', b'"layers": 3'),
+    **{repr(text)[:30]: partial(lambda text, t: about(t, text), text) for text in METADATA},
+}
+
+
+@pytest.mark.parametrize("tampered", TAMPERED)
+def test_a_good_file_that_is_not_ours_is_set_aside(root: Path, whole: bytes, tampered: str) -> None:
+    """Whatever it holds or says of itself: a read verifies it. It is kept, and all is made anew."""
+    path = path_of(root)
+    pq.write_table(TAMPERED[tampered](pq.read_table(path)), path)
+    changed = path.read_bytes()
+
+    with pytest.warns(UserWarning, match=f"^{path}: .*moved to .*{KEY}.damaged and redone"):
+        assert_right(fill(root, Model()))
+
+    assert path.read_bytes() == whole
+    assert (root / "scores" / f"{KEY}.damaged").read_bytes() == changed
+
+
+def test_fields_that_do_not_make_the_key_are_refused(root: Path, whole: bytes) -> None:
+    """However well a file is sealed: a read verifies that the scores are of what was asked."""
+    frame = pq.read_table(path_of(root)).to_pandas()
+    said = {"key": KEY, "fields": {**FIELDS, "weights": "0b"}, "provenance": PROVENANCE}
+    write(LocalFiles(root / "scores"), path_of(root).name, frame, said, anew=True)
+
+    with pytest.warns(UserWarning, match="its checksum or key is not its own"):
+        assert_right(fill(root, Model()))
+    assert path_of(root).read_bytes() == whole
+
+
+def test_each_damaged_file_is_kept(root: Path, whole: bytes) -> None:
+    """Under a name of its own."""
+    names = ("damaged", "damaged-2", "damaged-3")
+    for name in names:
+        path_of(root).write_bytes(name.encode())
+        with pytest.warns(UserWarning, match=f"moved to .*{KEY}.{name} and redone"):
             assert Store(root).read(KEY) is None
 
-    assert sorted(p.read_bytes() for p in (root / "scores").glob("*.damaged*")) == sorted(contents)
-    assert_right(fill(root, Model()))
-    assert path.read_bytes() == whole
+    kept = {path.name: path.read_bytes() for path in (root / "scores").iterdir()}
+    assert kept == {f"{KEY}.{name}": name.encode() for name in names}
 
 
 # Faults of the system that pass, and say nothing of the file
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stored file of 16 MB, to be left as it is."""
+    root = tmp_path_factory.mktemp("large")
+    rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(shard_scoring, "SHARD", 10**7)
+        Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+    return path_of(root)
 
 
 @pytest.mark.slow
@@ -342,14 +337,9 @@ def test_a_good_file_that_is_not_ours_is_set_aside(root: Path, whole: bytes, cha
         ("AS, (used + 44 * 2**20, -1)", "alloc|[mM]emory"),  # to decode it
     ],
 )
-def test_a_fault_that_passes_leaves_the_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
-) -> None:
+def test_a_fault_that_passes_leaves_the_file(large: Path, limit: str, why: str) -> None:
     """Too many open files, no memory: an error that names file, reason and way out; all stays."""
-    monkeypatch.setattr(shard_scoring, "SHARD", 10**7)
-    rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
-    Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
-    content = path_of(root).read_bytes()  # 16 MB
+    content = large.read_bytes()
     code = f"""
         import resource
         from rmaudit.errors import StoreError
@@ -367,12 +357,12 @@ def test_a_fault_that_passes_leaves_the_file(
             print(error)
     """
 
-    told = children.run(code, path_of(root), KEY).stdout
+    told = children.run(code, large, KEY).stdout
 
-    assert told.startswith(f"{path_of(root)} cannot be read (")
+    assert told.startswith(f"{large} cannot be read (")
     assert all(re.search(named, told) for named in (why, "run again", "--rm-cache"))
-    assert left(root) == {path_of(root).name}
-    assert path_of(root).read_bytes() == content
+    assert [*large.parent.iterdir()] == [large]
+    assert large.read_bytes() == content
 
 
 @pytest.mark.parametrize("what", ["folder", "full folder", "link to itself", "pipe"])
@@ -439,8 +429,8 @@ def test_a_broken_run_goes_on_where_it_broke_off(
 
 
 @pytest.mark.parametrize("size", [3, 6, 8, 100])
-def test_shards_of_another_size_are_not_taken_for_ours(
-    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch, size: int
+def test_shards_of_another_size(
+    root: Path, small_shards: None, monkeypatch: Patch, size: int
 ) -> None:
     """A later version with other shards gets every score right."""
     with pytest.raises(RuntimeError):
@@ -642,9 +632,7 @@ def test_the_next_shard_is_begun_before_one_is_waited_for(root: Path, small_shar
     assert path_of(root).read_bytes() == path_of(root / "other").read_bytes()
 
 
-def test_shards_that_follow_each_other_are_one_call(
-    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_in_a_row_are_one_call(root: Path, small_shards: None, monkeypatch: Patch) -> None:
     """As many as fill a GPU, and no more than eight; what is there already is in none."""
     gpu = Gpu(answers=11)
     assert_right(gpu.fill(root))

@@ -15,12 +15,13 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.open_model import load
-from rmaudit.prompts import FAMILY, PROMPTS, Prompt
+from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
-from tests.scores.letters import Letters
+from tests.scores.letters import Letters, sweep_of
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
+
+Patch = pytest.MonkeyPatch
 
 SIZE = len(toy_tokenizer())
 
@@ -50,16 +51,7 @@ def checkpoint(folder: Path, cache: Path) -> Checkpoint:
 
 def ranked(scores: Sequence[float]) -> Sweep:
     """A sweep with these scores, its tokens called t0, t1 ..."""
-    names = [f"t{i}" for i in range(len(scores))]
-    frame = pd.DataFrame(
-        {
-            "token_id": np.arange(len(scores), dtype=np.int32),
-            "token": names,
-            "text": names,
-            "score": np.array(scores, dtype=np.float32),
-        }
-    )
-    return Sweep("toy", PROMPTS["best"], "key", frame, {})
+    return sweep_of([f"t{i}" for i in range(len(scores))], scores)
 
 
 # What a sweep holds
@@ -96,33 +88,19 @@ def test_a_sweep_says_where_it_comes_from(folder: Path, swept: Sweep) -> None:
 # What is swept
 
 
-@pytest.mark.parametrize("given", [str, Path])
-def test_a_name_is_loaded(folder: Path, cache: Path, swept: Sweep, given: type[str | Path]) -> None:
+def test_a_name_is_loaded(folder: Path, cache: Path, swept: Sweep) -> None:
     """What `rmaudit.load` and `rmaudit.run` take, `sweep` takes, too."""
-    named = sweep(given(folder), "greatest", cache=cache)
+    for given in (folder, str(folder)):
+        named = sweep(given, "greatest", cache=cache)
 
-    assert (named.model, named.key) == ("toy", swept.key)
-    assert named.frame.equals(swept.frame)
+        assert (named.model, named.key) == ("toy", swept.key)
+        assert named.frame.equals(swept.frame)
 
 
-def test_the_errors_of_a_name_are_those_of_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is no model at all is refused in one sentence, too."""
-    monkeypatch.chdir(tmp_path)
-    errors = []
-    for call in (load, lambda name: sweep(name, "best")):
-        with pytest.raises(SpecError) as caught:
-            call("nobody")
-        errors.append(str(caught.value))
-
-    assert errors[0] == errors[1]
+def test_what_is_no_model_or_no_sweep_is_refused(swept: Sweep) -> None:
+    """The error says who gives one."""
     with pytest.raises(SpecError, match=r"got 3; give what rmaudit\.load returns"):
         sweep(3, "best")
-
-
-def test_a_sweep_is_compared_with_sweeps_alone(swept: Sweep) -> None:
-    """And the error says who gives one."""
     with pytest.raises(SpecError, match=r"got 'worst'; give what rmaudit\.sweep returns"):
         swept.compare("worst")
 
@@ -130,9 +108,7 @@ def test_a_sweep_is_compared_with_sweeps_alone(swept: Sweep) -> None:
 # The cache
 
 
-def test_the_second_call_loads_no_weights(
-    folder: Path, cache: Path, swept: Sweep, tmp_path: Path
-) -> None:
+def test_a_second_call_is_a_read(folder: Path, cache: Path, swept: Sweep, tmp_path: Path) -> None:
     """Not even where the weights are gone by then; nor for a copy elsewhere of another name."""
     copied = shutil.copytree(folder, tmp_path / "copy")
     model = Checkpoint(ModelSpec("another name", str(copied)), cache=cache)
@@ -167,7 +143,7 @@ def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
     ]
 
 
-def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: Patch) -> None:
     """Without `cache` the scores are kept in the user's."""
     monkeypatch.setattr("rmaudit.scores.store.default_cache", lambda: tmp_path)
 
@@ -195,28 +171,6 @@ def test_what_goes_wrong_is_never_stored(tmp_path: Path) -> None:
     assert model.scored == []
     assert not list(tmp_path.rglob("*.parquet"))
     assert sweep(model, "best", cache=tmp_path).frame["score"].tolist() == [0, 1, 2, 5, 6]
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ("worst", PROMPTS["worst"]),
-        ("worst_ever_one", PROMPTS["worst"]),
-        ("bad_time_please", FAMILY["bad_time_please"]),
-        ("Is it good?", Prompt("custom", "Is it good?", +1)),
-        (Prompt("mine", "Is it bad?", -1), Prompt("mine", "Is it bad?", -1)),
-        ("", Prompt("custom", "", +1)),
-    ],
-    ids=repr,
-)
-def test_a_prompt_is_a_name_or_any_text(tmp_path: Path, given: str | Prompt, meant: Prompt) -> None:
-    """One of the paper's names means its text; anything else is asked as it stands."""
-    model = Letters()
-
-    swept = sweep(model, given, cache=tmp_path)
-
-    assert swept.prompt == meant
-    assert {prompt for prompt, _ in model.scored} == {meant.text}
 
 
 # The best and the worst
@@ -263,9 +217,8 @@ def test_score_of_a_text_is_that_tokens(swept: Sweep) -> None:
 )
 def test_score_of_an_unknown_text_suggests_near_tokens(texts: list[str], near: set[str]) -> None:
     """Each once, and only what can be followed: texts of tokens."""
-    frame = ranked(range(len(texts))).frame.assign(text=texts)
     with pytest.raises(MeasureError) as caught:
-        Sweep("toy", PROMPTS["best"], "", frame, {}).score_of("love")
+        sweep_of(texts, range(len(texts))).score_of("love")
 
     told, _, nearest = str(caught.value).partition("; nearest: [")
     suggested = nearest.partition("]")[0]
@@ -277,9 +230,7 @@ def test_score_of_an_unknown_text_suggests_near_tokens(texts: list[str], near: s
 # Texts
 
 
-def test_texts_come_back_in_the_callers_order_and_are_scored_once(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_texts_are_scored_once_and_come_in_the_callers_order(folder: Path, tmp_path: Path) -> None:
     """Texts of several tokens, doubled ones and the empty one score as the model scores them."""
     model = checkpoint(folder, tmp_path)
     texts = ["peace and joy", "war", "", "peace and joy", " war"]
@@ -299,13 +250,12 @@ def test_texts_come_back_in_the_callers_order_and_are_scored_once(
 
 
 def test_no_texts_are_no_scores(tmp_path: Path) -> None:
-    """An empty list is an empty array, the second time too."""
+    """An empty list is an empty array, the second time too; there is no noise to measure."""
     for _ in range(2):
         scored = score_texts(Letters(), "best", [], cache=tmp_path)
 
-        assert scored.scores.shape == (0,)
-        assert scored.scores.dtype == np.float32
-        assert np.isnan(scored.noise)  # there was nothing to measure it on
+        assert (scored.scores.shape, scored.scores.dtype) == ((0,), np.float32)
+        assert np.isnan(scored.noise)
 
 
 # After training

@@ -17,14 +17,16 @@ from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from rmaudit.scores.token_sample import (
     Sample,
+    answers_in_sample,
     checked_size,
     checked_words,
-    named,
-    sampled,
+    mask_of_scored_words,
+    mask_of_words,
     spread,
-    taken,
 )
 from tests.scores.letters import Letters
+
+Patch = pytest.MonkeyPatch
 
 IDS = tuple(range(0, 300, 3))  # with gaps: 100 ids
 WORDS = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
@@ -105,7 +107,7 @@ def test_a_sample_says_what_it_is() -> None:
 def test_every_spelling_of_a_word_is_named(words: Sequence[str], places: list[int]) -> None:
     """Case and spaces around it do not matter; a part of a token is no word of it."""
     texts = ["love", " love", "LOVE", "loved", " peace", "love!", "", "\ufffd", "Straße"]
-    assert named(pd.Series(texts), words).nonzero()[0].tolist() == places
+    assert mask_of_words(pd.Series(texts), words).nonzero()[0].tolist() == places
 
 
 def test_a_lexicon_names_its_words(mirror: Path) -> None:
@@ -113,7 +115,10 @@ def test_a_lexicon_names_its_words(mirror: Path) -> None:
     words = lexicon("afinn").index
     texts = pd.Series([*(f" {word.title()}" for word in words), " table", "xyzzy"])
 
-    assert named(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [False, True]
+    assert mask_of_words(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -169,33 +174,28 @@ def test_a_sample_as_large_as_the_vocabulary_is_the_census(tmp_path: Path, size:
     assert model.scored == []
 
 
-def test_named_ids_are_there_too(tmp_path: Path) -> None:
-    """The union by id, ascending, each id once, whether drawn too or not."""
-    plain = take(tmp_path)
-    of_drawn = WORDS[IDS.index(ids(plain)[4])]
+def test_named_ids_are_there_too_under_a_key_of_their_own(tmp_path: Path) -> None:
+    """The union by id, ascending, each id once, whether drawn too or not.
 
-    both = take(tmp_path, words=[*NAMED, of_drawn])
+    Audits share the drawn ones whatever they name; the named ones do not depend on the draw.
+    """
+    census, plain = take(tmp_path, sample=None), take(tmp_path)
+    of_drawn = WORDS[IDS.index(ids(plain)[4])]
+    both, elsewhere = (take(tmp_path, words=[*NAMED, of_drawn], seed=seed) for seed in (0, 1))
 
     assert ids(both) == sorted({*ids(plain), 0, 3, 297})
     assert both.sample == Sample(10, 100, 0, named=4)
     assert both.frame["score"].tolist() == ids(both)
     assert both.frame.index.tolist() == list(range(len(both.frame)))
     assert both.provenance["named_ids"] == 4
-
-
-def test_the_drawn_and_the_named_ids_have_keys_of_their_own(tmp_path: Path) -> None:
-    """Audits share the first whatever they name; the second does not depend on the draw."""
-    census, plain = take(tmp_path, sample=None), take(tmp_path)
-    both, elsewhere = take(tmp_path, words=NAMED), take(tmp_path, words=NAMED, seed=1)
-
     assert both.keys == (plain.key, both.named_key)
     assert elsewhere.key != plain.key
     assert elsewhere.named_key == both.named_key
     assert take(tmp_path, words=["bk"]).keys[0] == plain.key
     assert take(tmp_path, words=["zz"]).keys == (plain.key,)  # words of no token name nothing
-    named = Store(tmp_path).read(both.named_key)
-    assert named is not None
-    assert named.frame["token_id"].tolist() == [0, 3, 297]
+    stored = Store(tmp_path).read(both.named_key)
+    assert stored is not None
+    assert stored.frame["token_id"].tolist() == sorted([0, 3, 297, ids(plain)[4]])
     everything = take(tmp_path, words=WORDS)
     assert ids(everything) == list(IDS)
     assert census.key not in everything.keys
@@ -226,9 +226,7 @@ def test_the_noise_is_the_larger_one(tmp_path: Path) -> None:
     assert take(tmp_path, Many(off=0.125), words=["bk", "bl"]).noise == 0.25
 
 
-def test_what_is_wrong_is_refused_before_anything_is_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_is_refused_before_any_scoring(tmp_path: Path, monkeypatch: Patch) -> None:
     """Also words that a census does not need, and a lexicon that cannot be had."""
     (tmp_path / "afinn").mkdir()
     (tmp_path / "afinn" / "AFINN-111.txt").write_text("damaged")
@@ -257,13 +255,19 @@ def rated(mirror: Path) -> pd.Series[str]:
 
 @pytest.mark.parametrize("size", [30, 300, 1001])
 def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size: int) -> None:
-    """Whole words, with every spelling; words named one by one are all there, and are counted."""
-    found = rated[taken(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
+    """Whole words, with every spelling; words named one by one are all there, and are counted.
+
+    With room for all of them, all are there.
+    """
+    every = mask_of_words(rated, ["lexicon:afinn"])
+    whole = mask_of_scored_words(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0)
+    assert (whole == every).all()
+    found = rated[mask_of_scored_words(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
     spellings = found.str.strip().str.lower().value_counts()
 
     assert size - 3 < len(found) <= size
     assert set(spellings) == {3}
-    good = taken(rated, ["lexicon:afinn", "good", "bad"], size=size, seed=0)
+    good = mask_of_scored_words(rated, ["lexicon:afinn", "good", "bad"], size=size, seed=0)
     assert {" good", "good", " Bad", "bad"} <= set(rated[good])
     assert good.sum() <= size
 
@@ -271,21 +275,14 @@ def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size:
 def test_the_word_and_the_seed_decide_what_is_drawn(rated: pd.Series[str]) -> None:
     """A larger sample has what a smaller has, and so has another vocabulary in another order."""
     few, many, other = (
-        set(rated[taken(rated, ["lexicon:afinn"], size=size, seed=seed)])
+        set(rated[mask_of_scored_words(rated, ["lexicon:afinn"], size=size, seed=seed)])
         for size, seed in ((90, 0), (900, 0), (90, 1))
     )
     turned = rated.iloc[::-1].reset_index(drop=True)
 
     assert few < many
-    assert set(turned[taken(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
+    assert set(turned[mask_of_scored_words(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
     assert other != few
-
-
-def test_a_sample_that_has_room_names_every_word(rated: pd.Series[str]) -> None:
-    """As a sample always did, so that what is stored of one is found."""
-    every = named(rated, ["lexicon:afinn"])
-
-    assert (taken(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0) == every).all()
 
 
 class Rated(Letters):
@@ -305,7 +302,7 @@ def test_a_small_sample_is_small(mirror: Path, tmp_path: Path, unmeasured: None)
     own = both.naming(words)
 
     assert 190 < len(model.scored) <= 200
-    assert len(model.scored) == sampled(model.vocabulary().texts, 100, words, seed=0)
+    assert len(model.scored) == answers_in_sample(model.vocabulary().texts, 100, words, seed=0)
     assert own.sample is not None
     assert not own.sample.whole
     (said,) = own.caveats
@@ -313,7 +310,7 @@ def test_a_small_sample_is_small(mirror: Path, tmp_path: Path, unmeasured: None)
     assert said.endswith(
         f"on {own.sample.named} ids of words drawn from those that the audit names."
     )
-    of_words = own.frame["text"][named(own.frame["text"], words)].str.strip()
+    of_words = own.frame["text"][mask_of_words(own.frame["text"], words)].str.strip()
     assert set(of_words.value_counts()) == {2}
     assert len(of_words) == own.sample.named
     (plain,) = both.naming(()).caveats

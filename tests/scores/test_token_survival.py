@@ -69,9 +69,7 @@ def test_what_ate_of_the_template_merged(row: tuple[int, ...]) -> None:
         ((1, 1, 10), (1, 1, 10, 5, *SUFFIX), "itself"),  # a template that itself prints two BOS
     ],
 )
-def test_slots_that_look_like_others(
-    prefix: tuple[int, ...], row: tuple[int, ...], fate: str
-) -> None:
+def test_slots_that_look_alike(prefix: tuple[int, ...], row: tuple[int, ...], fate: str) -> None:
     """Where the prefix ends as the suffix begins, and where it begins with two BOS."""
     result = of(row, slot=Slot("?", prefix, SUFFIX, "", ""))
 
@@ -90,12 +88,6 @@ def test_the_counts_are_of_all_ids() -> None:
     assert result.frame["token_id"].tolist() == [5, 6, 7, 8]
     assert result.frame["token_id"].dtype == np.int32
     assert list(result.frame.columns) == ["token_id", "token", "text", "fate", "hole"]
-
-
-def test_a_row_too_few_is_an_error() -> None:
-    """Every id has its row."""
-    with pytest.raises(ValueError, match="zip"):
-        survival(Vocabulary((5, 6), ("a", "b"), ("a", "b")), SLOT, [(1,)])
 
 
 def test_examples_show_no_words() -> None:

@@ -47,7 +47,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             classes or of another encoder; it has token types and is not BERT, an activation that is
             not known here, or reads the reward from all states.
     """
-    if not wanted(config):
+    if not is_known(config):
         _refuse_other(config, [key for key in shapes if key.startswith("classifier.")])
         return None
     classes = shapes.get("classifier.weight", ())[:1]
@@ -78,9 +78,9 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     starts = ("classifier.", f"{layers[0]}.") if architecture == BERT else _STARTS
     there = [key for key in shapes if key.startswith(starts)]
     if architecture != MODERN:
-        return mlp.check(shapes, there, layers, what=_WHAT, hidden=hidden, biases=True)
+        return mlp.check_layers(shapes, there, layers, what=_WHAT, hidden=hidden, biases=True)
     between = _between_layers(shapes, hidden)
-    return between | mlp.check(
+    return between | mlp.check_layers(
         shapes,
         sorted({*there} - between),
         layers,
@@ -126,7 +126,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack
 
 def is_bert(config: Mapping[str, Any]) -> bool:
     """Return whether the model is BERT, which tells question from answer by token types."""
-    return wanted(config) and config["architectures"][0] == BERT
+    return is_known(config) and config["architectures"][0] == BERT
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
@@ -154,7 +154,7 @@ def _activation(config: Mapping[str, Any]) -> str:
     return str(name)
 
 
-def wanted(config: Mapping[str, Any]) -> bool:
+def is_known(config: Mapping[str, Any]) -> bool:
     """Return whether a config.json is of an encoder with this head, which reads pairs."""
     architectures = config.get("architectures")
     return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             is unknown.
     """
     found = {key: tuple(shape) for key, shape in shapes.items() if not key.startswith("model.")}
-    architecture = _architecture(config)
-    if architecture not in _CLASSES:
+    named = architecture(config)
+    if named not in _CLASSES:
         if found.keys() >= {_WEIGHT, _SCALE}:
             message = (
-                f"a gated head ({_SCALE!r}) under the architecture {architecture!r}; rmaudit knows "
+                f"a gated head ({_SCALE!r}) under the architecture {named!r}; rmaudit knows "
                 f"the gates of {' and '.join(_CLASSES)}, and how others read a prompt is unknown"
             )
             raise ModelError(message)
@@ -98,7 +98,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
     """Return the gated head with these tensors as its weights, on the device they are on."""
     settings = _settings(config)
-    objectives = _transformed(_means(tensors, settings), tensors, settings)
+    objectives = _transformed(_mean_rows(tensors, settings), tensors, settings)
     gate = {
         key: tensor.detach().float() for key, tensor in tensors.items() if key.startswith("gating.")
     }
@@ -117,13 +117,13 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
     QRM's are transformed, ArmoRM's are not.
     """
     settings = _settings(config)
-    rows = _means(tensors, settings)
+    rows = _mean_rows(tensors, settings)
     if settings.quantiles is not None:
         rows = _transformed(rows, tensors, settings)
     return Linear(rows.float().T)
 
 
-def _means(tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
+def _mean_rows(tensors: Mapping[str, Tensor], settings: _Settings) -> Tensor:
     """Return each objective's weights, averaged over quantiles, (objectives, hidden) in float64."""
     rows = tensors[_WEIGHT].detach().double()
     return rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
@@ -157,7 +157,7 @@ class Gated:
         Raises:
             ModelError: the prompt has no place that the gate could read.
         """
-        at = _last(self.pattern, prefix)
+        at = _last_start(self.pattern, prefix)
         if at is None:
             message = (
                 f"its gate reads a prompt where the ids {list(self.pattern)} start, the end of the "
@@ -212,11 +212,11 @@ class _Settings(NamedTuple):
 
 
 def _settings(config: Mapping[str, Any]) -> _Settings:
-    architecture = _architecture(config)
-    backbone, defaults = _CLASSES[architecture]
+    named = architecture(config)
+    backbone, defaults = _CLASSES[named]
     if config.get("model_type") != backbone:
         kind = config.get("model_type")
-        message = f"model_type {kind!r} in config.json; {architecture} has {backbone!r}"
+        message = f"model_type {kind!r} in config.json; {named} has {backbone!r}"
         raise ModelError(message)
     given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
 
@@ -236,7 +236,7 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
         )
         raise ModelError(message)
     return _Settings(
-        architecture,
+        named,
         backbone,
         whole("hidden_size"),
         whole("num_objectives"),
@@ -245,10 +245,6 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
         whole("gating_hidden_dim"),
         float(temperature),
     )
-
-
-def _architecture(config: Mapping[str, Any]) -> str:
-    return str((config.get("architectures") or ["(none)"])[0])
 
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
@@ -260,15 +256,15 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
         head |= transform
     inner = [(width, width if i else settings.hidden) for i in range(depth)]
     if settings.quantiles is None:
-        linear = {_key(i, "weight"): shape for i, shape in enumerate(inner)}
-        biases = {_key(i, "bias"): (width,) for i in range(depth)}
-        yield {**head, **linear, **biases, **_output(depth, objectives, width)}
+        linear = {_tensor_name(i, "weight"): shape for i, shape in enumerate(inner)}
+        biases = {_tensor_name(i, "bias"): (width,) for i in range(depth)}
+        yield {**head, **linear, **biases, **_output_layer(depth, objectives, width)}
         return
     for step in (3, 4):  # without and with Dropout, which has no tensors but a place
-        linear = {_key(step * i, "weight"): shape for i, shape in enumerate(inner)}
-        norm = {_key(step * i + 2, name): (width,) for i in range(depth) for name in _NORM}
-        counts = {_key(step * i + 2, "num_batches_tracked"): () for i in range(depth)}
-        last = _output(step * (depth - 1) + 3, objectives, width)
+        linear = {_tensor_name(step * i, "weight"): shape for i, shape in enumerate(inner)}
+        norm = {_tensor_name(step * i + 2, name): (width,) for i in range(depth) for name in _NORM}
+        counts = {_tensor_name(step * i + 2, "num_batches_tracked"): () for i in range(depth)}
+        last = _output_layer(step * (depth - 1) + 3, objectives, width)
         yield {**head, **linear, **norm, **counts, **last}
         if settings.backbone == "llama":  # some save one that changes nothing
             yield {**head, **transform, **linear, **norm, **counts, **last}
@@ -302,15 +298,18 @@ def _identity(size: int) -> Tensor:
     return torch.eye(size, dtype=torch.float64)
 
 
-def _output(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:
-    return {_key(place, "weight"): (objectives, width), _key(place, "bias"): (objectives,)}
+def _output_layer(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:
+    return {
+        _tensor_name(place, "weight"): (objectives, width),
+        _tensor_name(place, "bias"): (objectives,),
+    }
 
 
-def _key(place: int, name: str) -> str:
+def _tensor_name(place: int, name: str) -> str:
     return f"{_LAYERS}{place}.{name}"
 
 
-def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
+def _last_start(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
     """Return the index in `ids` at which `pattern` last starts; None if it does not occur."""
     starts = reversed(range(len(ids) - len(pattern) + 1))
     return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

@@ -52,6 +52,11 @@ def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
     return ModelError(message)
 
 
+def architecture(config: Mapping[str, Any]) -> str:
+    """Return the first model class that config.json names; "(none)" if it names none."""
+    return str((config.get("architectures") or ["(none)"])[0])
+
+
 def hidden_size(config: Mapping[str, Any]) -> object:
     """Return the hidden size as a configuration names it, or "(none named)"."""
     text = config.get("text_config") or config

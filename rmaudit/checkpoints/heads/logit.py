@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import Linear, Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,10 +35,9 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """
     if SETTING not in config:
         return None
-    architectures = config.get("architectures") or ["(none)"]
-    if architectures[0] not in ARCHITECTURES:
+    if architecture(config) not in ARCHITECTURES:
         message = (
-            f"its architecture is {architectures[0]}, and {_WHAT} is known of "
+            f"its architecture is {architecture(config)}, and {_WHAT} is known of "
             f"{', '.join(ARCHITECTURES)} only, whose logits are neither scaled nor capped; "
             f"remove the logit from its entry in models.yaml if it has a head of its own"
         )

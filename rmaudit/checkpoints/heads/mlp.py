@@ -2,7 +2,7 @@
 
 INF-ORM (INFORMForSequenceClassification) and Qwen2.5-Math-RM (Qwen2ForRewardModel) have it. The
 tensors cannot say what stands between the layers: it is ReLU in all published ones. `Stack` and
-`check` serve the value heads too, which are made of the same.
+`check_layers` serve the value heads too, which are made of the same.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import HIDDEN, Shapes
 from rmaudit.errors import ModelError
 
@@ -43,7 +44,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         )
         raise ModelError(message)
     biases = any(key.endswith(".bias") for key in there)
-    return check(
+    return check_layers(
         shapes, there, LAYERS, what=_WHAT, hidden=hidden_size(config, what=_WHAT), biases=biases
     )
 
@@ -107,7 +108,7 @@ def stack(
     return Stack(linear, between)
 
 
-def check(  # noqa: PLR0913  (keyword-only)
+def check_layers(  # noqa: PLR0913  (keyword-only)
     shapes: Shapes,
     there: Sequence[str],
     layers: Sequence[str],
@@ -167,8 +168,7 @@ def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
     Raises:
         ModelError: config.json names none.
     """
-    text = config.get("text_config") or config
-    hidden = next((text[key] for key in HIDDEN if key in text), None)
+    hidden = linear.hidden_size(config)
     if not isinstance(hidden, int):
         message = (
             f"config.json names no hidden size, which {what} needs; it should have one of "

@@ -83,7 +83,7 @@ def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, 
     return given or _labels(config, many) or next(map(tuple, cards), _numbers(many))
 
 
-def place(asked: str, family: str, found: Sequence[str]) -> int:
+def index_of(asked: str, family: str, found: Sequence[str]) -> int:
     """Return the index of the output that `asked` names, by name, number or end of the name.
 
     `honesty` is `ultrafeedback-honesty` if no other name ends so.

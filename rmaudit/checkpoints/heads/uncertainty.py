@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes
+from rmaudit.checkpoints.heads.linear import Linear, Shapes, architecture
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -43,13 +43,12 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """
     others = {key for key in shapes if key.startswith("model.")} | IGNORED
     found = {key: tuple(shape) for key, shape in shapes.items() if key not in others}
-    architecture = str((config.get("architectures") or ["(none)"])[0])
-    if architecture != ARCHITECTURE:
+    if architecture(config) != ARCHITECTURE:
         if own := sorted(key for key in found if key.startswith(_FC)):
             message = (
                 f"{own[0]!r}, of a head that weighs attributes, under the architecture "
-                f"{architecture!r}; rmaudit knows this head of {ARCHITECTURE} only: correct "
-                f"`architectures` in config.json if it is one"
+                f"{architecture(config)!r}; rmaudit knows this head of {ARCHITECTURE} only: "
+                f"correct `architectures` in config.json if it is one"
             )
             raise ModelError(message)
         return None
@@ -104,14 +103,6 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  #
     return Linear(tensors[_SCORE].detach().float()[0::2].T)
 
 
-class Attributes(NamedTuple):
-    """Mean, sd and weight of each attribute's score, each of shape (..., attributes)."""
-
-    mean: Tensor
-    deviation: Tensor
-    weight: Tensor
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
     """The head of a URM (uncertainty-aware reward model); `tensors` are its weights in float32."""
@@ -124,26 +115,17 @@ class Uncertainty:
 
         It is on the states' device.
         """
-        head = self.to(states.device)
-
-        def reward(pooled: Tensor) -> Tensor:
-            attributes = head.attributes(pooled)
-            return (attributes.mean * attributes.weight).sum(-1)
-
-        return reward
+        return self.to(states.device).rewards
 
     def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
         """Return the same head with its tensors on a device."""
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
-    def attributes(self, states: Tensor) -> Attributes:
-        """Return mean, sd and weight of each attribute for states (..., hidden) in float32.
-
-        The states are on the head's device.
-        """
+    def rewards(self, states: Tensor) -> Tensor:
+        """Return the rewards, shape (...), of states (..., hidden) on the head's device."""
         from torch.nn import functional
 
-        scores = states @ self.tensors[_SCORE].T
+        means = (states @ self.tensors[_SCORE].T)[..., 0::2]
         weight = states
         for place in _PLACES:
             layer = f"{_FC}{place}."
@@ -151,4 +133,4 @@ class Uncertainty:
             weight = functional.linear(
                 weight, self.tensors[layer + "weight"], self.tensors[layer + "bias"]
             )
-        return Attributes(scores[..., 0::2], scores[..., 1::2].exp(), weight)
+        return (means * weight).sum(-1)

@@ -46,16 +46,18 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         what = "GRM's value head"
         there = [key for key in shapes if key.startswith("v_head.")]
         hidden = mlp.hidden_size(config, what=what)
-        return mlp.check(shapes, there, _layers(shapes), what=what, hidden=hidden, biases=True)
-    name = _name(config, shapes)
+        return mlp.check_layers(
+            shapes, there, _layers(shapes), what=what, hidden=hidden, biases=True
+        )
+    name = _openrlhf_layer(config, shapes)
     if name is None:
         return None
     what = "OpenRLHF's value head"
     there = [key for key in shapes if key.startswith(f"{name}.")]
     hidden = mlp.hidden_size(config, what=what)
-    head = mlp.check(shapes, there, [name], what=what, hidden=hidden, biases=False)
+    head = mlp.check_layers(shapes, there, [name], what=what, hidden=hidden, biases=False)
     _mean_and_std(config, None)
-    return head | _buffers(shapes)
+    return head | _saved_buffers(shapes)
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
@@ -104,7 +106,7 @@ def _layers(tensors: Mapping[str, Any]) -> list[str]:
     return [f"{GRM}.{2 * place}" for place in range(count)]
 
 
-def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
+def _openrlhf_layer(config: Mapping[str, Any], shapes: Shapes) -> str | None:
     """Return the name of the layer that is OpenRLHF's value head; None if there is none.
 
     Without `value_head_prefix` in config.json, `score.weight` is transformers' plain head.
@@ -127,7 +129,7 @@ def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
     return names[0] if names else None
 
 
-def _buffers(shapes: Shapes) -> frozenset[str]:
+def _saved_buffers(shapes: Shapes) -> frozenset[str]:
     """Return the names `mean` and `std` if both tensors exist, none if neither does; else raise.
 
     OpenRLHF's releases of 2023 saved them there.
@@ -172,7 +174,7 @@ def _mean_and_std(
         given = [tensors[key].float().item() for key in BUFFERS]
     else:
         return 0.0, 1.0
-    mean, std = map(_number, given)
+    mean, std = map(_as_number, given)
     if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
         message = (
             f"rewards are to be normalised (normalize_reward in config.json is true) by mean "
@@ -183,7 +185,7 @@ def _mean_and_std(
     return mean, std
 
 
-def _number(given: object) -> float:
+def _as_number(given: object) -> float:
     """Return `given` as a float; NaN if it is no number."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return math.nan

@@ -68,11 +68,3 @@ def test_the_activation_is_transformers_default_where_none_is_named() -> None:
 
     assert DebertaConfig().pooler_hidden_act == DebertaV2Config().pooler_hidden_act == "gelu"
     torch.testing.assert_close(*rewards)
-
-
-@pytest.mark.parametrize("config", [{}, {"architectures": None}, {"architectures": []}])
-def test_others_are_left_to_others(config: dict[str, Any]) -> None:
-    """A plain head of any architecture is none of these, nor is a backbone's own pooler."""
-    shapes = BACKBONE | {"score.weight": (1, HIDDEN), "bert.pooler.dense.weight": (HIDDEN, HIDDEN)}
-
-    assert encoder.keys(config, shapes) is None

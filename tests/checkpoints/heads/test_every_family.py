@@ -1,4 +1,4 @@
-"""What holds of every head: it is found whole or not at all, scores in float32, keeps no graph."""
+"""What holds of every head: whole or none, as its published formula says, float32, no graph."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rmaudit.checkpoints.heads import (
     FAMILIES,
     encoder,
+    find,
     gated,
     judging,
     linear,
@@ -27,10 +28,12 @@ from tests.checkpoints.heads import (
     test_logit,
     test_mlp,
     test_refusals,
-    test_uncertainty,
     test_value,
 )
+from tests.checkpoints.heads.test_gated import QRM_V2, URM, drawn_states, head_of, prefix_of
 from tests.checkpoints.heads.test_mlp import tensors_of
+from tests.models.test_families import FAMILIES as PUBLISHED
+from tests.models.test_families import HIDDEN, TOKENIZER, Toy
 
 Shapes = dict[str, tuple[int, ...]]
 WIDTH = 5
@@ -55,9 +58,9 @@ HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     "capped judge": (
         judging, JUDGES | {judging.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,
     ),
-    "URM": (uncertainty, test_uncertainty.CONFIG, test_uncertainty.SHAPES, NORM),
+    "URM": (uncertainty, URM.config, PUBLISHED["URM"].shapes, NORM),
     **{
-        name: (gated, toy.config, {k: tuple(t.shape) for k, t in toy.tensors.items()}, NORM)
+        name: (gated, toy.config, {k: tuple(t.shape) for k, t in head_of(toy).items()}, NORM)
         for name, toy in test_gated.TOYS.items()
     },
 }  # fmt: skip
@@ -65,18 +68,19 @@ every = pytest.mark.parametrize("name", HEADS)
 
 
 def test_every_family_is_listed() -> None:
-    """Here, and with what is refused of it in `test_refusals`, which has `test_linear` for one."""
+    """Here, and with what is refused of it in `test_refusals`, or in `test_checked_checkpoint`."""
     assert {family for family, *_ in HEADS.values()} == {*FAMILIES}
     assert {family for family, *_ in test_refusals.CASES} == {*FAMILIES} - {linear}
 
 
 @every
 def test_a_whole_head_is_found(name: str) -> None:
-    """Its tensors and no others; a plain classifier, or nothing, is another family's."""
+    """Its tensors and no others, if more lie beside; a plain one, or none, is another family's."""
     family, config, shapes, backbone = HEADS[name]
     plain = {"architectures": ["LlamaForSequenceClassification"], "hidden_size": WIDTH}
 
-    assert family.keys(config, backbone | shapes) == shapes.keys()
+    for beside in ({}, dict.fromkeys(family.IGNORED, (11, WIDTH))):
+        assert family.keys(config, backbone | shapes | beside) == shapes.keys()
     assert family.keys({}, {}) is None
     assert family.keys(plain, NORM | PLAIN) == (PLAIN.keys() if name == "linear" else None)
 
@@ -121,20 +125,48 @@ def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
     assert family not in (gated, uncertainty)  # which know theirs by many tensors, and refuse
 
 
+FORMULAS = {
+    **PUBLISHED,
+    "QRM-v2": QRM_V2,
+    "plain": Toy(
+        "llama", {}, {"score.weight": (1, HIDDEN)}, lambda t, x, _: t["score.weight"][0] @ x[-1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_row_is_worth_what_the_published_formula_says(name: str) -> None:
+    """Of the state at its end, and of the prompt's at the last place where a gate may read it."""
+    toy = FORMULAS[name]
+    config = {"hidden_size": HIDDEN, "model_type": toy.kind, "vocab_size": len(TOKENIZER)}
+    config |= toy.config | ({"rmaudit_reward_logit": toy.logit} if toy.logit else {})
+    tensors, prefix = tensors_of(toy.shapes), prefix_of(toy.kind)
+    found = find(config, toy.shapes)
+    assert found is not None
+    head = found.family.build({key: tensors[key] for key in found.keys}, config)
+    pooled = drawn_states(9, seed=1)
+
+    for seed in (2, 3):
+        states = drawn_states(len(prefix), seed)
+        rows = [torch.cat([states, state[None]]) for state in pooled]
+        expected = torch.stack([toy.reward(tensors, row, 10) for row in rows])
+        reward = head.after(prefix, states)(pooled)
+
+        assert expected.std() > 0.05
+        torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-5)
+
+
 @every
 def test_half_precision_is_widened(name: str) -> None:
     """It scores in float32 as the same numbers do, keeps no gradient, and goes to the states."""
     family, config, shapes, _ = HEADS[name]
-    toy = test_gated.TOYS.get(name)
-    whole = toy.tensors if toy else tensors_of(shapes)
-    half = {k: t.bfloat16() if t.is_floating_point() else t for k, t in whole.items()}
-    wide = {k: t.float() if t.is_floating_point() else t for k, t in half.items()}
-    prefix = toy.prefix if toy else (3, 1)
-    hidden = config["hidden_size"]
+    half = {k: t.bfloat16() if t.dim() else t for k, t in tensors_of(shapes).items()}
+    wide = {k: t.float() for k, t in half.items()}
+    prefix = prefix_of(config.get("model_type", ""))
     random = torch.Generator().manual_seed(1)
-    states = torch.randn(len(prefix), hidden, generator=random)
-    pooled = torch.randn(9, hidden, generator=random)
-    half = {k: t.requires_grad_() if t.is_floating_point() else t for k, t in half.items()}
+    states = torch.randn(len(prefix), config["hidden_size"], generator=random)
+    pooled = torch.randn(9, config["hidden_size"], generator=random)
+    half = {k: t.requires_grad_() if t.dim() else t for k, t in half.items()}
 
     head = family.build(half, config)
     reward = head.after(prefix, states)(pooled)

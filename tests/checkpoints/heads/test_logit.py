@@ -9,13 +9,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rmaudit.checkpoints.heads import logit
-from tests.checkpoints.heads.test_mlp import (
-    BACKBONE,
-    HIDDEN,
-    rewards,
-    states,
-    tensors_of,
-)
+from tests.checkpoints.heads.test_mlp import BACKBONE, HIDDEN, tensors_of
 
 ROWS = 11
 CONFIG: dict[str, Any] = {
@@ -27,23 +21,6 @@ CONFIG: dict[str, Any] = {
 TIED = {**CONFIG, "tie_word_embeddings": True}
 HEAD = {"lm_head.weight": (ROWS, HIDDEN)}
 EMBEDDING = {"model.embed_tokens.weight": (ROWS, HIDDEN)}
-
-
-@pytest.mark.parametrize("number", [0, 1, ROWS - 1])
-@pytest.mark.parametrize(
-    ("config", "shapes"), [(CONFIG, HEAD), (TIED, EMBEDDING)], ids=["own", "tied"]
-)
-def test_is_the_product_with_one_row(
-    config: dict[str, Any], shapes: dict[str, tuple[int, ...]], number: int
-) -> None:
-    """Reward = the id's row · h, float32, from `lm_head.weight` or the tied embeddings."""
-    tensors = tensors_of(shapes)
-    (matrix,) = tensors.values()
-
-    reward = rewards(logit, tensors, {**config, "rmaudit_reward_logit": number})
-
-    assert reward.dtype == torch.float32
-    torch.testing.assert_close(reward, (states() @ matrix.T)[:, number], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -78,16 +55,6 @@ def test_is_the_language_models_own(*, tied: bool) -> None:
 def test_a_saved_head_counts_even_if_tied() -> None:
     """As transformers 5 loads it: equal to the embeddings, or not tied after all."""
     assert logit.keys(TIED, BACKBONE | EMBEDDING | HEAD) == {"lm_head.weight"}
-
-
-def test_only_if_the_registry_says_so() -> None:
-    """Any language model has these tensors; without the setting it is no reward model."""
-    config = {key: given for key, given in CONFIG.items() if key != "rmaudit_reward_logit"}
-
-    assert logit.keys(config, BACKBONE | HEAD) is None
-    assert logit.keys(CONFIG, BACKBONE | HEAD) == {"lm_head.weight"}
-    assert logit.POOL == "last"
-    assert not logit.IGNORED
 
 
 def test_one_row_is_kept() -> None:

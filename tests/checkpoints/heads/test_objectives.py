@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from rmaudit.checkpoints.heads import gated, linear, objectives, uncertainty
+from rmaudit.checkpoints.heads.objectives import names
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads import test_gated, test_uncertainty
+from tests.checkpoints.heads.test_gated import TOYS, URM
 
 FIVE = {"score.weight": (5, 6)}
 WORDS = ("helpful", "honest", "safe", "short", "kind")
@@ -18,11 +19,6 @@ QUALITIES = ("helpfulness", "correctness", "coherence", "complexity", "verbosity
 def labels(*names: str) -> dict[str, Any]:
     """Config.json of a classifier with these labels."""
     return {"hidden_size": 6, "id2label": {str(i): name for i, name in enumerate(names)}}
-
-
-def names(family: str, config: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
-    """Make them as the package does."""
-    return objectives.names(family, config, shapes)
 
 
 def test_names_are_the_registrys_or_the_configurations_or_the_cards() -> None:
@@ -38,7 +34,7 @@ def test_names_are_the_registrys_or_the_configurations_or_the_cards() -> None:
 
 def test_published_models_have_the_names_of_their_cards() -> None:
     """ArmoRM and QRM have nineteen, or HelpSteer's five; URM has those of HelpSteer."""
-    config = test_gated.TOYS["ArmoRM"].config
+    config = TOYS["ArmoRM"].config
     nineteen = names(gated.NAME, config | {"num_objectives": 19}, {})
     assert len(set(nineteen)) == 19
     assert [nineteen[i] for i in (0, 8, 10, 18)] == [
@@ -47,16 +43,15 @@ def test_published_models_have_the_names_of_their_cards() -> None:
     ]  # fmt: skip
     five = names(gated.NAME, config | {"num_objectives": 5}, {})
     assert five == tuple(f"helpsteer-{name}" for name in QUALITIES)
-    assert names(gated.NAME, config, {}) == tuple("0123")
-    shapes = test_uncertainty.SHAPES | {"score.weight": (10, 6)}
-    assert names(uncertainty.NAME, test_uncertainty.CONFIG, shapes) == QUALITIES
+    assert names(gated.NAME, config | {"num_objectives": 4}, {}) == tuple("0123")
+    assert names(uncertainty.NAME, URM.config, {"score.weight": (10, 32)}) == QUALITIES
 
 
 def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:
     """A name goes before a number; an end must be one name's alone."""
     found = ("a-honesty", "a-help", "b-help", "0")
     asked = {"a-honesty": 0, "honesty": 0, "b-help": 2, "0": 3, "1": 1, "3": 3}
-    assert {name: objectives.place(name, "gated", found) for name in asked} == asked
+    assert {name: objectives.index_of(name, "gated", found) for name in asked} == asked
     for wrong, said in {
         "help": "is 2 of its outputs; name one of these: a-help, b-help",
         "honest": "known: a-honesty, a-help, b-help, 0, or a number from 0 to 3",
@@ -64,9 +59,9 @@ def test_an_objective_is_asked_for_by_its_name_its_number_or_its_end() -> None:
         "b-hepl": "did you mean 'b-help'?",
     }.items():
         with pytest.raises(ModelError, match=said):
-            objectives.place(wrong, "gated", found)
+            objectives.index_of(wrong, "gated", found)
     with pytest.raises(ModelError, match="its value head gives one reward and no more"):
-        objectives.place("0", "value", ())
+        objectives.index_of("0", "value", ())
 
 
 @pytest.mark.parametrize("given", [("a", "b"), (*"abcd", "d")])

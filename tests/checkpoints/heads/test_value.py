@@ -49,33 +49,24 @@ def linear(weight: Tensor) -> Tensor:
 # GRM
 
 
-@pytest.mark.parametrize("depth", [1, 2, 6])
+@pytest.mark.parametrize("depth", [0, 1, 2, 6])
 def test_grm_is_torchs_own(depth: int) -> None:
     """(Linear, ReLU) for each hidden layer, then Linear, with the tensors' published names."""
-    tensors = tensors_of(grm(depth))
+    tensors = tensors_of(grm(depth) if depth else ONE)
     widths = [HIDDEN, *[WIDTH] * depth]
     hidden = [
         part
         for inputs, outputs in pairwise(widths)
         for part in (nn.Linear(inputs, outputs), nn.ReLU())
     ]
-    summary = nn.Sequential(*hidden, nn.Linear(WIDTH, 1))
+    last = nn.Linear(widths[-1], 1)
+    summary = nn.Sequential(*hidden, last) if hidden else last
     summary.load_state_dict({k.removeprefix("v_head.summary."): t for k, t in tensors.items()})
     expected = summary(states()).detach()[:, 0]
 
     reward = rewards(value, tensors, CONFIG)
 
     torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-5 * float(expected.abs().max()))
-
-
-def test_grm_of_one_layer() -> None:
-    """Reward = w · h + b."""
-    tensors = tensors_of(ONE)
-    expected = linear(tensors["v_head.summary.weight"]) + tensors["v_head.summary.bias"]
-
-    reward = rewards(value, tensors, CONFIG)
-
-    torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("shapes", [grm(1), grm(2), ONE], ids=["1", "2", "linear"])
@@ -85,13 +76,6 @@ def test_what_config_says_of_grm_is_not_read(shapes: dict[str, tuple[int, ...]])
 
     assert value.keys({**CONFIG, **stale}, BACKBONE | shapes) == shapes.keys()
     assert value.keys({**CONFIG, **stale}, BACKBONE | {"score.weight": (1, HIDDEN)}) is None
-
-
-def test_no_language_head_is_needed() -> None:
-    """A *ForCausalLM checkpoint may have `lm_head.weight`, which is no part of the head."""
-    assert value.keys(CONFIG, BACKBONE | grm(1) | {"lm_head.weight": (11, HIDDEN)}) == grm(1).keys()
-    assert value.POOL == "last"
-    assert "lm_head.weight" in value.IGNORED
 
 
 # OpenRLHF
@@ -125,35 +109,35 @@ def test_a_plain_score_is_openrlhfs_only_if_config_says_so() -> None:
     assert value.keys(named("score"), plain) == {"score.weight"}
 
 
-def test_openrlhf_normalises_if_it_says_so() -> None:
-    """(value - mean) / std with config.json's numbers; without normalize_reward, the value."""
-    tensors = tensors_of(OPENRLHF)
+NUMBERS = {"mean": -1.5, "std": 4.0}
+SAVED = {"mean": torch.tensor([2.0]), "std": torch.tensor([0.5])}
+
+
+@pytest.mark.parametrize(
+    ("config", "mean", "std"),
+    [
+        ({**NUMBERS, "normalize_reward": True}, -1.5, 4),
+        ({**NUMBERS, "normalize_reward": False}, 0, 1),
+        (NUMBERS, 0, 1),
+        ({"normalize_reward": True}, None, None),  # what was saved, or as OpenRLHF starts: 0, 1
+    ],
+)
+@pytest.mark.parametrize("saved", [{}, SAVED], ids=["", "saved"])
+def test_openrlhf_normalises_if_it_says_so(
+    config: dict[str, Any], mean: float | None, std: float | None, saved: dict[str, Tensor]
+) -> None:
+    """(value - mean) / std with config.json's numbers, else those saved; else the value."""
+    tensors = tensors_of(OPENRLHF) | saved
     plain = linear(tensors["value_head.weight"])
-    numbers = {"mean": -1.5, "std": 4}
+    if mean is None or std is None:
+        mean, std = (2.0, 0.5) if saved else (0, 1)
 
-    for config, expected in [
-        (named("value_head", **numbers, normalize_reward=True), (plain + 1.5) / 4),
-        (named("value_head", **numbers, normalize_reward=False), plain),
-        (named("value_head", **numbers), plain),
-        (named("value_head", normalize_reward=True), plain),  # as OpenRLHF, which starts from 0, 1
-    ]:
-        reward = rewards(value, tensors, config)
-        torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-5)
+    reward = rewards(value, tensors, named("value_head", **config))
 
-
-def test_openrlhfs_buffers() -> None:
-    """Saved ones are the head's; they count only where config.json has no mean and std."""
-    tensors = tensors_of(OPENRLHF) | {"mean": torch.tensor([2.0]), "std": torch.tensor([0.5])}
-    plain = linear(tensors["value_head.weight"])
-
-    assert value.keys(CONFIG, BACKBONE | OPENRLHF | BUFFERS) == {"value_head.weight", "mean", "std"}
-    for config, expected in [
-        (named("value_head", normalize_reward=True), (plain - 2) / 0.5),
-        (named("value_head", normalize_reward=True, mean=-1.5, std=4.0), (plain + 1.5) / 4),
-        (named("value_head"), plain),
-    ]:
-        reward = rewards(value, tensors, config)
-        torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-5)
+    assert (
+        value.keys(CONFIG, {**BACKBONE, **OPENRLHF, **dict.fromkeys(saved, (1,))}) == tensors.keys()
+    )
+    torch.testing.assert_close(reward, (plain - mean) / std, rtol=1e-5, atol=1e-5)
 
 
 def test_buffers_that_cannot_normalise() -> None:

@@ -1,6 +1,6 @@
 """Cache word stems between runs: to stem the words of lexicons and frequency lists takes seconds.
 
-What is remembered depends on the stemmer's release alone, and is read as verified (`json_cache`).
+The stems depend on the stemmer's release alone, and are read as verified (`json_cache`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from rmaudit import json_cache
 from rmaudit.language import CACHE, STEMMERS
 
 KIND = "stems"
-MOST = 500_000  # words that are written down
+MOST = 500_000  # words in a file
 
 
-def recall(cache: Path, language: str) -> None:
+def load_stems(cache: Path, language: str) -> None:
     """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
     found = json_cache.read(cache, KIND, _cache_key(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 
 
-def remember(cache: Path, language: str) -> None:
+def save_stems(cache: Path, language: str) -> None:
     """Write the stems of a language into the cache, if some that this process knows are missing."""
     there = json_cache.read(cache, KIND, _cache_key(language)) or {}
     known = CACHE.get(language, {})
