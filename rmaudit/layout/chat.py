@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints.reader_errors import brief, short
@@ -66,7 +67,8 @@ def render(
     stand_in, said = _STAND_IN, messages(prompt)
     while any(stand_in in turn["content"] for turn in said):
         stand_in += "x"
-    template_checks.refuse_randomness(_template(tokenizer, model), model=model)
+    template = _template(tokenizer, model)
+    template_checks.refuse_randomness(template, model=model)
     answers = [stand_in, *template_checks.TEST_ANSWERS]
     printed = [  # chance, and an object's address, are others in another process
         text
@@ -89,7 +91,7 @@ def render(
             f"{short(lost['content'], 60)!r}; {_WAY_OUT[lost['role']]}"
         )
         raise ModelError(message)
-    if not judge and (opened := _reopened_turn(tokenizer, model)):
+    if not judge and (opened := _reopened_turn(tokenizer, template, model)):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
             f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
@@ -225,9 +227,11 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
     return f"{{%- macro strftime_now(form) -%}}{{{{ form{date_of} }}}}{{%- endmacro -%}}{template}"
 
 
-def _reopened_turn(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
+@lru_cache(maxsize=4)
+def _reopened_turn(tokenizer: PreTrainedTokenizerBase, template: str, model: str) -> str:  # noqa: ARG001
     """Return the text that opens another assistant turn after the answer; "" if none does.
 
+    It is the same for all prompts, so it is computed once for a tokenizer and its `template`.
     Llama-3.1 had one.
 
     Suspicious is a text after the answer that ends like the one between prompt and answer, more
