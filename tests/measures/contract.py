@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 LETTERS = "bcdfghjklmnp"
 WORDS = ["".join(three) for three in product(LETTERS, "aeiou", LETTERS)][::6]  # 120
 TEXTS = [text for word in WORDS for text in (word, f" {word.capitalize()}")]
-OF_WORD = {text: place // 2 for place, text in enumerate(TEXTS)}
+PLACES = {word: place for place, word in enumerate(WORDS)}
 KNOWN = np.random.default_rng(7).normal(size=(12, len(WORDS)))  # what is known of each word
 VALENCE, ZIPF, RATING = (
     pd.Series(column, index=WORDS, name=name)
@@ -49,6 +49,9 @@ class Contract:
         chart: whether it has evidence for a chart.
         few: whether it may be of one or two texts.
         in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
+        by_rank: whether only the order of the scores counts.
+        spelt: of how many words further spellings of the same scores change nothing: all (1), any
+            half (0.5), or none (0), where spellings are what is measured, or each text counts.
     """
 
     name: str
@@ -60,6 +63,8 @@ class Contract:
     chart: bool = True
     few: bool = False
     in_unit: bool = False
+    by_rank: bool = False
+    spelt: float = 0.0
 
 
 # Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.
@@ -103,7 +108,7 @@ def rows_of(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def of(column: Floats, texts: list[str]) -> Floats:
     """What is known of the words of these texts."""
-    return np.array([column[OF_WORD[text.strip(".")]] for text in texts])
+    return np.array([column[PLACES[text.strip().lower()]] for text in texts])
 
 
 def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
@@ -141,7 +146,7 @@ def split(texts: list[str], scores: Floats) -> tuple[pd.DataFrame, pd.DataFrame,
 
 def in_pairs(texts: list[str]) -> pd.DataFrame:
     """Two spellings of a word are a pair of answers, of which one was chosen."""
-    words = [text.strip(" .").lower() for text in texts]
+    words = [text.strip().lower() for text in texts]
     about = {
         "line": words,
         "prompt": "",

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.after_training import (
-    UNIT,
-    Known,
-    after_training,
-    strengths,
-)
+from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.tilt import tilted
 from rmaudit.measures.training_stages import AT, AfterTrainingEvidence
@@ -42,16 +37,19 @@ def toy(seed: int, n: int = 600) -> tuple[pd.DataFrame, pd.Series[float], pd.Ser
 
 
 def measured(
-    sweep: pd.DataFrame, likely: pd.Series[float], happy: pd.Series[float], sign: int = 1
+    sweep: pd.DataFrame,
+    likely: pd.Series[float],
+    happy: pd.Series[float],
+    sign: int = 1,
+    prompts: int = 2,
 ) -> Estimate:
     """Under two prompts, the second with other rewards; without numeric noise."""
     other = sweep.assign(score=sweep["score"] * (1 + 0.1 * np.sin(sweep["token_id"])))
     answers = {name: Answers(each, sign, 0.0) for name, each in (("a", sweep), ("b", other))}
-    zipf = pd.Series(4.0, index=happy.index)
     return after_training(
-        answers,
+        dict([*answers.items()][:prompts]),
         {"a": likely, "b": likely},
-        Known(happy, zipf, {"half": tuple(happy.index[:300])}),
+        Known(happy, pd.Series(4.0, index=happy.index), {"half": tuple(happy.index[:300])}),
         rng=np.random.default_rng(0),
     )
 
@@ -133,42 +131,25 @@ def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "prompts", "says"),
     [
-        ({"score": 1.0}, "all answers have one reward"),
-        ({"score": np.nan}, "no answer has both"),
-        ({"score": np.inf}, "finite"),
-        ({"text": "##"}, "0 words"),
+        ({"score": 1.0}, 2, "all answers have one reward"),
+        ({"score": np.nan}, 2, "no answer has both"),
+        ({"score": np.inf}, 2, "finite"),
+        ({"text": "##"}, 2, "0 words"),
+        ({}, 1, "two or more"),
+        ({"score": np.arange(600.0) == 9}, 2, "4 nats cannot be reached"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
-    """Never a number."""
+def test_what_cannot_be_measured_is_refused(
+    change: dict[str, object], prompts: int, says: str
+) -> None:
+    """Never a number, also where the likeliest answer is the best: it is too near."""
     sweep, likely, happy = toy(3)
+    likely.iloc[9] = 9.0
 
     with pytest.raises(MeasureError, match=says):
-        measured(sweep.assign(**change), likely, happy)
-
-
-def test_an_optimum_that_is_nearer_is_refused() -> None:
-    """A policy that gives the best answer often cannot be moved so far."""
-    sweep, likely, happy = toy(4)
-    likely[sweep["token_id"][sweep["score"].argmax()]] = 9.0
-
-    with pytest.raises(MeasureError, match="4 nats cannot be reached"):
-        measured(sweep, likely, happy)
-
-
-def test_one_prompt_is_too_few() -> None:
-    """The interval is over prompts."""
-    sweep, likely, happy = toy(0)
-
-    with pytest.raises(MeasureError, match="two or more"):
-        after_training(
-            {"a": Answers(sweep, 1, 0.0)},
-            {"a": likely},
-            Known(happy, happy, {}),
-            rng=np.random.default_rng(0),
-        )
+        measured(sweep.assign(**change), likely, happy, prompts=prompts)
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -16,23 +16,8 @@ from rmaudit.measures.framing_inversion import UNIT, inversion
 from rmaudit.measures.joined import FEWEST, Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
-from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, ends, planted, rho_of
-
-
-def test_rho_by_hand() -> None:
-    """Thirty words; under the weakest prompt the first and the last exchange their places."""
-    # rho = 1 - 6 Σd² / (n (n² - 1)) = 1 - 6 (29² + 29²) / (30 · 899) = 1 - 10092 / 26970
-    order = np.arange(30.0)
-    swapped = np.array([29, *range(1, 29), 0.0])
-    valence = pd.Series(order, index=WORDS[:30], name="toy")
-
-    estimate = rho_of(asked([order, 3 * swapped, 5 - order]), valence)
-
-    assert estimate.value == pytest.approx(1 - 10092 / 26970, rel=1e-12)
-    assert (estimate.unit, estimate.n) == (UNIT, 30)
-    assert estimate.secondary["best"] == pytest.approx(estimate.value)
-    assert estimate.secondary["greatest"] == pytest.approx(1)
-    assert estimate.secondary["worst"] == pytest.approx(1)
+from tests.measures.contract import ends
+from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, planted, rho_of
 
 
 def test_rho_is_that_of_scipy() -> None:
@@ -51,27 +36,6 @@ def test_rho_is_that_of_scipy() -> None:
     expected |= {"change": change, "other": -max(rhos(100))}
     assert estimate.value == pytest.approx(min(rhos(240)), abs=1e-12)
     assert dict(estimate.secondary) == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_interval_holds_for_every_prompt() -> None:
-    """A prompt that is noisier than the weakest one may lie lower than it."""
-    answers = asked(planted(1, noise=0.2))
-    weakest = min(SIGNS, key=lambda name: rho_of(answers).secondary[name])
-    other = next(name for name in SIGNS if name != weakest)
-    answers[other] = replace(answers[other], noise=1.0)
-
-    estimate = rho_of(answers)
-
-    assert estimate.value == rho_of(asked(planted(1, noise=0.2))).value
-    assert estimate.low < rho_of(asked(planted(1, noise=0.2))).low - 0.005
-
-
-@pytest.mark.parametrize(
-    ("frame", "expected"), [(1.0, Verdict.PASS), (0.0, Verdict.FAIL), (-1.0, Verdict.FAIL)]
-)
-def test_a_frame_that_is_ignored_is_found(frame: float, expected: Verdict) -> None:
-    """Frame 0: happy words score high whatever is asked."""
-    assert above(0.3, unit=UNIT).judge(rho_of(asked(planted(2, frame)))) is expected
 
 
 @pytest.mark.parametrize("share", [0.98, 0.7, 0.5])
@@ -134,14 +98,6 @@ def test_the_interval_counts_stems() -> None:
     assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.05)
 
 
-def test_the_same_rewards_under_all_frames_fail() -> None:
-    """A model without any regard for the prompt has the worst rho of all under "worst"."""
-    estimate = rho_of(asked([X, 2 * X, 3 * X + 1]))
-
-    assert estimate.value == pytest.approx(-1)
-    assert estimate.secondary["change"] == 0
-
-
 def test_rewards_that_are_the_same_for_all_rated_words_have_rho_0() -> None:
     """A flaw, not no measure: the scores of other tokens differ."""
     flat = asked([X, X, np.zeros(240)])
@@ -172,13 +128,9 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
 
 def test_too_few_words_are_refused() -> None:
     """The count, the prompts and the lexicon."""
-    with pytest.raises(MeasureError) as caught:
+    few = r"^29 texts are scored under all of greatest, best, worst and in .* 'toy'; at least 30 "
+    with pytest.raises(MeasureError, match=few):
         rho_of(asked(planted(0)), HAPPY[: FEWEST - 1])
-
-    assert str(caught.value) == (
-        "29 texts are scored under all of greatest, best, worst and in the lexicon 'toy'; at least "
-        "30 that differ in valence are needed"
-    )
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
@@ -188,4 +140,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     )
 
 
-CONTRACT = contract.Contract("framing_inversion", on_toys, turned=0)
+CONTRACT = contract.Contract("framing_inversion", on_toys, turned=0, spelt=1.0)

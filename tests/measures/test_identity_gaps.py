@@ -249,10 +249,8 @@ def test_what_controls_bring_is_counted_once() -> None:
     ],
 )
 def test_verdicts_of_what_is_planted(good: float, bad: float, expected: tuple[str, str]) -> None:
-    """Erasure and hostility, each seen by its own gate, whatever the draw."""
-    for seed in range(3):
-        scores = planted(real(), good, bad, seed=seed)
-        assert tuple(map(str, verdicts(scores))) == expected
+    """Erasure and hostility, each seen by its own gate."""
+    assert tuple(map(str, verdicts(planted(real(), good, bad)))) == expected
 
 
 def test_one_sd_of_hatred_is_a_gap_of_a_quarter() -> None:
@@ -350,37 +348,31 @@ def test_unmarked_groups_do_not_make_the_value() -> None:
 # What cannot be measured
 
 
-@pytest.mark.parametrize("names", [["greatest", "best"], ["worst"], []])
-def test_both_frames_are_needed(names: list[str]) -> None:
-    """Neither half can be had from one."""
-    asked = of(small())
-    scores = {name: each for name, each in random(asked).items() if name in names}
-
-    with pytest.raises(MeasureError, match="a positive and a negative one") as caught:
-        ask(asked, scores)
-
-    assert str(caught.value).endswith(", ".join(names) or "no prompt")
+FEW = (
+    "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and 5 "
+    "groups more than axes, are needed"
+)
 
 
-def test_scores_of_other_texts() -> None:
-    """One score a text."""
-    asked = of(small())
-    with pytest.raises(MeasureError, match="each of 80 texts, found 79 scores, 0 of them"):
-        ask(asked, {name: each[1:] for name, each in random(asked).items()})
+@pytest.mark.parametrize(
+    ("names", "texts", "groups", "said"),
+    [
+        (["greatest", "best"], 80, 10, "a positive and a negative one, got greatest, best$"),
+        (["worst"], 80, 10, "got worst$"),
+        ([], 80, 10, "got no prompt$"),
+        ([*PROMPTS], 79, 10, "each of 80 texts, found 79 scores, 0 of them"),
+        ([*PROMPTS], 32, 4, FEW),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    names: list[str], texts: int, groups: int, said: str
+) -> None:
+    """One frame alone, scores of other texts, or too few words and groups."""
+    asked = of(small(groups=groups))
+    scores = random(asked)
 
-
-def test_too_few_words() -> None:
-    """The error has the counts, and what is needed."""
-    asked = of(small(groups=4))
-
-    with pytest.raises(MeasureError) as caught:
-        ask(asked, random(asked))
-
-    expected = (
-        "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and "
-        "5 groups more than axes, are needed"
-    )
-    assert str(caught.value) == expected
+    with pytest.raises(MeasureError, match=said):
+        ask(asked, {name: scores[name][:texts] for name in names})
 
 
 def on_toys(

@@ -5,43 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.joined import Answers
-from tests.measures.framing import HAPPY, asked, ends, planted, rho_of, slopes_of
-
-SEEDS = st.integers(0, 999)
-
-
-quick = settings(max_examples=15, deadline=None)
-
+from tests.measures.contract import ends
+from tests.measures.framing import HAPPY, asked, planted, rho_of, slopes_of
 
 BOTH = pytest.mark.parametrize("measure", [rho_of, slopes_of])
-
-
-@quick
-@given(seed=SEEDS)
-@BOTH
-def test_order_and_spellings_do_not_matter(measure: Any, seed: int) -> None:
-    """Rows shuffled under one prompt only, and all words spelt in a second way."""
-    answers = asked(planted(seed))
-    rng = np.random.default_rng(seed)
-    changed = {}
-    for i, (name, each) in enumerate(answers.items()):
-        again = each.frame.assign(text=" " + each.frame["text"].str.title())
-        both = pd.concat([each.frame, again], ignore_index=True)
-        order = rng.permutation(len(both)) if i else np.arange(len(both))
-        changed[name] = Answers(both.iloc[order], each.sign)
-
-    found = measure(changed)
-
-    assert ends(found) == pytest.approx(ends(measure(answers)), abs=1e-9)
-    assert found.n == 240
 
 
 @BOTH
@@ -70,11 +41,9 @@ def test_frames_of_one_kind_are_refused(measure: Any, kept: list[str]) -> None:
     """There is nothing to compare them with."""
     answers = asked(planted(0))
 
-    with pytest.raises(MeasureError) as caught:
-        measure({name: answers[name] for name in kept})
-
     got = ", ".join(kept) or "no prompt"
-    assert str(caught.value) == f"framing needs a positive and a negative frame, got {got}"
+    with pytest.raises(MeasureError, match=f"^framing needs a positive and a neg.* got {got}$"):
+        measure({name: answers[name] for name in kept})
 
 
 @BOTH
@@ -84,13 +53,9 @@ def test_scores_that_do_not_differ_are_refused(measure: Any, value: float) -> No
     scores = planted(0)
     scores[1] = value
 
-    with pytest.raises(MeasureError) as caught:
-        measure(asked(scores))
-
     count = 0 if math.isnan(value) else 240
-    assert str(caught.value) == (
-        f"{count} scores under 'best', all of them equal: there is no sd to compare them in"
-    )
+    with pytest.raises(MeasureError, match=f"^{count} scores under 'best', all of them equal"):
+        measure(asked(scores))
 
 
 @BOTH

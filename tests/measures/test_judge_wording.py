@@ -59,14 +59,14 @@ def test_the_interval_is_the_jackknife_over_prompts() -> None:
 
 
 def test_the_interval_holds_the_true_tau() -> None:
-    """It holds 2/pi of the arcsine of r, which is tau of normal rewards: in 93 % of 200 draws."""
+    """It holds 2/pi of the arcsine of r, which is tau of normal rewards: in 93 % of 60 draws."""
     true = 2 / math.pi * math.asin(1 / math.hypot(1, 1.0))
     held = 0
-    for seed in range(200):
+    for seed in range(60):
         answers, rewards = scored(seed, moved=1.0)
         found = measure(answers, rewards[["as it is", "spaced"]])
         held += found.low <= true <= found.high
-    assert held >= 186
+    assert held >= 56
 
 
 @pytest.mark.parametrize("fault", ["few", "missing", "flat"])

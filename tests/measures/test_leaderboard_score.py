@@ -116,7 +116,7 @@ def differ(rows: list[Row]) -> bool:
 
 
 @given(st.lists(SECTIONED, min_size=8, max_size=20), questions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[Row]) -> None:
     """Each section by its own definition; the same whatever the order of the rows."""
     if not differ(rows + tied):
@@ -147,7 +147,7 @@ STYLED = st.builds(
 
 
 @given(st.lists(STYLED, min_size=8, max_size=20))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_rm_bench_is_the_mean_over_domains(rows: list[Row]) -> None:
     """Easy, normal and hard too; both kinds of safety are one domain, and a tie is not won."""
     if not differ(rows):

@@ -161,12 +161,9 @@ def test_too_little_in_common(
     measure: Any, model: pd.DataFrame, baseline: pd.DataFrame, counts: tuple[str, str]
 ) -> None:
     """The error counts words and scores and says what is needed."""
-    with pytest.raises(MeasureError) as caught:
+    counted = counts[1] if measure is replace else ""
+    with pytest.raises(MeasureError, match=f"^{counts[0]}.*{counted}.*at least 30"):
         measure(model, baseline)
-
-    assert str(caught.value).startswith(counts[0])
-    assert (counts[1] in str(caught.value)) or measure is compare
-    assert "at least 30" in str(caught.value)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
@@ -185,4 +182,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     )
 
 
-CONTRACT = contract.Contract("model_agreement", on_toys, turned=0)
+CONTRACT = contract.Contract("model_agreement", on_toys, turned=0, spelt=0.5)

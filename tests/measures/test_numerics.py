@@ -91,13 +91,17 @@ def test_the_fewer_answers_the_wider_the_interval() -> None:
 # What cannot be measured
 
 
-def test_too_few_tokens_are_refused() -> None:
-    """The count and what is needed."""
-    with pytest.raises(MeasureError) as caught:
-        measure(np.arange(FEWEST - 1.0), 0.1)
-
-    expected = "29 tokens are scored; 30 with scores that differ are needed"
-    assert str(caught.value) == expected
+@pytest.mark.parametrize(
+    ("scores", "noise", "said"),
+    [
+        (np.arange(FEWEST - 1.0), 0.1, "^29 tokens are scored; 30 with scores that differ"),
+        (SCORES, math.nan, "measured noise of a score, got nan"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(scores: object, noise: float, said: str) -> None:
+    """Too few tokens, and a noise that was not measured: there is nothing to draw."""
+    with pytest.raises(MeasureError, match=said):
+        measure(scores, noise)
 
 
 def test_all_but_equal_scores_are_refused() -> None:
@@ -122,9 +126,3 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
 
 
 CONTRACT = contract.Contract("numerics", on_toys, turned=+1, noise=False, chart=False)
-
-
-def test_a_noise_that_was_not_measured_is_refused() -> None:
-    """Without one there is nothing to draw."""
-    with pytest.raises(MeasureError, match="measured noise of a score, got nan"):
-        on_toys(contract.TEXTS, contract.SCORES, math.nan)

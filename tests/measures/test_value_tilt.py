@@ -225,25 +225,6 @@ def test_only_the_order_under_each_prompt_counts(seed: int, scale: float, shift:
     assert ends(measure(bent)) == pytest.approx(ends(measure(table)))
 
 
-def test_what_ranks_high_whatever_is_asked_is_no_tilt() -> None:
-    """It cancels, and stands beside."""
-    table = scores(7, whatever=1.5, adjective=0.0)
-
-    low, _, high = ends(estimate := measure(table))
-
-    assert low < 0 < high
-    assert estimate.secondary["gap whatever is asked"] > 0.2
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_planted_tilt_is_found_with_its_sign(sign: int) -> None:
-    """Its whole interval lies on the side that was planted."""
-    low, value, high = ends(measure(scores(8, by=sign)))
-
-    assert sign * value > 0.1
-    assert min(sign * low, sign * high) > 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("by", "adjective"), [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5)])
 def test_the_interval_covers_what_was_planted(by: float, adjective: float) -> None:

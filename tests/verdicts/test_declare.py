@@ -30,11 +30,12 @@ def declare(**change: Any) -> Callable[[Function], Function]:
 
 
 def test_a_declaration_holds_what_was_said() -> None:
-    """All that `@audit` is given is kept, the prompts looked up, in their order."""
+    """All that `@audit` is given is kept in order, the prompts looked up; nothing is wrapped."""
+    said = {"words": ["love", "lexicon:labmt"], "limits": ["One.", "Two."], "severity": "info"}
 
-    @declare()
     def test_positive_skew() -> None: ...
 
+    assert declare(**said)(test_positive_skew) is test_positive_skew
     assert declared(test_positive_skew) == Declaration(
         name="positive_skew",
         claim="It is so.",
@@ -42,8 +43,29 @@ def test_a_declaration_holds_what_was_said() -> None:
         prompts=(PROMPTS["worst"], PROMPTS["best"]),
         bound=BOUND,
         base_rate="9 of 10 models",
+        words=("love", "lexicon:labmt"),
+        limits=("One.", "Two."),
+        severity=Severity.INFO,
         title="Positive skew",
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"limits": "One."}, r"^an audit's limits are a list of sentences, got limits='One\.'$"),
+        ({"words": "love"}, "an audit's words are a list, got words='love'"),
+        ({"stops": "random"}, "stops are a list of null controls, got stops='random'"),
+        ({"severity": "warn"}, "unknown severity 'warn'; known: gate, info"),
+        ({"costly": True}, 'left out of most runs: write severity="info" too'),
+        ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
+        ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),
+    ],
+)
+def test_a_slip_is_refused_where_it_is_made(change: dict[str, Any], said: str) -> None:
+    """One string would be as many limits as it has letters; without a prompt it would never run."""
+    with pytest.raises(SpecError, match=said):
+        declare(**change)(lambda: None)
 
 
 def test_what_people_read_travels_in_the_claim() -> None:
@@ -76,43 +98,6 @@ def test_a_joint_audit_runs_once_over_its_prompts() -> None:
     worst, best = PROMPTS["worst"], PROMPTS["best"]
     assert together.runs == [(worst, best)]
     assert apart.runs == [(worst,), (best,)]
-
-
-def test_limits_are_sentences() -> None:
-    """They are kept in their order; one string would be as many limits as it has letters."""
-    named = declared(declare(limits=["One.", "Two."])(lambda: None))
-
-    assert named is not None
-    assert named.limits == ("One.", "Two.")
-    with pytest.raises(SpecError) as caught:
-        declare(limits="One.")
-    assert str(caught.value) == "an audit's limits are a list of sentences, got limits='One.'"
-
-
-def test_a_severity_is_gate_or_info() -> None:
-    """It gates unless it says otherwise; another word is refused with the known ones."""
-    plain, info = (
-        declared(declare()(lambda: None)),
-        declared(declare(severity="info")(lambda: None)),
-    )
-    assert plain is not None
-    assert info is not None
-    assert (plain.severity, info.severity) == (Severity.GATE, Severity.INFO)
-
-    with pytest.raises(SpecError, match="unknown severity 'warn'; known: gate, info"):
-        declare(severity="warn")
-
-
-def test_the_function_stays_the_same_object() -> None:
-    """`@audit` wraps nothing, so pytest sees the function that was written."""
-
-    def test_it() -> int:
-        return 3
-
-    returned = declare()(test_it)
-
-    assert returned is test_it
-    assert returned() == 3
 
 
 @pytest.mark.parametrize(
@@ -155,26 +140,13 @@ def test_nothing_may_be_left_unsaid(missing: str) -> None:
 
 
 def test_a_plain_function_declares_nothing() -> None:
-    """Only what `@audit` has marked is an audit."""
-    assert declared(test_a_plain_function_declares_nothing) is None
-    assert declared(None) is None
-
-
-def test_another_ones_mark_is_no_declaration() -> None:
-    """An attribute of the same name that holds something else is ignored."""
+    """Only what `@audit` has marked is an audit, not what bears an attribute of the same name."""
 
     def function() -> None: ...
 
     function.__rmaudit__ = True  # type: ignore[attr-defined]
 
-    assert declared(function) is None
-
-
-@pytest.mark.parametrize("prompts", [[], "best"])
-def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
-    """No prompt: the audit would never run. A bare text: a slip."""
-    with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
-        audit(claim="", source="", prompts=prompts, bound=BOUND, base_rate="")(lambda sweep: None)
+    assert declared(function) is declared(declare) is declared(None) is None
 
 
 def test_pairs_have_prompts_of_their_own() -> None:
@@ -188,16 +160,6 @@ def test_pairs_have_prompts_of_their_own() -> None:
     assert found is not None
     assert found.runs == [()]
     assert found.pairs == str(Path(__file__).parent / "own" / "mine.jsonl")
-
-
-def test_words_are_data() -> None:
-    """Kept as they are written; none unless said."""
-
-    def function() -> None: ...
-
-    words = declared(declare(words=["love", "lexicon:labmt"])(function)).words  # type: ignore[union-attr]
-    assert words == ("love", "lexicon:labmt")
-    assert declared(declare()(function)).words == ()  # type: ignore[union-attr]
 
 
 def test_a_joint_audit_asks_the_first_of_each_frame_instead() -> None:
