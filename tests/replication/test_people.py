@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def scores(name: str) -> pd.DataFrame:
     return items(locate(name)).frame
 
 
+@cache  # tests of one prompt share them
 def estimates(name: str) -> list[Estimate]:
     """One for each of the ten."""
     frame = scores(name)
