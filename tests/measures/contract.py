@@ -20,7 +20,10 @@ from rmaudit.verdicts.records import Estimate
 Floats = NDArray[np.float64]
 
 LETTERS = "bcdfghjklmnp"
-WORDS = ["".join(three) for three in product(LETTERS, "aeiou", LETTERS)][::6]  # 120
+WORDS = [  # 120, of three lengths
+    "".join(three) + ("ok", "oruk", "orupik")[place % 3]
+    for place, three in enumerate([*product(LETTERS, "aeiou", LETTERS)][::6])
+]
 TEXTS = [text for word in WORDS for text in (word, f" {word.capitalize()}")]
 PLACES = {word: place for place, word in enumerate(WORDS)}
 KNOWN = np.random.default_rng(7).normal(size=(12, len(WORDS)))  # what is known of each word
@@ -50,6 +53,7 @@ class Contract:
         few: whether it may be of one or two texts.
         in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
         by_rank: whether only the order of the scores counts.
+        by_stem: whether forms of a word are one draw.
         spelt: of how many words further spellings of the same scores change nothing: all (1), any
             half (0.5), or none (0), where spellings are what is measured, or each text counts.
     """
@@ -65,6 +69,7 @@ class Contract:
     in_unit: bool = False
     by_rank: bool = False
     spelt: float = 0.0
+    by_stem: bool = False
 
 
 # Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.
@@ -125,10 +130,12 @@ def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) 
     return np.asarray(scores + by * unit * of(KNOWN[row], texts))
 
 
-def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers]:
-    """The scores under a frame and its opposite."""
+def answers(
+    texts: list[str], scores: Floats, noise: float, unit: float = 1.0
+) -> dict[str, Answers]:
+    """The scores under a frame, in this unit, and its opposite."""
     return {
-        "best": Answers(frame(texts, scores), +1, noise),
+        "best": Answers(frame(texts, unit * scores), +1, unit * noise),
         "worst": Answers(frame(texts, turned(texts, scores)), -1, noise),
     }
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import base_leakage
 from rmaudit.measures.base_leakage import UNIT, follows_base
 from rmaudit.verdicts.records import Estimate, Verdict, between
 from tests.measures import contract
@@ -126,9 +125,6 @@ def test_what_is_unscored_is_left_out() -> None:
     assert ends(fewer) == ends(expected)
 
 
-# What it finds
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_planted_leak_fails(sign: int) -> None:
     """A reward that is the base's log-probability and noise is far outside, either way."""
@@ -165,24 +161,6 @@ def test_what_both_follow_is_no_leak(
     assert estimate.secondary[beside] > 0.3
     assert abs(estimate.value) < 0.25
     assert estimate.low < 0 < estimate.high
-
-
-def test_forms_of_a_word_are_one_draw() -> None:
-    """Four forms of each stem, alike in everything: the interval is that of a quarter."""
-    x, y, z = drawn(4, 25 * 4)
-    nouns = [f"{word}ox" for word in WORDS[:50]]
-    forms = [f"{noun}{end}" for noun in nouns for end in ("", "s", "ed", "ing")]
-    values = [np.repeat(side[:50], 4) for side in (x, y, z)]
-    table = pd.DataFrame({"token_id": range(200), "text": forms, "score": values[0]})
-
-    def width(texts: list[str]) -> float:
-        lists = (pd.Series(column, index=texts, name="toy") for column in (values[2], np.ones(200)))
-        base = pd.Series(values[1], index=range(200))
-        found = follows_base(table.assign(text=texts), base, *lists, rng=np.random.default_rng(0))
-        return found.high - found.low
-
-    apart = [f"{i}{word}" for i, word in enumerate(forms)]
-    assert width(forms) > 1.5 * width(apart)
 
 
 def test_independent_rewards_are_covered() -> None:
@@ -239,12 +217,11 @@ def swapped(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of a base that likes some words."""
     likely = pd.Series(contract.of(contract.KNOWN[2], texts))
+    lists = contract.VALENCE, contract.ZIPF
     table = contract.frame(texts, scores)
-    return base_leakage.follows_base(
-        table, likely, contract.VALENCE, contract.ZIPF, rng=contract.rng(), noise=noise
-    )
+    return follows_base(table, likely, *lists, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract(
-    "base_leakage", on_toys, turned=-1, chart=False, by_rank=True, spelt=0.5
+    "base_leakage", on_toys, turned=-1, chart=False, by_rank=True, spelt=0.5, by_stem=True
 )

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
@@ -27,6 +28,7 @@ from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 from tests.measures.contract import SCORES, TEXTS, WORDS, Contract
 
 AUDITS = Path(__file__).parents[2] / "audits"
@@ -126,6 +128,26 @@ def test_further_spellings_of_a_word_do_not_matter(name: str) -> None:
     other = EVERY[name].measure(texts, np.append(SCORES, SCORES[again]), 0.0)
 
     assert main_numbers(other) == pytest.approx(main_numbers(one), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", names_where(lambda each: each.by_stem))
+def test_forms_of_a_word_are_no_further_evidence(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four forms that score alike: the interval is about as wide as that of the words alone."""
+    alone = EVERY[name].measure(WORDS, SCORES[::2], 0.0)
+    forms = [f"{word}{end}" for word in WORDS for end in ("", "s", "ed", "ing")]
+    known = np.repeat(contract.KNOWN, 4, axis=1)
+    monkeypatch.setattr(contract, "WORDS", forms)
+    monkeypatch.setattr(contract, "KNOWN", known)
+    monkeypatch.setattr(contract, "PLACES", {form: place for place, form in enumerate(forms)})
+    for list_name, column in zip(("VALENCE", "ZIPF"), known, strict=False):
+        lexicon = pd.Series(column, index=forms, name=list_name.lower())
+        monkeypatch.setattr(contract, list_name, lexicon)
+
+    together = EVERY[name].measure(forms, np.repeat(SCORES[::2], 4), 0.0)
+
+    assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.3)
 
 
 @pytest.mark.parametrize("name", names_where(lambda each: each.gaps))

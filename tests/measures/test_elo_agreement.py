@@ -16,7 +16,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_predict
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import elo_agreement
 from rmaudit.measures.elo_agreement import (
     FEWEST,
     UNIT,
@@ -312,17 +311,11 @@ def test_an_infinite_score_is_refused() -> None:
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of ratings by word, and by spelling."""
-    items = pd.DataFrame(
-        {"name": texts, "elo": 100 * contract.of(contract.KNOWN[2], texts) + contract.second(texts)}
-    )
-    items, seen = (
-        items.assign(matches=30, shown=True),
-        pd.DataFrame({"first": contract.second(texts)}),
-    )
-    asked = {"greatest": elo_agreement.ItemScores(scores, noise)}
-    return elo_agreement.agreement_with_people(
-        items, asked, seen, rng=contract.rng(), also=texts[:2]
-    )
+    seen = pd.DataFrame({"first": contract.second(texts)})
+    elo = 100 * contract.of(contract.KNOWN[2], texts) + seen["first"]
+    rated = pd.DataFrame({"name": texts, "elo": elo, "matches": 30, "shown": True})
+    asked = {"greatest": ItemScores(scores, noise)}
+    return agreement_with_people(rated, asked, seen, rng=contract.rng(), also=texts[:2])
 
 
-CONTRACT = contract.Contract("elo_agreement", on_toys, turned=0, by_rank=True)
+CONTRACT = contract.Contract("elo_agreement", on_toys, turned=0, by_rank=True, by_stem=True)

@@ -11,13 +11,12 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import framing_inversion
-from rmaudit.measures.framing_inversion import UNIT, inversion
+from rmaudit.measures.framing_inversion import UNIT
 from rmaudit.measures.joined import FEWEST, Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
-from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, planted, rho_of
+from tests.measures.framing import HAPPY, SIGNS, X, asked, planted, rho_of
 
 
 def test_rho_is_that_of_scipy() -> None:
@@ -80,29 +79,6 @@ def test_each_prompt_has_to_pass() -> None:
     assert together.high == pytest.approx(min(each.high for each in pairs))
 
 
-def test_the_interval_counts_stems() -> None:
-    """Forms of a word that score alike are no further evidence: about as wide as their stems'."""
-    forms = ["", "s", "ed", "ing"]
-    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
-    valence = pd.Series(np.repeat(X[:60], 4), index=texts, name="toy")
-    rows = [np.repeat(row[:60], 4) for row in planted(4, noise=3.0)]
-    stems = valence[::4]
-
-    many, few = (
-        inversion(
-            {
-                name: Answers(pd.DataFrame({"text": kept.index, "score": row[::step]}), sign, 0.0)
-                for (name, sign), row in zip(SIGNS.items(), rows, strict=True)
-            },
-            kept,
-            rng=np.random.default_rng(0),
-        )
-        for kept, step in ((valence, 1), (stems, 4))
-    )
-
-    assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.05)
-
-
 def test_rewards_that_are_the_same_for_all_rated_words_have_rho_0() -> None:
     """A flaw, not no measure: the scores of other tokens differ."""
     flat = asked([X, X, np.zeros(240)])
@@ -138,11 +114,11 @@ def test_too_few_words_are_refused() -> None:
         rho_of(asked(planted(0)), HAPPY[: FEWEST - 1])
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:
     """Of one lexicon."""
-    return framing_inversion.inversion(
-        contract.answers(texts, scores, noise), contract.VALENCE, rng=contract.rng()
-    )
+    return rho_of(contract.answers(texts, scores, noise, unit), contract.VALENCE)
 
 
-CONTRACT = contract.Contract("framing_inversion", on_toys, turned=0, spelt=1.0)
+CONTRACT = contract.Contract(
+    "framing_inversion", on_toys, turned=0, spelt=1.0, by_stem=True, in_unit=True
+)

@@ -8,7 +8,6 @@ import statsmodels.api as sm
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import framing_steepness
 from rmaudit.measures.framing_steepness import UNIT as SLOPES
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -92,11 +91,9 @@ def test_too_few_words_on_a_side_are_refused() -> None:
         slopes_of(asked(planted(0)), HAPPY.sort_values()[-140:].rename("toy"))
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:
     """Of one lexicon."""
-    return framing_steepness.steepness(
-        contract.answers(texts, scores, noise), contract.VALENCE, rng=contract.rng()
-    )
+    return slopes_of(contract.answers(texts, scores, noise, unit), contract.VALENCE)
 
 
-CONTRACT = contract.Contract("framing_steepness", on_toys, turned=-1, spelt=1.0)
+CONTRACT = contract.Contract("framing_steepness", on_toys, turned=-1, spelt=1.0, in_unit=True)

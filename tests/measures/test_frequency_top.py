@@ -120,9 +120,6 @@ def test_each_interval_covers_where_words_are_drawn_anew() -> None:
     assert 0.94 <= np.mean(covered) <= 0.995
 
 
-# What cannot be measured
-
-
 def test_too_few_words_are_refused() -> None:
     """The count, both lists and what is needed."""
     asked = {"best": Answers(pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)}), 1, 0.0)}
@@ -132,15 +129,12 @@ def test_too_few_words_are_refused() -> None:
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Of words of three lengths."""
-    longer = {word: word + "x" * (i % 3) for i, word in enumerate(contract.WORDS)}
-    told = [
-        text.lower().replace(text.strip(" .").lower(), longer[text.strip(" .").lower()])
-        for text in texts
-    ]
-    lists = (one.rename(index=longer) for one in (contract.ZIPF, contract.VALENCE))
-    asked = {"best": Answers(contract.frame(told, scores), 1, noise)}
+    """Of one prompt."""
+    asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
+    lists = contract.ZIPF, contract.VALENCE
     return frequency_top.frequency_top(asked, *lists, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("frequency_top", on_toys, turned=0, by_rank=True, spelt=1.0)
+CONTRACT = contract.Contract(
+    "frequency_top", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True
+)

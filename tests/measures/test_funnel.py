@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import funnel
 from rmaudit.measures.funnel import FEWEST, UNIT, both_frames
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -45,9 +44,6 @@ def pair(seed: int, common: float = 0.0, n: int = 100) -> np.ndarray:
 def tied(seed: int) -> np.ndarray:
     """Two columns of whole numbers, a few of them many times."""
     return pair(seed, common=(seed % 5) - 2).round()
-
-
-# Arithmetic
 
 
 @pytest.mark.parametrize(("turn", "expected"), [(1, 1.0), (-1, -1.0)])
@@ -137,9 +133,6 @@ def test_only_the_words_that_both_have_count() -> None:
     assert (ends(found), found.n) == (pytest.approx(ends(measure(best, worst))), 100)
 
 
-# Properties
-
-
 @quick
 @given(seed=SEEDS)
 def test_both_frames_count_alike_and_turn_alike(seed: int) -> None:
@@ -153,9 +146,6 @@ def test_both_frames_count_alike_and_turn_alike(seed: int) -> None:
     assert ends(measure(-x, y)) == pytest.approx((-high, -value, -low), abs=1e-9)
 
 
-# What cannot be measured
-
-
 def test_too_few_words_are_refused() -> None:
     """The count and what is needed."""
     with pytest.raises(MeasureError, match=r"^29 of the words are scored .*; at least 30 whose"):
@@ -165,7 +155,7 @@ def test_too_few_words_are_refused() -> None:
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of the two frames."""
     frames = contract.frame(texts, scores), contract.frame(texts, contract.turned(texts, scores))
-    return funnel.both_frames(*frames, contract.WORDS, rng=contract.rng(), noise=(noise, noise))
+    return both_frames(*frames, contract.WORDS, rng=contract.rng(), noise=(noise, noise))
 
 
 CONTRACT = contract.Contract("funnel", on_toys, turned=+1, spelt=1.0)

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import gcg_probes
 from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, StringScores, replayed
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -160,11 +159,11 @@ def test_nothing_to_measure(table: pd.DataFrame, says: str) -> None:
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Every second text is a string, and the others are real answers: of three or four letters."""
+    """Every second text is a string, and the others are real answers."""
     every = contract.frame(texts, scores)
     strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    asked = {"best": gcg_probes.StringScores(strings, every.iloc[1::2], every, noise)}
-    return gcg_probes.replayed(asked, rng=contract.rng())
+    asked = {"best": StringScores(strings, every.iloc[1::2], every, noise)}
+    return replayed(asked, rng=contract.rng())
 
 
 CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)

@@ -102,9 +102,6 @@ def verdicts(scores: Mapping[str, NDArray[np.float64]]) -> tuple[Verdict, Verdic
     return one, other
 
 
-# Known numbers
-
-
 @pytest.mark.parametrize(
     ("prompts", "measure", "expected"),
     [
@@ -218,9 +215,6 @@ def test_what_controls_bring_is_counted_once() -> None:
     assert 1.0 < np.mean(halves) / (stats.t.ppf(0.975, 18) * error) < 1.2
 
 
-# Planted on the real terms
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "expected"),
     [
@@ -288,9 +282,6 @@ def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
         hits += estimate.low <= 0 <= estimate.high
 
     assert 90 <= hits <= 99  # P < 0.02 at 95 %
-
-
-# What does not matter, and what does
 
 
 def test_terms_without_controls_are_left_out() -> None:

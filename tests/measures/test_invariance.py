@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import invariance
 from rmaudit.measures.invariance import FEWEST, UNIT, shift
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -148,10 +147,8 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     """To another prompt."""
     other = contract.turned(texts, scores, by=0.5, row=5)
     table = pd.DataFrame({"as it is": scores, "changed": other})
-    changes = {"changed": ("changed", "as it is")}
-    return invariance.shift(
-        contract.in_pairs(texts), table, changes, rng=contract.rng(), either_way=True, noise=noise
-    )
+    given = contract.in_pairs(texts), table, {"changed": ("changed", "as it is")}
+    return shift(*given, rng=contract.rng(), either_way=True, noise=noise)
 
 
 CONTRACT = contract.Contract("invariance", on_toys, turned=+1, gaps=False, chart=False)

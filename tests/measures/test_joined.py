@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.joined import Answers
-from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, asked, planted, rho_of, slopes_of
 
 BOTH = pytest.mark.parametrize("measure", [rho_of, slopes_of])
@@ -23,16 +21,6 @@ def test_what_one_prompt_lacks_is_left_out(measure: Any) -> None:
     scores[0, :40] = 1e-3  # its sd would not be that of the others' words
 
     assert measure(asked(scores)).n == 200
-
-
-@BOTH
-def test_noise_is_in_the_units_of_its_prompt(measure: Any) -> None:
-    """A prompt whose scores and noise are a thousand times greater has the same interval."""
-    answers = asked(planted(8), noise=1.0)
-    worst = answers["worst"].frame
-    greater = Answers(worst.assign(score=1000 * worst["score"]), -1, 1000.0)
-
-    assert ends(measure({**answers, "worst": greater})) == pytest.approx(ends(measure(answers)))
 
 
 @BOTH

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import judge_wording
 from rmaudit.measures.judge_wording import FEWEST, UNIT, agreement
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -84,7 +83,7 @@ def test_what_has_no_order_is_refused(fault: str) -> None:
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of rewards under another text."""
     table = pd.DataFrame({"as it is": scores, "other": contract.turned(texts, scores, by=0.5)})
-    return judge_wording.agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
+    return agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("judge_wording", on_toys, turned=+1, gaps=False, chart=False)

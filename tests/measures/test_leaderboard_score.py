@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import leaderboard_score
 from rmaudit.measures.leaderboard_score import (
     DOMAINS,
     PUBLISHED,
@@ -288,7 +287,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
         id=[f"{'tied' if at % 2 else 'ref'}:{at // 2}" for at in place],
         subset=[("Math", "Focus", "Ties", "Ties")[at // 2 % 4] for at in place],
     )
-    return leaderboard_score.rewardbench_2(frame, rng=contract.rng(), noise=noise)
+    return rewardbench_2(frame, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("leaderboard_score", on_toys, turned=0, gaps=False)

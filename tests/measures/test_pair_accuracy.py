@@ -12,7 +12,6 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import pair_accuracy
 from rmaudit.measures.pair_accuracy import FEWEST, SWAPPED, UNIT, accuracy
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -177,11 +176,9 @@ def test_the_interval_holds_the_true_accuracy(p: float, sizes: list[int]) -> Non
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """The second spelling was."""
-    mixed = np.where(
-        contract.second(texts) > 0, contract.turned(texts, scores, by=0.5, row=6), scores
-    )
-    frame = contract.in_pairs(texts).assign(reward=mixed)
-    return pair_accuracy.accuracy(frame, rng=contract.rng(), noise=noise)
+    other = contract.turned(texts, scores, by=0.5, row=6)
+    mixed = np.where(contract.second(texts) > 0, other, scores)
+    return accuracy(contract.in_pairs(texts).assign(reward=mixed), rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("pair_accuracy", on_toys, turned=0, gaps=False, chart=False)

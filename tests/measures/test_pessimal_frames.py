@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import pessimal_frames
 from rmaudit.measures.pessimal_frames import UNIT, Placed, both_frames
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -69,7 +68,7 @@ def test_no_sequences(scores: list[float]) -> None:
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """The first texts are the worst."""
     worst, sweep = texts[:8], contract.frame(texts, scores)
-    return pessimal_frames.both_frames(worst, scores[:8], sweep, rng=contract.rng(), noise=noise)
+    return both_frames(worst, scores[:8], sweep, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract(

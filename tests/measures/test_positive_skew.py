@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import positive_skew
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.positive_skew import (
     FEWEST,
@@ -54,9 +53,6 @@ def liked(size: float, seed: int = 1) -> Floats:
     return np.asarray(size * HAPPY + np.random.default_rng(seed).normal(size=N))
 
 
-# Known numbers
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_mean_valence_of_the_highest_twentieth(sign: int) -> None:
     """Of 400 words the 20 that stand highest, in sd of all 400, turned; and the lowest 20."""
@@ -85,9 +81,6 @@ def test_words_of_one_reward_at_the_cut_count_in_part() -> None:
     assert value == pytest.approx((HAPPY[:10].sum() + HAPPY[10:40].sum() / 3) / 20)
 
 
-# Holes of the skewness
-
-
 @pytest.mark.parametrize(("size", "expected"), [(2.0, Verdict.PASS), (-0.5, Verdict.FAIL)])
 def test_junk_and_outliers_do_not_decide(size: float, expected: Verdict) -> None:
     """Tokens that are no rated words, however high or low, and a word of 1e6."""
@@ -109,23 +102,6 @@ def test_a_long_upper_tail_of_words_that_nobody_asked_for_fails() -> None:
     assert estimate.secondary["skewness"] > 3  # which passed
     assert estimate.secondary["quantile skewness"] > 0.5
     assert BOUND.judge(estimate) is Verdict.FAIL
-
-
-# Intervals
-
-
-def test_forms_of_a_word_are_no_further_evidence() -> None:
-    """Four forms of each of 200 words that score alike: as wide as of the 200 alone."""
-    texts = [f"{word}k{form}" for word in WORDS[:200] for form in ("", "s", "ed", "ing")]
-    scores, happy = (np.repeat(one[:200], 4) for one in (liked(1.0), HAPPY))
-    valence = pd.Series(happy, index=texts, name="toy")
-
-    def width(step: int) -> float:
-        rows = frame(scores[::step], texts[::step])
-        estimate = measure(rows, valence=valence[::step])
-        return estimate.high - estimate.low
-
-    assert width(1) == pytest.approx(width(4), rel=0.1)
 
 
 def test_influences_spread_as_the_jackknife() -> None:
@@ -155,9 +131,6 @@ def test_the_interval_covers_what_is_so(curve: Callable[[Floats], Floats]) -> No
         hits += estimate.low <= truth <= estimate.high
 
     assert 88 <= hits <= 100
-
-
-# Moments
 
 
 def test_moments_by_hand() -> None:
@@ -190,9 +163,6 @@ def test_the_skewness_is_that_of_all_tokens() -> None:
     assert found == pytest.approx(stats.skew(rows["score"]), rel=1e-9)
 
 
-# What cannot be measured
-
-
 def test_too_few_words_are_refused() -> None:
     """The error says how many there are, of which lexicon, and how many are needed."""
     with pytest.raises(MeasureError, match=r"^99 words .* the lexicon 'toy'; at least 100 that"):
@@ -212,9 +182,10 @@ def test_words_that_do_not_differ_have_no_tail_of_their_own() -> None:
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of one lexicon."""
-    return positive_skew.tail(
-        Answers(contract.frame(texts, scores), 1, noise), contract.VALENCE, rng=contract.rng()
-    )
+    asked = Answers(contract.frame(texts, scores), 1, noise)
+    return tail(asked, contract.VALENCE, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("positive_skew", on_toys, turned=0, by_rank=True, spelt=1.0)
+CONTRACT = contract.Contract(
+    "positive_skew", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True
+)

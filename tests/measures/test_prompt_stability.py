@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import prompt_stability
 from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, evenly_spread
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -52,9 +51,6 @@ def value_of(table: pd.DataFrame) -> float:
         for side in frames
     ]
     return float(np.mean(means))
-
-
-# Arithmetic
 
 
 def test_by_hand() -> None:
@@ -158,9 +154,6 @@ def test_framing_over_wordings() -> None:
     assert estimate.evidence.prompts[0].rho_with_valence == round(rho["a0"], 4)
 
 
-# Properties
-
-
 @quick
 @given(seed=SEEDS)
 def test_the_sign_of_scores_does_not_matter(seed: int) -> None:
@@ -185,9 +178,6 @@ def test_words_are_spread_over_ratings() -> None:
     assert evenly_spread(ratings, 4) == ["a", "c", "e", "f"]
     assert evenly_spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
     assert evenly_spread(ratings.iloc[:0], 3) == []
-
-
-# Errors
 
 
 @pytest.mark.parametrize(
@@ -228,7 +218,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float
     table = pd.DataFrame(columns, index=texts)
     noises = dict.fromkeys(columns, noise) | {"good0": unit * noise}
     table["good0"] *= unit
-    return prompt_stability.across_wordings(table, frames, rng=contract.rng(), noise=noises)
+    return across_wordings(table, frames, rng=contract.rng(), noise=noises)
 
 
 CONTRACT = contract.Contract("prompt_stability", on_toys, turned=+1, gaps=False, in_unit=True)

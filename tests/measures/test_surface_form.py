@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import surface_form
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.surface_form import FEWEST, UNIT, spelling_share
 from rmaudit.verdicts.records import Estimate
@@ -52,9 +51,6 @@ def planted(
 def measure(rows: pd.DataFrame, *, seed: int = 0, noise: float = 0.0) -> Estimate:
     """The estimate over `WORDS`."""
     return spelling_share(rows, WORDS, rng=np.random.default_rng(seed), noise=noise)
-
-
-# Arithmetic
 
 
 @pytest.mark.parametrize("sizes", [(2,), (3,), (2, 3, 6)])
@@ -165,9 +161,6 @@ def test_numeric_noise_has_its_part_and_widens_the_interval() -> None:
     assert noisy.low < plain.low < plain.high < noisy.high
 
 
-# What cannot be measured
-
-
 def test_too_few_words_are_refused() -> None:
     """The count, the scores and what is needed; words in one spelling are none."""
     rows = frame({**planted(0, within=1, words=FEWEST - 1, sizes=(2,)), "oo": [1.0]})
@@ -187,9 +180,8 @@ def test_a_share_that_hangs_on_a_word_is_refused() -> None:
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of all words."""
-    return surface_form.spelling_share(
-        contract.frame(texts, scores), contract.WORDS, rng=contract.rng(), noise=noise
-    )
+    table = contract.frame(texts, scores)
+    return spelling_share(table, contract.WORDS, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("surface_form", on_toys, turned=+1, chart=False)

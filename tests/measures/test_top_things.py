@@ -117,9 +117,6 @@ def test_the_interval_covers_where_things_are_drawn_anew() -> None:
     assert np.mean(covered) >= 0.92
 
 
-# What cannot be measured
-
-
 @pytest.mark.parametrize(
     ("scores", "items"),
     [
@@ -142,4 +139,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return top_things.top_things(items, {"best": ItemScores(scores, noise)}, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("top_things", on_toys, turned=0, by_rank=True)
+CONTRACT = contract.Contract("top_things", on_toys, turned=0, by_rank=True, by_stem=True)

@@ -103,9 +103,6 @@ def test_the_ends_are_clopper_and_pearsons(many: int) -> None:
     assert found.highest == TEXTS[N + many - 1]
 
 
-# Planted flaws
-
-
 def planted(flaw: str) -> tuple[Floats, int]:
     """The scores of a model with this flaw, and its prompt's sign."""
     scores, sign = low_lists(), 1
@@ -170,9 +167,6 @@ def test_the_share_of_other_scripts_informs() -> None:
     share = estimate.secondary["share, other scripts than Latin"]
     assert share == pytest.approx(2 / (0.01 * len(frame)))
     assert BOUND.judge(estimate) is Verdict.PASS
-
-
-# What cannot be measured
 
 
 def test_too_few_words_are_refused() -> None:

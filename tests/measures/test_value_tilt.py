@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import value_tilt
 from rmaudit.measures.opposed import Axis, common
 from rmaudit.measures.paired import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
@@ -88,9 +87,6 @@ def by_frame(table: pd.DataFrame, axis: Axis = AXIS) -> dict[int, float]:
     }
 
 
-# Arithmetic
-
-
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_value_is_that_of_all_pairs(*, tied: bool) -> None:
     """Half the difference of the frames' shares; each frame and their half sum stand beside."""
@@ -144,17 +140,6 @@ def test_the_interval_is_delongs_and_that_of_the_groups() -> None:
     assert (value - low, high - value) == pytest.approx((margin, margin))
 
 
-def test_forms_of_a_word_are_one() -> None:
-    """Twice the words, each in two forms that score alike, know no more."""
-    table = scores(4)
-    forms = table.rename(index=lambda word: f"{word}s")
-    twice = Axis(
-        AXIS.name, *((*pole, *(f"{w}s" for w in pole)) for pole in (AXIS.first, AXIS.second))
-    )
-
-    assert ends(measure(pd.concat([table, forms]), twice)) == pytest.approx(ends(measure(table)))
-
-
 def test_happiness_is_held_fixed() -> None:
     """Where the reward is happiness, the list that is happier is worth nothing more."""
     table = scores(5) * 0
@@ -194,9 +179,6 @@ def test_common_words_are_of_different_stems() -> None:
     zipf = pd.Series({"abuse": 4, "abused": 5.0, "harm": 6, "harms": 3, "kill": 2, "care": 1})
 
     assert common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
-
-
-# Properties
 
 
 @quick
@@ -258,9 +240,6 @@ def test_drift_is_paired() -> None:
     assert np.median(shorter) < 0.6
 
 
-# Errors
-
-
 def test_too_few_words_or_groups() -> None:
     """Rather than ranks of a handful, or the spread of one adjective."""
     few = made(FEWEST - 1)
@@ -294,11 +273,9 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     frames = {name: 1 if name.startswith("good") else -1 for name in columns}
     more = contract.of(contract.KNOWN[2], texts) > 0
     lists = (tuple(sorted(np.array(texts)[side])) for side in (more, ~more))
-    axes = [Axis("more over less", *lists)]
+    noises = dict.fromkeys(columns, noise)
     table = pd.DataFrame(columns, index=texts)
-    return value_tilt.tilt(
-        table, axes, frames, rng=contract.rng(), noise=dict.fromkeys(columns, noise)
-    )
+    return tilt(table, [Axis("more over less", *lists)], frames, rng=contract.rng(), noise=noises)
 
 
-CONTRACT = contract.Contract("value_tilt", on_toys, turned=-1, gaps=False)
+CONTRACT = contract.Contract("value_tilt", on_toys, turned=-1, gaps=False, by_stem=True)
