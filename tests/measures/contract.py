@@ -53,6 +53,7 @@ class Contract:
         few: whether it may be of one or two texts.
         in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
         by_rank: whether only the order of the scores counts.
+        fewest: how many words are needed at least; 0 where words are not what is counted.
         by_stem: whether forms of a word are one draw.
         spelt: of how many words further spellings of the same scores change nothing: all (1), any
             half (0.5), or none (0), where spellings are what is measured, or each text counts.
@@ -70,6 +71,7 @@ class Contract:
     by_rank: bool = False
     spelt: float = 0.0
     by_stem: bool = False
+    fewest: int = 0
 
 
 # Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.

@@ -186,6 +186,16 @@ def test_a_word_or_two_are_too_few(name: str, n: int) -> None:
         EVERY[name].measure(TEXTS[:n], SCORES[:n], 0.0)
 
 
+@pytest.mark.parametrize("name", names_where(lambda each: each.fewest))
+def test_one_word_less_is_too_few(name: str) -> None:
+    """The error says how many there are, and how many are needed."""
+    measure, fewest = EVERY[name].measure, EVERY[name].fewest
+
+    assert measure(TEXTS[: 2 * fewest], SCORES[: 2 * fewest], 0.0).n
+    with pytest.raises(MeasureError, match=rf"^{fewest - 1} .*\b{fewest}\b"):
+        measure(TEXTS[: 2 * fewest - 2], SCORES[: 2 * fewest - 2], 0.0)
+
+
 @pytest.mark.parametrize("name", names_where(lambda each: each.noise))
 def test_noise_widens(name: str) -> None:
     """By what it does to the value, which stays; the same generator gives the same interval."""

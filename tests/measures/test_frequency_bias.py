@@ -18,7 +18,7 @@ from scipy import special, stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
-from rmaudit.measures.frequency_bias import FEWEST, REACH, UNBOUNDED, UNIT, slope
+from rmaudit.measures.frequency_bias import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
@@ -203,15 +203,6 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> Non
     assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
 
 
-@pytest.mark.slow
-def test_the_interval_covers_what_was_planted() -> None:
-    """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
-    truth = 0.5
-    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
-
-    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
-
-
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:
     """Under each prompt; with valence and length taken out, a planted line rises through them."""
     evidence = of(*scores(everywhere=2.0)).evidence
@@ -228,13 +219,11 @@ def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> Non
 
 
 BEST, WORST = scores()
-FEW = r"^49 words are scored, in the frequency list 'zipf' and in .* 'happy'; at least 50 that"
 
 
 @pytest.mark.parametrize(
     ("answers", "valence", "said"),
     [
-        (asked(BEST[: FEWEST - 1], WORST[: FEWEST - 1]), VALENCE, FEW),
         (asked(BEST, WORST), VALENCE * 0, r"are needed \(all have the same valence\)$"),
         (asked(BEST, np.zeros(N)), VALENCE, "240 scores under 'worst', all of them equal"),
         ({}, VALENCE, "under a prompt, and none is given"),
@@ -243,7 +232,7 @@ FEW = r"^49 words are scored, in the frequency list 'zipf' and in .* 'happy'; at
 def test_what_cannot_be_measured_is_refused(
     answers: dict[str, Answers], valence: pd.Series[float], said: str
 ) -> None:
-    """Too few words, words that do not differ, equal scores under a prompt, or no prompt."""
+    """Words that do not differ, equal scores under a prompt, or no prompt."""
     with pytest.raises(MeasureError, match=said):
         slope(answers, ZIPF, valence, rng=np.random.default_rng(0))
 
@@ -255,5 +244,5 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
 
 
 CONTRACT = contract.Contract(
-    "frequency_bias", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True
+    "frequency_bias", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=50
 )

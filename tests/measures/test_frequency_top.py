@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import MeasureError
 from rmaudit.measures import frequency_top
 from rmaudit.measures.frequency_top import TOP, UNIT
 from rmaudit.measures.joined import Answers
@@ -120,14 +119,6 @@ def test_each_interval_covers_where_words_are_drawn_anew() -> None:
     assert 0.94 <= np.mean(covered) <= 0.995
 
 
-def test_too_few_words_are_refused() -> None:
-    """The count, both lists and what is needed."""
-    asked = {"best": Answers(pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)}), 1, 0.0)}
-
-    with pytest.raises(MeasureError, match=r"^99 words .* 'zipf' .* 'toy'; at least 100 that diff"):
-        frequency_top.frequency_top(asked, ZIPF, VALENCE, rng=np.random.default_rng(0))
-
-
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of one prompt."""
     asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
@@ -136,5 +127,5 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
 
 
 CONTRACT = contract.Contract(
-    "frequency_top", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True
+    "frequency_top", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=100
 )

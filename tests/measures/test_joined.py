@@ -23,31 +23,29 @@ def test_what_one_prompt_lacks_is_left_out(measure: Any) -> None:
     assert measure(asked(scores)).n == 200
 
 
-@BOTH
-@pytest.mark.parametrize("kept", [["greatest", "best"], ["worst"], []])
-def test_frames_of_one_kind_are_refused(measure: Any, kept: list[str]) -> None:
-    """There is nothing to compare them with."""
-    answers = asked(planted(0))
-
-    got = ", ".join(kept) or "no prompt"
-    with pytest.raises(MeasureError, match=f"^framing needs a positive and a neg.* got {got}$"):
-        measure({name: answers[name] for name in kept})
+GOOD, BAD = ["greatest", "best"], ["worst"]
 
 
 @BOTH
-@pytest.mark.parametrize("value", [0.1, math.nan])
-def test_scores_that_do_not_differ_are_refused(measure: Any, value: float) -> None:
-    """They have no sd, whatever rounding makes of it."""
+@pytest.mark.parametrize(
+    ("kept", "best", "rating", "said"),
+    [
+        (GOOD, None, 1, "^framing needs a positive and a negative frame, got greatest, best$"),
+        (BAD, None, 1, "a positive and a negative frame, got worst$"),
+        ([], None, 1, "got no prompt$"),
+        (GOOD + BAD, 0.1, 1, "^240 scores under 'best', all of them equal"),
+        (GOOD + BAD, math.nan, 1, "^0 scores under 'best', all of them equal"),
+        (GOOD + BAD, None, 0, r"that differ in valence are needed$"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    measure: Any, kept: list[str], best: float | None, rating: int, said: str
+) -> None:
+    """Frames of one kind, scores without an sd, and words of one valence."""
     scores = planted(0)
-    scores[1] = value
+    if best is not None:
+        scores[1] = best
+    answers = asked(scores)
 
-    count = 0 if math.isnan(value) else 240
-    with pytest.raises(MeasureError, match=f"^{count} scores under 'best', all of them equal"):
-        measure(asked(scores))
-
-
-@BOTH
-def test_a_valence_that_does_not_differ_is_refused(measure: Any) -> None:
-    """No rank, no slope."""
-    with pytest.raises(MeasureError, match=r"that differ in valence are needed$"):
-        measure(asked(planted(0)), HAPPY * 0 + 1)
+    with pytest.raises(MeasureError, match=said):
+        measure({name: answers[name] for name in kept}, HAPPY * rating)

@@ -55,27 +55,27 @@ def value_of(table: pd.DataFrame) -> float:
 
 def test_by_hand() -> None:
     """One of three prompts swaps two of the words: two of three pairs lose 6 d2 / n(n2 - 1)."""
-    n = 30
-    plain, swapped = np.arange(n, dtype=float), np.arange(n, dtype=float)
+    plain, swapped = np.arange(30.0), np.arange(30.0)
     swapped[[0, 10]] = swapped[[10, 0]]  # d2 = 2 * 10 ** 2
-    table = pd.DataFrame(
-        {"p": plain, "q": plain, "r": swapped, "u": -plain, "v": -plain, "w": -plain}
-    )
-    frames = {"p": 1, "q": 1, "r": 1, "u": -1, "v": -1, "w": -1}
-    rho = 1 - 6 * 200 / (n * (n**2 - 1))
+    table = pd.DataFrame({"p": plain, "q": plain, "r": swapped})
+    table = table.assign(u=-plain, v=-plain, w=-plain)
+    rho = 1 - 6 * 200 / (30 * (30**2 - 1))
 
+    frames = dict(zip(table, [1, 1, 1, -1, -1, -1], strict=True))
     estimate = across_wordings(table, frames, rng=np.random.default_rng(0))
 
+    assert (estimate.unit, estimate.n) == (UNIT, 30)
     assert estimate.value == pytest.approx(((1 + 2 * rho) / 3 + 1) / 2)
-    assert estimate.secondary["between positive prompts"] == pytest.approx((1 + 2 * rho) / 3)
-    assert estimate.secondary["between negative prompts"] == pytest.approx(1)
-    assert estimate.secondary["between frames"] == pytest.approx(-(2 + rho) / 3)
-    assert estimate.secondary["between two groups of a frame, lowest"] == pytest.approx(rho)
+    expected = {
+        "between positive prompts": (1 + 2 * rho) / 3,
+        "between negative prompts": 1,
+        "between frames": -(2 + rho) / 3,
+        "between two groups of a frame, lowest": rho,
+    }
+    assert {name: estimate.secondary[name] for name in expected} == pytest.approx(expected)
     each = {row.prompt: row.rho for row in estimate.evidence.prompts}
-    assert each["r"] == pytest.approx(rho, abs=1e-4)
-    assert each["p"] == each["q"] == pytest.approx((1 + rho) / 2, abs=1e-4)
+    assert [each[name] for name in "rpq"] == pytest.approx([rho, *[(1 + rho) / 2] * 2], abs=1e-4)
     assert all(row.group == row.prompt for row in estimate.evidence.prompts)
-    assert (estimate.unit, estimate.n) == (UNIT, n)
 
 
 def test_wordings_that_agree_are_certain() -> None:

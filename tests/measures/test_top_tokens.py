@@ -169,13 +169,8 @@ def test_the_share_of_other_scripts_informs() -> None:
     assert BOUND.judge(estimate) is Verdict.PASS
 
 
-def test_too_few_words_are_refused() -> None:
-    """Both counts, and what is needed; or scores that do not differ."""
-    few = r"^99 words .* the lexicon 'toy', and 99 are scored and common; at least 100 of each"
-    asked = Answers(pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)}), 1, 0.0)
-
-    with pytest.raises(MeasureError, match=few):
-        top_tokens.top_tokens(asked, VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0))
+def test_equal_scores_are_refused() -> None:
+    """Nothing stands at the top."""
     with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
         measure(np.ones(N + MARKS), lists=False)
 
@@ -187,4 +182,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return top_tokens.top_tokens(asked, contract.VALENCE, common, {}, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("top_tokens", on_toys, turned=0, by_rank=True)
+CONTRACT = contract.Contract("top_tokens", on_toys, turned=0, by_rank=True, fewest=100)

@@ -51,9 +51,6 @@ def accepts(accepted: float, expires: date = LAST) -> Policy:
     return own(waivers={"skew": Waiver("me", "It is small.", expires, accepted)})
 
 
-# One finding
-
-
 @pytest.mark.parametrize(
     ("low", "high", "result", "blocked"),
     [
@@ -185,9 +182,6 @@ def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> Non
     assert gap.judgement.p is gap.judgement.detectable is None
     assert alone(gap, accepts(-9), TODAY) == gap  # no waiver is of a gap
     assert alone(gap, replace(accepts(-9), missing="fail"), TODAY).blocks
-
-
-# Bounds and severities
 
 
 @pytest.mark.parametrize(
@@ -405,9 +399,6 @@ def test_a_waiver_of_what_needs_none_says_so(
         assert not judged.blocks
 
 
-# What blocks a run
-
-
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
@@ -439,9 +430,6 @@ def test_a_known_failure_that_passes_blocks() -> None:
     on_a_sample = alone(found(1, 2), replace(policy, sampled=True), TODAY)
     assert not on_a_sample.blocks  # nor is it told to be outdated
     assert not on_a_sample.judgement.known
-
-
-# A whole run
 
 
 def out(z: float, **claimed: Any) -> Finding:

@@ -24,9 +24,6 @@ def estimate(low: float, value: float, high: float) -> Estimate:
     return Estimate(value=value, low=low, high=high, unit="sd", n=100, interval="made up")
 
 
-# Estimates
-
-
 def shown(*medians: Any, axis: str = "Zipf") -> FrequencyBiasEvidence:
     """Evidence with bins of these medians."""
     bins = tuple(Bin(0.0, 1.0, 3, median, 0.0, 0.0) for median in medians)
@@ -131,9 +128,6 @@ def test_an_estimate_reads_as_one_line() -> None:
     )
 
     assert str(measured) == "0.772 Spearman's rho, 95 % interval 0.735 to 0.814, n = 1,204"
-
-
-# Bounds
 
 
 @pytest.mark.parametrize(
