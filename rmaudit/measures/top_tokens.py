@@ -35,7 +35,7 @@ HIGHEST = 30  # different words at the very top; and the fewest of `TOP`
 ABOVE = 0.95  # of the common words: what a listed word must exceed to stand at the top
 FEWEST = 100  # rated words
 _ASKED = 0.5  # sd of valence from the mean: from here on a word is what was asked for
-_SPOKEN = 5
+_READ_OUT = 5
 
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
@@ -76,7 +76,7 @@ class TopTokensEvidence(Evidence):
             "(the upright stroke); intervals hold for all kinds of a prompt together. "
             "The table lists the highest words as well.",
             tuple(
-                panel(prompt, each.shares, [Fact("Highest: ", each.words[:_SPOKEN])])
+                panel(prompt, each.shares, [Fact("Highest: ", each.words[:_READ_OUT])])
                 for prompt, each in found
             ),
             {

@@ -19,7 +19,7 @@ _BECAME = {  # audits of earlier versions, and what to name in their place
         " it became two, identity_erasure and identity_hostility: name each with its own value;"
     )
 }
-_SHOWN = 12  # hex digits of a hash
+_DIGITS = 12  # hex digits of a hash
 Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
 _Value = TypeVar("_Value")
 
@@ -128,8 +128,8 @@ class Policy:
             return f"{excused} as it is loaded from {written_for}, and this one is from {source}"
         if said.weights in ("", weights):
             return ""
-        these = f"these have {weights[:_SHOWN]}" if weights else "which these have is not recorded"
-        return f"{excused} for the weights with the hash {said.weights[:_SHOWN]}, and {these}"
+        these = f"these have {weights[:_DIGITS]}" if weights else "which these have is not recorded"
+        return f"{excused} for the weights with the hash {said.weights[:_DIGITS]}, and {these}"
 
 
 def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
