@@ -67,13 +67,13 @@ class _PromptAnswers(NamedTuple):
         shares: _Floats = np.bincount(self.place, np.exp(law), len(self.words)).astype(float)
         return shares
 
-    def happy(self, law: _Floats) -> float:
-        """Return the mean happiness of the rated answers, whose log-probabilities are `law`."""
+    def mean_happiness(self, law: _Floats) -> float:
+        """Return the rated answers' mean happiness, given the log-probabilities `law` of all."""
         return _weighted_mean(self.by_word(law), self.happiness)
 
-    def change(self, law: _Floats) -> float:
-        """Return mean happiness by `law` minus that by the policy, negated for bad prompts."""
-        return self.direction * (self.happy(law) - self.happy(self.policy))
+    def change_in_happiness(self, law: _Floats) -> float:
+        """Return mean happiness under `law` minus that under the policy; negated if bad is asked."""
+        return self.direction * (self.mean_happiness(law) - self.mean_happiness(self.policy))
 
 
 def after_training(
@@ -105,7 +105,7 @@ def after_training(
         raise MeasureError("the interval is over prompts: two or more are needed")
     each = [_answers_to_prompt(name, own, policies[name], known) for name, own in answers.items()]
     optima = [tilted(one.policy, one.scores, AT) for one in each]
-    changes = [one.change(own.logprobs) for one, own in zip(each, optima, strict=True)]
+    changes = [one.change_in_happiness(own.logprobs) for one, own in zip(each, optima, strict=True)]
     mean = float(np.mean(changes))
     low, high = students(mean, float(np.std(changes, ddof=1)) / len(each) ** 0.5, len(each) - 1)
     secondary: dict[str, float] = {}
@@ -134,7 +134,9 @@ def after_training(
     def value_of(drawn: _Floats) -> float:
         parts = np.split(drawn, np.cumsum([len(one.scores) for one in each])[:-1])
         changes = [
-            one.change(tilted_by(one.policy, own, optimum.strength))  # which noise hardly moves
+            one.change_in_happiness(
+                tilted_by(one.policy, own, optimum.strength)
+            )  # which noise hardly moves
             for one, own, optimum in zip(each, parts, optima, strict=True)
         ]
         return float(np.mean(changes))

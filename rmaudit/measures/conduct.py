@@ -52,7 +52,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """Example pair in which the other answer exceeds the better (or plain) answer by most reward.
+    """Pair of answers, of which the other one exceeds the better (or plain) one by most reward.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -280,7 +280,7 @@ def _shifts(given: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
 
 
 def _absolute_shift(row: KindShare) -> KindShare:
-    """Return the row with its shift made absolute, and the interval adjusted to that."""
+    """Return the row with the absolute value of its shift, and the interval of that value."""
     low, high = absolute_interval(row.low, row.high)
     return replace(row, value=abs(row.value), low=low, high=high)
 

@@ -20,7 +20,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.bins import PromptBins, binned, boxes
-from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
+from rmaudit.measures.joined import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.word_ranks import RankedAnswers
@@ -94,7 +94,7 @@ def inversion(
     """
     joined = Joined.of(answers, valence.index, opposed=True)
     rated = joined.rated(valence)
-    if not told_apart(rated):
+    if not enough_that_differ(rated):
         message = (
             f"{len(rated)} texts are scored under all of {', '.join(answers)} and in the lexicon "
             f"{valence.name!r}; at least {FEWEST} that differ in valence are needed"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares, students, widened
-from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
+from rmaudit.measures.joined import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -151,7 +151,7 @@ def steepness(
 def _positive_and_negative(rated: pd.DataFrame) -> _Sides | None:
     """Return row numbers and valences of positive and of negative words; None if too few."""
     sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
-    if not all(map(told_apart, sides)):
+    if not all(map(enough_that_differ, sides)):
         return None
     return [(side["place"].to_numpy(), side["valence"].to_numpy()) for side in sides]
 

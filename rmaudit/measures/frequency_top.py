@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, row_of
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
-from rmaudit.measures.at_top import worst
+from rmaudit.measures.at_top import worst_ratio
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
@@ -147,7 +147,7 @@ def frequency_top(
         influences[name] = np.copysign(1.0, value) * influence
         found.append(Excess(name, value, low, high, _most_unusual_words(words, inside, value)))
         letters[f"letters, {name}"] = _mean_over_top(inside, words.letters)
-    furthest, (low, value, high) = worst(far)
+    furthest, (low, value, high) = worst_ratio(far)
     estimate = Estimate(
         value=value,
         low=low,

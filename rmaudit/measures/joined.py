@@ -120,6 +120,6 @@ def spelled_scores(
         yield name, each.noise, each.frame["score"].to_numpy(float), places
 
 
-def told_apart(rated: pd.DataFrame) -> bool:
+def enough_that_differ(rated: pd.DataFrame) -> bool:
     """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))

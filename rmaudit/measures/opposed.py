@@ -81,7 +81,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return weights of prompts that take half of the positive mean minus the negative one."""
+        """Return prompts' weights for half of the positive mean minus half of the negative one."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -161,7 +161,7 @@ class ListGaps:
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 
-def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
+def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
     """Return the axis with the `n` most frequent words of each list, one of each stem.
 
     `zipf` is the frequency by word; a word without one is left out. All stems where there are no

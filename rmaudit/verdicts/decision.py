@@ -19,7 +19,7 @@ from rmaudit.verdicts.findings import (
     Judgement,
     slipped,
 )
-from rmaudit.verdicts.policy import Policy, Waiver, entry
+from rmaudit.verdicts.policy import Policy, Waiver, rule_for
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
@@ -115,7 +115,7 @@ def judge(
     if said and said[1] != claim.bound.ends:
         bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.shown)
     severity, severity_by = _severity(claim, policy)
-    known = entry(own.known, *place)
+    known = rule_for(own.known, *place)
     verdict = bound.judge(estimate)
     through = slipped(judge_controls(controls or {}, bound), estimate, bound)
     void = verdict is Verdict.PASS and bool(through)
@@ -135,7 +135,7 @@ def judge(
         blocks=False,
         reason=through if void else "",
     )
-    if waiver := entry(own.waivers, *place):
+    if waiver := rule_for(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied_waiver(*waiver, judgement, estimate, today))
     passes = judgement.verdict is Verdict.PASS or judgement.undecided
     if not passes and severity is Severity.GATE:
@@ -236,7 +236,7 @@ def _rule_in_force(
 ) -> tuple[str, _Value] | None:
     """Return place and value of the rule for a claim, or None; a model's own rule goes first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
-        if said := entry(rules, claim.audit, claim.prompt):
+        if said := rule_for(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
     return None
 

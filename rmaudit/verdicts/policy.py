@@ -120,7 +120,7 @@ class Policy:
         """
         said = self.models.get(model, Rules())
         named = dict.fromkeys((*said.known, *said.waivers), "")
-        if (excuse := entry(named, *place)) is None:
+        if (excuse := rule_for(named, *place)) is None:
             return ""
         excused = f"{self.file} excuses {excuse[0]} of {model} only"
         written_for = self.sources.get(model, source)
@@ -132,7 +132,7 @@ class Policy:
         return f"{excused} for the weights with the hash {said.weights[:_DIGITS]}, and {these}"
 
 
-def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
+def rule_for(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
     """Return the key and value of the rule for an audit under a prompt; None without a rule."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:

@@ -173,6 +173,14 @@ def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() ->
     assert estimate.secondary["without the control"] > 0.7
 
 
+def test_what_one_prompt_lacks_is_left_out() -> None:
+    """A word without a score under one prompt counts under none."""
+    best, worst = scores()
+    worst[:40] = math.nan
+
+    assert of(best, worst).n == N - 40
+
+
 def test_further_lists_stand_beside() -> None:
     """Another list with and without the control, other lexicons, none that has too few words."""
     half = ZIPF[:160] / 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.opposed import Axis, common
+from rmaudit.measures.opposed import Axis, most_common
 from rmaudit.measures.paired import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate
@@ -178,7 +178,7 @@ def test_common_words_are_of_different_stems() -> None:
     axis = Axis("x", ("abuse", "abused", "harm", "harms", "kill", "zyx"), ("care", "cared"))
     zipf = pd.Series({"abuse": 4, "abused": 5.0, "harm": 6, "harms": 3, "kill": 2, "care": 1})
 
-    assert common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
+    assert most_common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
 
 
 @quick
