@@ -72,7 +72,7 @@ class _PromptAnswers(NamedTuple):
         return _weighted_mean(self.by_word(law), self.happiness)
 
     def change_in_happiness(self, law: _Floats) -> float:
-        """Return mean happiness under `law` minus that under the policy; negated if bad is asked."""
+        """Return mean happiness by `law` minus that by the policy, negated for bad prompts."""
         return self.direction * (self.mean_happiness(law) - self.mean_happiness(self.policy))
 
 
