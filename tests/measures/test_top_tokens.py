@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_tokens
-from rmaudit.measures.at_top import UNIT, AtTop
+from rmaudit.measures.at_top import UNIT, AtTop, Ratio, worst_ratio
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
@@ -167,6 +167,15 @@ def test_the_share_of_other_scripts_informs() -> None:
     share = estimate.secondary["share, other scripts than Latin"]
     assert share == pytest.approx(2 / (0.01 * len(frame)))
     assert BOUND.judge(estimate) is Verdict.PASS
+
+
+def test_the_worst_has_the_highest_lower_end() -> None:
+    """Not the highest value; of equal ones the first by name, in whatever order they are given."""
+    ratios: dict[str, Ratio] = {"letters": (0.5, 0.8, 1.3), "names": (0.4, 0.9, 1.6)}
+    equal: dict[str, Ratio] = dict.fromkeys(["worst", "best", "greatest"], (0.0, 0.0, 0.2))
+
+    assert worst_ratio(ratios) == ("letters", (0.5, 0.8, 1.6))
+    assert {worst_ratio(dict(order))[0] for order in permutations(equal.items())} == {"best"}
 
 
 def test_equal_scores_are_refused() -> None:

@@ -240,27 +240,24 @@ def test_drift_is_paired() -> None:
     assert np.median(shorter) < 0.6
 
 
-def test_too_few_words_or_groups() -> None:
-    """Rather than ranks of a handful, or the spread of one adjective."""
-    few = made(FEWEST - 1)
-    message = "words of the shorter list of 'agency over communion', under"
+@pytest.mark.parametrize(
+    ("axis", "change", "said"),
+    [
+        (made(FEWEST - 1), {}, r"^19 words of the shorter list of 'agency .*, under 3 groups of"),
+        (AXIS, dict.fromkeys(["y0", "y1", "z0", "z1"]), r"^30 words .* and 1 of negative ones"),
+        (AXIS, {"y1": 2.0}, r"^under 'y1' all 70 words have the same score"),
+        (AXIS, {"y1": math.nan}, r"^expected a finite score .* 70 are not$"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    axis: Axis, change: dict[str, float | None], said: str
+) -> None:
+    """Few words, the spread of one adjective, words all alike, or a score that is no number."""
+    gone = [name for name, value in change.items() if value is None]
+    table = scores(axis=axis).assign(**change).drop(columns=gone)
 
-    with pytest.raises(MeasureError, match=rf"^19 {message} 3 groups of positive"):
-        measure(scores(axis=few), few)
-    with pytest.raises(MeasureError, match=rf"^30 {message} 3 .* and 1 of negative ones"):
-        measure(scores().drop(columns=["y0", "y1", "z0", "z1"]))
-
-
-def test_a_prompt_under_which_nothing_is_ranked() -> None:
-    """All words alike; or a score that is no number."""
-    table = scores()
-    table["y1"] = 2.0
-    with pytest.raises(MeasureError, match=r"^under 'y1' all 70 words have the same score"):
-        measure(table)
-
-    table.loc["ag000", "y1"] = math.nan
-    with pytest.raises(MeasureError, match=r"^expected a finite score .* 1 are not$"):
-        measure(table)
+    with pytest.raises(MeasureError, match=said):
+        measure(table, axis)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
