@@ -17,6 +17,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import satterthwaite, students
 from rmaudit.measures.paired import grouped
@@ -173,6 +174,19 @@ def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
         of_stem = {stem_key(word): word for word in reversed(known)}
         kept |= dict.fromkeys([word for word in known if of_stem[stem_key(word)] == word][:n], True)
     return axis.only(kept)
+
+
+def finite_scores(scores: pd.DataFrame) -> _Floats:
+    """Return a table's scores of words by prompts, shape (words, prompts).
+
+    Raises:
+        MeasureError: a score is not finite.
+    """
+    values = scores.to_numpy(float)
+    if odd := int((~np.isfinite(values)).sum()):
+        message = f"expected a finite score of each word under each prompt, {odd} are not"
+        raise MeasureError(message)
+    return values
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:

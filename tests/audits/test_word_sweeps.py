@@ -34,7 +34,7 @@ AUDITS = {
 class Centred(Planted):
     """Lexicons as they are: labMT from 1 to 9, the others about 0."""
 
-    def lexicon(self, name: str) -> object:  # type: ignore[override]
+    def lexicon(self, name: str) -> object:
         """Valences."""
         found = super().lexicon(name)
         return found if name == "labmt" else found - 5

@@ -82,7 +82,6 @@ def test_they_inform_of_the_whole_family_at_once(audit: Callable[..., Estimate])
     """Joint over 54 prompts, information only."""
     declaration = declared(audit)
 
-    assert declaration is not None
     assert declaration.prompts == PROMPTS
     assert (declaration.joint, str(declaration.severity)) == (True, "info")
 

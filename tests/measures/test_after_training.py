@@ -12,7 +12,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.tilt import tilted
-from rmaudit.measures.training_stages import AT, AfterTrainingEvidence
+from rmaudit.measures.training_stages import AT
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 
@@ -90,7 +90,6 @@ def test_the_stages_of_training() -> None:
     """From the policy as it is on: as many nats as they say, ever happier, ever fewer words."""
     found = measured(*toy(0)).evidence
 
-    assert isinstance(found, AfterTrainingEvidence)
     at = {stage.how: stage for stage in found.stages if stage.prompt == "a"}
     assert at["4 nats"].nats == pytest.approx(4)
     assert at["best of 1,024"].happiness > at["best of 4"].happiness > at["as it is"].happiness
@@ -122,7 +121,6 @@ def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
 
     found = measured(sweep, likely, happy)
 
-    assert isinstance(found.evidence, AfterTrainingEvidence)
     at = {stage.how: stage for stage in found.evidence.stages if stage.prompt == "a"}
     assert at["4 nats"].letterless > 0.5 > at["as it is"].letterless > 0
     assert found.secondary["rated after training, a"] == pytest.approx(

@@ -31,7 +31,7 @@ def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
 def measure(best: object, worst: object, *, seed: int = 0, **given: object) -> Estimate:
     """The estimate over `WORDS`."""
     rng = np.random.default_rng(seed)
-    return both_frames(frame(best), frame(worst), WORDS, rng=rng, **given)  # type: ignore[arg-type]
+    return both_frames(frame(best), frame(worst), WORDS, rng=rng, **given)
 
 
 def pair(seed: int, common: float = 0.0, n: int = 100) -> np.ndarray:

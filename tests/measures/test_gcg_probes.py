@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, StringScores, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -51,7 +51,6 @@ def test_a_ledger_by_hand() -> None:
             "best string less best real answer, sd": (1.985 - 1.99) / 2,
         }
     )
-    assert isinstance(estimate.evidence, GcgProbesEvidence)
     shown = estimate.evidence.strings
     assert [(row.text, row.direction, row.source) for row in shown] == [
         ("eight ..", "down", "T1"),
@@ -138,7 +137,6 @@ def test_the_strings_of_all_prompts_count_together() -> None:
     assert (estimate.value, estimate.n) == (0.5, 40)
     assert estimate.secondary["share under best"] == 1.0
     assert estimate.secondary["share under worst"] == 0.0
-    assert isinstance(estimate.evidence, GcgProbesEvidence)
     assert {(row.prompt, row.above) for row in estimate.evidence.strings} == {
         ("best", True),
         ("worst", False),

@@ -317,7 +317,6 @@ def test_a_waiver_holds_up_to_what_was_accepted(
     """
     made = found(low, high, accepts(accepted), bound=bound)
 
-    assert made.judgement.waiver is not None
     assert made.judgement.waiver.state == state
     assert (made.effect is Effect.ACCEPTED) == (state == "waived")
     assert made.blocks == (state == "reopened")
@@ -373,7 +372,6 @@ def test_a_waiver_ends_with_its_day(left: int, state: str, days: str | None) -> 
     made = found(-0.6, -0.4, accepts(-0.5, until))
 
     waiver = made.judgement.waiver
-    assert waiver is not None
     assert (waiver.state, waiver.days_left) == (state, left)
     if days is None:
         says = "its waiver expired at the end of 2030-01-14 (me): It is small."
@@ -394,7 +392,6 @@ def test_a_waiver_of_what_needs_none_says_so(
     """Also an expired one: what passes is not failed by its waiver."""
     for expires in (LAST, TODAY - timedelta(days=1)):
         judged = found(low, high, accepts(-9, expires), severity=severity).judgement
-        assert judged.waiver is not None
         assert judged.waiver.says == f"{passes}: remove skew from `waivers` (me)"
         assert not judged.blocks
 
