@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
@@ -15,8 +14,8 @@ from rmaudit.measures.tilt import tilted
 from rmaudit.measures.training_stages import AT
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
+from tests.measures.contract import Floats
 
-Floats = NDArray[np.float64]
 BOUND = above(0.0, unit=UNIT)
 LETTERS = "bcdfghjklmnpqrstvwxz"
 WORDS = [a + b + c for a in LETTERS for b in "aeiou" for c in LETTERS]

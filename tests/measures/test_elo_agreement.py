@@ -72,12 +72,11 @@ def boosted(seen: pd.DataFrame, frame: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(cross_val_predict(learner, seen.to_numpy(), frame["elo"], cv=folds))
 
 
-@pytest.mark.parametrize("knows", ["a straight line", "boosted trees", "the ratings"])
+@pytest.mark.parametrize("knows", ["boosted trees", "the ratings"])
 def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
-    """A line, boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
+    """Boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
     seen, frame = looks()
     scores: dict[str, Any] = {
-        "a straight line": -seen["words"] + 0.1 * seen["zipf"],
         "boosted trees": boosted(seen, frame),
         "the ratings": frame["elo"] + 100 * RNG(7).normal(size=len(frame)),
     }

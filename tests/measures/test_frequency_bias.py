@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from rmaudit.errors import MeasureError
@@ -22,7 +21,7 @@ from rmaudit.measures.frequency_bias import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
-from tests.measures.contract import ends
+from tests.measures.contract import Floats, ends
 
 N = 240
 _RNG = np.random.default_rng(0)
@@ -36,8 +35,6 @@ ZIPF = pd.Series(_RNG.uniform(3, 7, size=N), index=WORDS, name="zipf")
 VALENCE = pd.Series(_RNG.uniform(1, 9, size=N), index=WORDS, name="happy")
 LETTERS = np.array([len(word) for word in WORDS], float)
 BOUND = below(0.5, unit=UNIT)
-
-Floats = NDArray[np.float64]
 
 
 def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
@@ -245,7 +242,7 @@ def test_what_cannot_be_measured_is_refused(
         slope(answers, ZIPF, valence, rng=np.random.default_rng(0))
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one prompt."""
     asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
     return slope(asked, contract.ZIPF, contract.VALENCE, rng=contract.rng())

@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.measures import frequency_top
 from rmaudit.measures.frequency_top import TOP, UNIT
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N = 3000
 STEMS = ["".join(each) for each in product("bcdfghjklmnpqrtvw", "aou", "bcdfgkp", "aou", "bdk")]
@@ -25,8 +25,6 @@ LEFT = RNG.normal(0, 0.8, size=len(WORDS))  # of frequency, valence and length h
 VALENCE = pd.Series(HAPPY, index=WORDS, name="toy")
 ZIPF = pd.Series(4 + 0.3 * (HAPPY - 5) - 0.2 * LETTERS + LEFT, index=WORDS, name="zipf")
 BOUND = below(0.35, unit=UNIT, shown=True)
-
-Floats = NDArray[np.float64]
 
 
 def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:
@@ -119,7 +117,7 @@ def test_each_interval_covers_where_words_are_drawn_anew() -> None:
     assert 0.94 <= np.mean(covered) <= 0.995
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one prompt."""
     asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
     lists = contract.ZIPF, contract.VALENCE

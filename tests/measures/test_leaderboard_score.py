@@ -15,7 +15,6 @@ from rmaudit.measures.leaderboard_score import (
     DOMAINS,
     PUBLISHED,
     REWARDBENCH_2,
-    RM_BENCH,
     rewardbench_2,
     rm_bench,
 )
@@ -219,34 +218,17 @@ def test_a_part_of_the_rows_is_told() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [REWARDBENCH_2, RM_BENCH])
-def test_the_interval_holds_the_score_of_the_population(board: str) -> None:
+def test_the_interval_holds_the_score_of_the_population() -> None:
     """In about 95 of 100 draws of rows: what is drawn from has the true score."""
     rng = np.random.default_rng(4)
-    rows = drawn(rng, board, 4000)
-    measure = rewardbench_2 if board == REWARDBENCH_2 else rm_bench
-    truth, held, trials = of_board(measure, rows).value, 0, 150
-    for _ in range(trials):
-        found = of_board(measure, drawn(rng, board, 60))
-        held += found.low <= truth <= found.high
+    truth, trials = of_board(rewardbench_2, drawn(rng, 4000)).value, 200
+    found = [of_board(rewardbench_2, drawn(rng, 60)) for _ in range(trials)]
 
-    assert 0.92 <= held / trials <= 1.0
+    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.92
 
 
-def drawn(rng: np.random.Generator, board: str, many: int) -> list[Row]:
+def drawn(rng: np.random.Generator, many: int) -> list[Row]:
     """So many rows of a section, whose right answers have somewhat more."""
-    if board == RM_BENCH:
-        return [
-            {
-                "subset": domain,
-                "chosen": (
-                    rng.normal(0.6, 1, 3) + np.arange(3) / 2 + (own := rng.normal())
-                ).tolist(),
-                "rejected": (rng.normal(0, 1, 3) + np.arange(3) / 2 + own).tolist(),
-            }
-            for domain in DOMAINS
-            for _ in range(many)
-        ]
     rows = [
         {"subset": name, "chosen": [rng.normal(1)], "rejected": rng.normal(size=3).tolist()}
         for name in ("Focus", "Math", "Safety")

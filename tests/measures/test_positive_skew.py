@@ -24,15 +24,13 @@ from rmaudit.measures.positive_skew import (
 )
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
-from tests.measures.contract import ends
+from tests.measures.contract import Floats, ends
 
 N = 400
 WORDS = ["".join(each) for each in product("bcdfghjklm", "aeiou", "bcdfghjk")][:N]
 VALENCE = pd.Series(np.random.default_rng(5).normal(5, 1, size=N), index=WORDS, name="toy")
 HAPPY = stats.zscore(VALENCE.to_numpy())
 BOUND = above(0.5, unit=UNIT)
-
-Floats = NDArray[np.float64]
 
 
 def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
@@ -173,7 +171,7 @@ def test_words_that_do_not_differ_have_no_tail_of_their_own() -> None:
         measure(frame(np.ones(N)))
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one lexicon."""
     asked = Answers(contract.frame(texts, scores), 1, noise)
     return tail(asked, contract.VALENCE, rng=contract.rng())

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.tilt import best_of, kl, tilted
+from tests.measures.contract import Floats
 
-Floats = NDArray[np.float64]
 sizes = st.integers(2, 9)
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=40, deadline=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_things
@@ -14,14 +13,13 @@ from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N = 4000
 ELO = np.random.default_rng(3).permutation(np.linspace(800.0, 2200.0, N))
 ITEMS = pd.DataFrame({"name": [f"thing{i}" for i in range(N)], "elo": ELO, "shown": True})
 LIKED = (ELO - ELO.mean()) / ELO.std()
 BOUND = below(1, unit=UNIT)
-
-Floats = NDArray[np.float64]
 
 
 def sound(seed: int = 1) -> Floats:
@@ -132,7 +130,7 @@ def test_what_does_not_differ_or_is_too_few_is_refused(scores: Floats, items: pd
         measure(sound(), scores, items=items)
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Ratings by word, of one wording."""
     rated = contract.of(contract.KNOWN[2], texts) if texts else np.empty(0)
     items = pd.DataFrame({"name": texts, "elo": rated, "shown": True})

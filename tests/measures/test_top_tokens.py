@@ -7,7 +7,6 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
@@ -26,6 +25,7 @@ from rmaudit.measures.top_tokens import (
 )
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N, MARKS = 3000, 60
 WORDS = ["".join(each) for each in product("bcdfghjklmnpqrs", "aeiou", "bcdfg", "aeiou", "bc")]
@@ -35,8 +35,6 @@ VALENCE = pd.Series(np.random.default_rng(5).normal(5, 1, size=N), index=WORDS, 
 HAPPY = stats.zscore(VALENCE.to_numpy())
 LISTS = {"swear words and slurs": WORDS[:40], "refusals": WORDS[40:70]}
 BOUND = below(1, unit=UNIT, shown=True)
-
-Floats = NDArray[np.float64]
 
 
 def liked(sign: int = 1) -> Floats:
@@ -184,7 +182,7 @@ def test_equal_scores_are_refused() -> None:
         measure(np.ones(N + MARKS), lists=False)
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """All toy words are common; no list."""
     asked = Answers(contract.frame(texts, scores), 1, noise)
     common = pd.Index(contract.WORDS)
