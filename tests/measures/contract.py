@@ -125,10 +125,13 @@ def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
 
 
 def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) -> Floats:
-    """The scores under another prompt: changed by something of the words, in the scores' units."""
-    known, scored = of(KNOWN[0], texts), ~np.isnan(scores)
-    x, y = known[scored], scores[scored]
-    unit = float((x - x.mean()) @ (y - y.mean())) / len(x) if len(x) else 0.0
+    """The scores under another prompt: changed by something of the words, in the scores' units.
+
+    The unit goes by words, so that further spellings of a word do not change it.
+    """
+    known = of(KNOWN[0], texts)
+    words = pd.DataFrame({"x": known, "y": scores}).dropna().groupby("x").mean()
+    unit = np.cov(words.index, words["y"], bias=True)[0, 1] if len(words) > 1 else 0.0
     return np.asarray(scores + by * unit * of(KNOWN[row], texts))
 
 

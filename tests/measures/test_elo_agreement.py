@@ -152,6 +152,18 @@ def test_items_of_one_head_word_are_one_draw() -> None:
     assert width["loose"] < 0.5 * width["apart"]
 
 
+def test_evidence_decides_what_counts() -> None:
+    """Items that the scores have wrong and people hardly compared lower the plain tau more."""
+    frame = items()
+    wrong = frame.index < 100
+    frame.loc[wrong, "score"] *= -1
+    frame["matches"] = np.where(wrong, 6, 3000)
+
+    found = measure(frame)
+
+    assert found.secondary["tau weighted by evidence"] > found.value + 0.02
+
+
 def test_the_estimate_is_somers() -> None:
     """With nothing held fixed it is tau, raw and beyond; unscored items are left out."""
     frame = items()

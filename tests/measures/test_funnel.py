@@ -142,4 +142,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return both_frames(*frames, contract.WORDS, rng=contract.rng(), noise=(noise, noise))
 
 
-CONTRACT = contract.Contract("funnel", on_toys, turned=+1, spelt=1.0, fewest=30)
+CONTRACT = contract.Contract("funnel", on_toys, turned=+1, spelt=0.5, fewest=30)

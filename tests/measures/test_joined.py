@@ -8,9 +8,22 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.joined import Answers
+from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, asked, planted, rho_of, slopes_of
 
 BOTH = pytest.mark.parametrize("measure", [rho_of, slopes_of])
+
+
+@BOTH
+def test_rows_go_by_their_texts(measure: Any) -> None:
+    """In another order under one prompt only."""
+    answers = asked(planted(7))
+    worst = answers["worst"].frame.sample(frac=1, random_state=0)
+
+    found = measure({**answers, "worst": Answers(worst, -1, 0.0)})
+
+    assert ends(found) == pytest.approx(ends(measure(answers)), abs=1e-9)
 
 
 @BOTH
