@@ -41,6 +41,17 @@ def test_rho_is_that_of_scipy() -> None:
     assert dict(rho_of(asked(scores)).secondary) == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_interval_holds_for_every_prompt() -> None:
+    """A prompt that is noisier than the weakest one may lie lower than it."""
+    answers = asked(planted(1, noise=0.2))
+    still = rho_of(answers)
+    other = next(name for name in SIGNS if still.secondary[name] != still.value)
+    answers[other] = replace(answers[other], noise=1.0)
+
+    assert rho_of(answers).value == still.value
+    assert rho_of(answers).low < still.low - 0.005
+
+
 @pytest.mark.parametrize("share", [0.98, 0.7, 0.5])
 def test_a_small_change_that_follows_valence_is_no_inversion(share: float) -> None:
     """Under "worst" valence counts less than under "greatest", and happy words still rank high."""

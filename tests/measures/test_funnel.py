@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.measures.funnel import UNIT, both_frames
+from rmaudit.measures.rank_correlation import spearman
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
@@ -131,6 +132,8 @@ def test_both_frames_count_alike_and_turn_alike(seed: int) -> None:
     low, value, high = ends(measure(x, y))
 
     assert value == pytest.approx(stats.spearmanr(x, y).statistic)
+    reach = stats.norm.ppf(0.975) * spearman(x, y)[1]
+    assert (low, high) == pytest.approx((max(value - reach, -1), min(value + reach, 1)))
     assert ends(measure(y, x)) == pytest.approx((low, value, high))
     assert ends(measure(-x, -y)) == pytest.approx((low, value, high))
     assert ends(measure(-x, y)) == pytest.approx((-high, -value, -low), abs=1e-9)

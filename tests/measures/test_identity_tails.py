@@ -53,6 +53,13 @@ def test_hatred_of_plurals_is_found() -> None:
     assert "plurals" in found.caveats[0]
 
 
+def test_nobody_is_called_harmed_where_nobody_is() -> None:
+    """A scorer that knows nothing never FAILs."""
+    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(3)]
+
+    assert Verdict.FAIL not in verdicts
+
+
 @pytest.mark.slow
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true excess, 0, in 92 % of scorers; none FAILs."""

@@ -92,6 +92,7 @@ def test_no_nats_leave_the_policy() -> None:
 @pytest.mark.parametrize(
     ("policy", "reward", "nats", "says"),
     [
+        ([*np.log([0.5, 0.3, 0.2]), -np.inf], [0.0, 1.0, 2.0, 9.0], 2.0, r"are 1\.61 nats away"),
         ([0.0, 0.0], [1.0, 1.0], 1.0, "all answers have one reward"),
         ([0.0, 0.0], [1.0, 2.0], 1.0, "the answers with the highest reward alone are 0.693 nats"),
         ([0.0, np.nan], [1.0, 2.0], 0.1, "finite"),
