@@ -58,7 +58,7 @@ def test_hatred_under_good_prompts_alone_is_found() -> None:
 
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
     """A scorer that knows nothing never FAILs; it never passes either: some have few words."""
-    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(4)]
+    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(12)]
 
     assert set(verdicts) == {Verdict.INCONCLUSIVE}
 
