@@ -9,7 +9,7 @@ import pandas as pd
 
 from rmaudit import Estimate, Rewards, audit, between
 from rmaudit.measures import value_tilt
-from rmaudit.measures.opposed import Axis, common
+from rmaudit.measures.opposed import Axis, most_common
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
 
@@ -52,7 +52,7 @@ def test_value_tilt(rewards: Rewards, references: References, rng: np.random.Gen
     """Return half the difference of agency's rank gaps under good and under bad prompts."""
     big_two, *moral = (Axis(name, *two) for name, two in references.opposites().items())
     zipf = references.frequency("wordfreq", [word for axis in moral for word in axis.words])
-    axes = [big_two, *(common(axis, zipf, A_POLE) for axis in moral)]
+    axes = [big_two, *(most_common(axis, zipf, A_POLE) for axis in moral)]
     words = rewards.scorable(list(dict.fromkeys(word for axis in axes for word in axis.words)))
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return value_tilt.tilt(

@@ -23,9 +23,9 @@ UNMEASURED_NOISE = "Numeric noise was not measured: the interval does not contai
 NOISE = "numeric noise"  # the secondary number
 _Z95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 _DRAWS = 20
-_FEW = 5  # draws that will do where they differ, and by little beside the interval
-_STILL, _SLIGHT = 1e-9, 1e-3
-_REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
+_FIRST_DRAWS = 5  # draws that will do where they differ, and by little beside the interval
+_NO_CHANGE, _SMALL_CHANGE = 1e-9, 1e-3
+NOISE_REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
 
 _Floats = NDArray[np.float64]
 _ANYWHERE = (-math.inf, math.inf)
@@ -92,7 +92,7 @@ def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) ->
     summed before they are squared. Without clusters every row is its own. The factor G/(G - 1) for
     G clusters makes the variance of a mean unbiased.
     """
-    off = _of_clusters(influence, clusters)
+    off = _centred_cluster_sums(influence, clusters)
     many = len(off)
     return math.sqrt(float(off @ off) * many / (many - 1)) / len(influence)
 
@@ -106,7 +106,7 @@ def clustered_freedom(
     error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f
     degrees of freedom 2/f: so f is 2 G/(k - 1) (as Satterthwaite 1946 has it).
     """
-    off = _of_clusters(influence, clusters)
+    off = _centred_cluster_sums(influence, clusters)
     square, fourth = float(off @ off), float((off**2) @ (off**2))
     spread = len(off) * fourth - square**2
     return 2 * len(off) * square**2 / spread if spread > 0 else math.inf
@@ -121,7 +121,7 @@ def even_clusters(clusters: NDArray[Any]) -> float:
     return float(sizes.sum()) ** 2 / float((sizes**2).sum())
 
 
-def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
+def _centred_cluster_sums(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
     """Return the centred influences summed by cluster, shape (clusters,)."""
     off: _Floats = influence - influence.mean()
     if clusters is None:
@@ -157,6 +157,17 @@ def least_squares(
         parts.append((pull * left).sum(axis=1).T)
     moved = np.concatenate(parts, axis=1)
     return fitted, moved @ moved.T
+
+
+def group_means(values: _Floats, groups: NDArray[np.integer[Any]]) -> _Floats:
+    """Return the mean of the values in each group, shape (groups,), given numbers from 0, (n,)."""
+    means: _Floats = np.bincount(groups, values) / np.bincount(groups)
+    return means
+
+
+def absolute_interval(low: float, high: float) -> tuple[float, float]:
+    """Return the interval of the absolute value, given the interval of the value with its sign."""
+    return max(low, -high, 0.0), max(high, -low)
 
 
 def untied(values: NDArray[np.generic]) -> float:
@@ -195,14 +206,14 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
         message = f"noise of up to {np.max(sds):g} needs a generator: give rng"
         raise ValueError(message)
     noises = [rng.standard_normal(len(scores)) for _ in range(_DRAWS)]  # one stream in any case
-    values = [value_of(scores + sds * each) for each in noises[:_FEW]]
+    values = [value_of(scores + sds * each) for each in noises[:_FIRST_DRAWS]]
     nearest = min(estimate.value - estimate.low, estimate.high - estimate.value)
     moved = float(np.ptp(values))  # not at all where the value is one of steps
-    if not _STILL * nearest < moved < _SLIGHT * nearest:
-        values += [value_of(scores + sds * each) for each in noises[_FEW:]]
+    if not _NO_CHANGE * nearest < moved < _SMALL_CHANGE * nearest:
+        values += [value_of(scores + sds * each) for each in noises[_FIRST_DRAWS:]]
     sd = float(np.std(values, ddof=1))
-    below = math.hypot(estimate.value - estimate.low, _REACH * sd)
-    above = math.hypot(estimate.high - estimate.value, _REACH * sd)
+    below = math.hypot(estimate.value - estimate.low, NOISE_REACH * sd)
+    above = math.hypot(estimate.high - estimate.value, NOISE_REACH * sd)
     return replace(
         estimate,
         low=min(max(estimate.value - below, within[0]), estimate.low),

@@ -30,9 +30,9 @@ from rmaudit.verdicts.records import Estimate
 
 UNIT = "points of happiness"
 FEWEST = 30  # rated words
-_STEPS = 16  # of the slider, up to the most training that is shown
+_SLIDER_STEPS = 16  # of the slider, up to the most training that is shown
 _DRAWS = tuple(2**power for power in range(1, 11))
-_SHOWN = 8  # words
+_LIKELIEST = 8  # words
 _NO_WORD = "(white space)"
 
 _Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Known(NamedTuple):
     unwanted: Mapping[str, Collection[str]]
 
 
-class _Prompted(NamedTuple):
+class _PromptAnswers(NamedTuple):
     """One prompt's answers with reward and log-probability, and the known traits of their words."""
 
     prompt: str
@@ -67,13 +67,13 @@ class _Prompted(NamedTuple):
         shares: _Floats = np.bincount(self.place, np.exp(law), len(self.words)).astype(float)
         return shares
 
-    def happy(self, law: _Floats) -> float:
-        """Return the mean happiness of the rated answers, whose log-probabilities are `law`."""
-        return _mean(self.by_word(law), self.happiness)
+    def mean_happiness(self, law: _Floats) -> float:
+        """Return the rated answers' mean happiness, given the log-probabilities `law` of all."""
+        return _weighted_mean(self.by_word(law), self.happiness)
 
-    def change(self, law: _Floats) -> float:
+    def change_in_happiness(self, law: _Floats) -> float:
         """Return mean happiness by `law` minus that by the policy, negated for bad prompts."""
-        return self.direction * (self.happy(law) - self.happy(self.policy))
+        return self.direction * (self.mean_happiness(law) - self.mean_happiness(self.policy))
 
 
 def after_training(
@@ -103,9 +103,9 @@ def after_training(
     """
     if len(answers) < 2:  # noqa: PLR2004  (an sd)
         raise MeasureError("the interval is over prompts: two or more are needed")
-    each = [_prompted(name, own, policies[name], known) for name, own in answers.items()]
+    each = [_answers_to_prompt(name, own, policies[name], known) for name, own in answers.items()]
     optima = [tilted(one.policy, one.scores, AT) for one in each]
-    changes = [one.change(own.logprobs) for one, own in zip(each, optima, strict=True)]
+    changes = [one.change_in_happiness(own.logprobs) for one, own in zip(each, optima, strict=True)]
     mean = float(np.mean(changes))
     low, high = students(mean, float(np.std(changes, ddof=1)) / len(each) ** 0.5, len(each) - 1)
     secondary: dict[str, float] = {}
@@ -134,7 +134,9 @@ def after_training(
     def value_of(drawn: _Floats) -> float:
         parts = np.split(drawn, np.cumsum([len(one.scores) for one in each])[:-1])
         changes = [
-            one.change(tilted_by(one.policy, own, optimum.strength))  # which noise hardly moves
+            one.change_in_happiness(
+                tilted_by(one.policy, own, optimum.strength)
+            )  # which noise hardly moves
             for one, own, optimum in zip(each, parts, optima, strict=True)
         ]
         return float(np.mean(changes))
@@ -152,11 +154,14 @@ def strengths(
     Both arguments are those of `after_training`. Raises `MeasureError` as it does.
     """
     return {
-        name: tilted(*_known(own, policies[name])[1:], AT).strength for name, own in answers.items()
+        name: tilted(*_scored_answers(own, policies[name])[1:], AT).strength
+        for name, own in answers.items()
     }
 
 
-def _known(own: Answers, logprobs: pd.Series[float]) -> tuple[pd.Series[str], _Floats, _Floats]:
+def _scored_answers(
+    own: Answers, logprobs: pd.Series[float]
+) -> tuple[pd.Series[str], _Floats, _Floats]:
     """Return texts, log-probabilities and scores of the answers that have both numbers."""
     likely = own.frame["token_id"].map(logprobs)
     kept = own.frame["score"].notna() & likely.notna()
@@ -167,13 +172,13 @@ def _known(own: Answers, logprobs: pd.Series[float]) -> tuple[pd.Series[str], _F
     return own.frame["text"][kept], policy, scores
 
 
-def _prompted(
+def _answers_to_prompt(
     prompt: str,
     own: Answers,
     logprobs: pd.Series[float],
     about: Known,
-) -> _Prompted:
-    texts, likely, scores = _known(own, logprobs)
+) -> _PromptAnswers:
+    texts, likely, scores = _scored_answers(own, logprobs)
     policy = tilted(likely, scores, 0.0).logprobs
     place, words = pd.factorize(word_of(texts))
     happy, common = (
@@ -183,7 +188,7 @@ def _prompted(
     if (rated := int(np.isfinite(happy).sum())) < FEWEST:
         raise MeasureError(f"{rated} words are scored and rated; at least {FEWEST} are needed")
     start = np.bincount(place, np.exp(policy), len(words)).astype(float)
-    return _Prompted(
+    return _PromptAnswers(
         prompt=prompt,
         direction=own.sign,
         scores=scores,
@@ -202,19 +207,21 @@ def _prompted(
     )
 
 
-def _stages(one: _Prompted) -> Iterator[Stage]:
+def _stages(one: _PromptAnswers) -> Iterator[Stage]:
     """Yield the policy itself, RLHF optima at increasing KL, and best of n for increasing n."""
     yield _stage(one, one.policy)
-    reached = [found for nats in NATS if (found := _within(one, nats))]
+    reached = [found for nats in NATS if (found := _optimum_if_reachable(one, nats))]
     most = reached[-1].strength if reached else 0.0
-    between = (tilted_by(one.policy, one.scores, most * k / _STEPS) for k in range(1, _STEPS))
+    between = (
+        tilted_by(one.policy, one.scores, most * k / _SLIDER_STEPS) for k in range(1, _SLIDER_STEPS)
+    )
     laws = [*(each.logprobs for each in reached), *between]
     yield from sorted((_stage(one, law) for law in laws), key=lambda stage: stage.nats)
     for draws in _DRAWS:
         yield _stage(one, best_of(one.policy, one.scores, draws), draws)
 
 
-def _within(one: _Prompted, nats: float) -> Tilted | None:
+def _optimum_if_reachable(one: _PromptAnswers, nats: float) -> Tilted | None:
     """Return RLHF's optimum at a KL of `nats` from the policy; None if no policy is so far away."""
     try:
         return tilted(one.policy, one.scores, nats)
@@ -222,35 +229,35 @@ def _within(one: _Prompted, nats: float) -> Tilted | None:
         return None
 
 
-def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
+def _stage(one: _PromptAnswers, law: _Floats, draws: int = 0) -> Stage:
     answers = np.exp(law)
     shares = np.bincount(one.place, answers, len(one.words)).astype(float)
     some = shares[shares > 0]
-    top = np.argpartition(-shares, min(_SHOWN, len(shares) - 1))[:_SHOWN]
+    top = np.argpartition(-shares, min(_LIKELIEST, len(shares) - 1))[:_LIKELIEST]
     return Stage(
         prompt=one.prompt,
         draws=draws,
-        nats=_short(max(kl(law, one.policy), 0.0)),
-        happiness=_short(_mean(shares, one.happiness)),
-        variety=_short(float(np.exp(-(some @ np.log(some))))),
-        zipf=_short(_mean(shares, one.zipf)),
-        letterless=_short(float(answers @ one.letterless)),
+        nats=_rounded(max(kl(law, one.policy), 0.0)),
+        happiness=_rounded(_weighted_mean(shares, one.happiness)),
+        variety=_rounded(float(np.exp(-(some @ np.log(some))))),
+        zipf=_rounded(_weighted_mean(shares, one.zipf)),
+        letterless=_rounded(float(answers @ one.letterless)),
         listed=tuple(
-            ListShare(name, _short(float(shares @ those))) for name, those in one.listed.items()
+            ListShare(name, _rounded(float(shares @ those))) for name, those in one.listed.items()
         ),
         likely=tuple(
-            Likely(str(one.words[at]) or _NO_WORD, _short(one.start[at]), _short(shares[at]))
+            Likely(str(one.words[at]) or _NO_WORD, _rounded(one.start[at]), _rounded(shares[at]))
             for at in top[np.lexsort((top, -shares[top]))]
         ),
     )
 
 
-def _short(number: float) -> float:
+def _rounded(number: float) -> float:
     """Return the number rounded to five significant digits, which keeps reports small."""
     return float(f"{number:.5g}")
 
 
-def _mean(shares: _Floats, known: _Floats) -> float:
+def _weighted_mean(shares: _Floats, known: _Floats) -> float:
     """Return the mean of `known` weighted by `shares`, over the words whose `known` is finite."""
     some = np.isfinite(known)
     return float(shares[some] @ known[some] / shares[some].sum())

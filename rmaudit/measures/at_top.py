@@ -65,7 +65,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     return AtTop(kind, share, min(low, share), max(high, share), allowed, among, highest)
 
 
-def worst(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
+def worst_ratio(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
     """Return the name of the worst ratio, and (low, value, high) of all ratios taken together.
 
     Each is low, value, high. The worst is the one whose lower end is highest; of equal ones it is
@@ -76,7 +76,7 @@ def worst(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
     return name, (low, value, max(high for _, _, high in ratios.values()))
 
 
-def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
+def caveats_on_undecided(kinds: Iterable[AtTop]) -> tuple[str, ...]:
     """Return a sentence for each undecided kind: the interval contains the allowed share."""
     return tuple(
         f"Not decided: {each.kind}, {each.share:.0%} of {each.among:,.0f}, "
@@ -87,7 +87,7 @@ def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
 
 
 def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Points:
-    """Return a panel: each kind of answer's share, divided by the allowed share; a line at 1."""
+    """Return a chart panel of each kind's share divided by its allowed share, with a line at 1."""
     told = (Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.1%}") for each in kinds)
     rows = []
     for each in kinds:

@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_codes
-from rmaudit.measures._stats import UNMEASURED, normal, widened
+from rmaudit.measures._stats import UNMEASURED, group_means, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "partial Spearman's rho"
 FEWEST = 30  # words
-_LEAST = 1e-3  # share of the variance of ranks that what is held fixed must leave
-_ANOTHERS = 1e-2  # singular value: a variable that is made of the others
+_LEAST_LEFT = 1e-3  # share of the variance of ranks that what is held fixed must leave
+_REDUNDANT = 1e-2  # singular value: a variable that is made of the others
 _Array = NDArray[np.float64]
 
 
@@ -70,11 +70,11 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     inside = texts.isin(known.index).to_numpy()
     places, words = pd.factorize(texts[inside])
     spelt, rated = scores[inside], known.loc[words]
-    x, y = _of_words(spelt, places), _of_words(likely[inside], places)
+    x, y = _mean_ranks_of_words(spelt, places), _mean_ranks_of_words(likely[inside], places)
     stems = stem_codes(words)
-    _refuse(x, y, _array(rated["valence"]), stems, str(valence.name))
-    held = _held([*_array(rated).T, _array([len(word) for word in words])])
-    value = _left(x, y, held)
+    _refuse_too_few_words(x, y, _array(rated["valence"]), stems, str(valence.name))
+    held = _control_variables([*_array(rated).T, _array([len(word) for word in words])])
+    value = _partial_correlation(x, y, held)
     if not math.isfinite(value):
         message = (
             "the ranks of scores or of log-probabilities are those of valence, frequency or "
@@ -89,9 +89,9 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=len(words),
         interval="normal, over words by stem (a U-statistic)",
-        secondary=_finite(
+        secondary=_only_finite(
             {
-                "only valence held fixed": _left(x, y, _array(rated[["valence"]])),
+                "only valence held fixed": _partial_correlation(x, y, _array(rated[["valence"]])),
                 "nothing held fixed": _rho(x, y),
                 "all scored tokens, nothing held fixed": _rho(scores, likely),
                 "stems": float(len(np.unique(stems))),
@@ -100,7 +100,7 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     )
 
     def value_of(drawn: _Array) -> float:
-        return _left(_of_words(drawn, places), y, held)
+        return _partial_correlation(_mean_ranks_of_words(drawn, places), y, held)
 
     return widened(estimate, value_of, spelt, noise, rng, within=(-1.0, 1.0))
 
@@ -109,13 +109,15 @@ def _array(values: ArrayLike) -> _Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
+def _mean_ranks_of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
     """Return each word's mean dense rank over its spellings; `places` is each value's word code."""
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
-    return np.bincount(places, ranks) / np.bincount(places)
+    return group_means(ranks, places)
 
 
-def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon: str) -> None:
+def _refuse_too_few_words(
+    x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon: str
+) -> None:
     """Raise MeasureError where there are too few words or stems, or values do not differ."""
     distinct = [len(np.unique(values)) for values in (x, y, held)]
     if min(len(x), len(np.unique(stems))) < FEWEST or min(distinct) == 1:
@@ -128,7 +130,7 @@ def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon
         raise MeasureError(message)
 
 
-def _held(variables: list[_Array]) -> _Array:
+def _control_variables(variables: list[_Array]) -> _Array:
     """Return control variables, (n, k): ranks of each, and the ranks' distance from the middle."""
     middle = (len(variables[0]) + 1) / 2
     every = [
@@ -141,12 +143,12 @@ def _held(variables: list[_Array]) -> _Array:
     for i in range(len(every)):
         trial = np.array([ranks[j] - ranks[j].mean() for j in (*kept, i)])
         sizes = np.sqrt((trial**2).sum(axis=1))
-        if sizes.min() and np.linalg.svd((trial.T / sizes), compute_uv=False)[-1] > _ANOTHERS:
+        if sizes.min() and np.linalg.svd((trial.T / sizes), compute_uv=False)[-1] > _REDUNDANT:
             kept.append(i)
     return np.column_stack([every[i] for i in kept])
 
 
-def _left(x: _Array, y: _Array, held: _Array) -> float:
+def _partial_correlation(x: _Array, y: _Array, held: _Array) -> float:
     """Return the correlation of the ranks of `x` and `y` after regression on the ranks of `held`.
 
     NaN where they leave nothing of either.
@@ -157,7 +159,7 @@ def _left(x: _Array, y: _Array, held: _Array) -> float:
     fixed -= fixed.mean(axis=0)
     left = both - fixed @ np.linalg.lstsq(fixed, both, rcond=None)[0]
     share = (left**2).sum(axis=0), (both**2).sum(axis=0)
-    if (share[0] <= _LEAST * share[1]).any():
+    if (share[0] <= _LEAST_LEFT * share[1]).any():
         return float("nan")
     return float(np.clip(left[:, 0] @ left[:, 1] / math.sqrt(share[0][0] * share[0][1]), -1, 1))
 
@@ -166,5 +168,5 @@ def _rho(x: _Array, y: _Array) -> float:
     return float(scipy.stats.spearmanr(x, y).statistic)
 
 
-def _finite(secondary: dict[str, float]) -> dict[str, float]:
+def _only_finite(secondary: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in secondary.items() if math.isfinite(value)}

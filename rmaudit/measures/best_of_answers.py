@@ -82,7 +82,7 @@ class BestOfAnswersEvidence(Evidence):
             Points(
                 title=rows[0].trait,
                 axis="share of the answers" if rows[0].share else "mean",
-                rows=tuple(_row(row, rows[0].mean) for row in rows),
+                rows=tuple(_row_of_shift(row, rows[0].mean) for row in rows),
                 zero=False,
             )
             for rows in by_trait.values()
@@ -100,7 +100,7 @@ class BestOfAnswersEvidence(Evidence):
                 "the winner": "answer",
             },
             (
-                *(_cells(rows) for rows in by_trait.values()),
+                *(_table_row(rows) for rows in by_trait.values()),
                 *(
                     (
                         *(row.prompt, f"{row.middle_reward:.2f}", f"{row.best_reward:.2f}"),
@@ -137,7 +137,7 @@ def best_of_answers(
     rewards = answers["reward"].to_numpy(float)
     asked = answers.groupby(["prompt", "turns"], sort=False).ngroup().to_numpy()
     places = [np.flatnonzero(asked == one) for one in range(asked.max(initial=-1) + 1)]
-    _refuse(rewards, places)
+    _refuse_unusable_samples(rewards, places)
     if not traits[WORDS].any():
         raise MeasureError("no answer has a word, so there is no length to compare")
     most: int = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
@@ -156,7 +156,9 @@ def best_of_answers(
     error = float(((after - value * before) / before.mean()).std(ddof=1)) / math.sqrt(len(places))
     low, high = students(value, error, len(places) - 1, within=(0.0, math.inf))
     shifts = [
-        _shift(name, draws, now[:, at], start[:, at], share=traits.dtypes.iloc[at].kind == "b")
+        _trait_shift(
+            name, draws, now[:, at], start[:, at], share=traits.dtypes.iloc[at].kind == "b"
+        )
         for at, name in enumerate(names)
         for draws, now in by_draws.items()
     ]
@@ -213,7 +215,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
     return shares
 
 
-def _refuse(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
+def _refuse_unusable_samples(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
     """Raise MeasureError if there are too few prompts or samples, or rewards missing or equal."""
     fewest = min(map(len, places), default=0)
     missing = int((~np.isfinite(rewards)).sum())
@@ -227,14 +229,13 @@ def _refuse(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
         raise MeasureError("all answers to a prompt have the same reward: none of them wins")
 
 
-def _over_prompts(changes: _Floats) -> tuple[float, float, float]:
-    """Return the mean over prompts with the ends of its Student's t 95 % interval."""
-    mean, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
-    return mean, *students(mean, error, len(changes) - 1)
-
-
-def _shift(trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool) -> TraitShift:
-    change, low, high = _over_prompts(now - start)
+def _trait_shift(
+    trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool
+) -> TraitShift:
+    """Return the trait's mean among winners, and its mean change with Student's interval."""
+    changes = now - start
+    change, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
+    low, high = students(change, error, len(changes) - 1)
     return TraitShift(
         trait=trait,
         share=share,
@@ -258,9 +259,9 @@ def _winners(
         middle, best = ordered[len(ordered) // 2], ordered[-1]
         found.append(
             Winner(
-                prompt=_short(answers["prompt"].iloc[own[0]]),
-                middle=_short(texts[middle]),
-                best=_short(texts[best]),
+                prompt=_shortened(answers["prompt"].iloc[own[0]]),
+                middle=_shortened(texts[middle]),
+                best=_shortened(texts[best]),
                 middle_reward=float(rewards[middle]),
                 best_reward=float(rewards[best]),
             )
@@ -268,11 +269,11 @@ def _winners(
     return found
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _row(row: TraitShift, start: float) -> MarkedRow:
+def _row_of_shift(row: TraitShift, start: float) -> MarkedRow:
     return row_of(
         f"best of {row.draws}" if row.draws > 1 else "as sampled",
         row.mean,
@@ -281,7 +282,7 @@ def _row(row: TraitShift, start: float) -> MarkedRow:
     )
 
 
-def _cells(rows: Sequence[TraitShift]) -> tuple[str, ...]:
+def _table_row(rows: Sequence[TraitShift]) -> tuple[str, ...]:
     first, last = rows[0], rows[-1]
     as_text = "{:.1%}" if first.share else "{:.1f}"
     signed = "{:+.1%}" if first.share else "{:+.1f}"

@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, exact_share, students, widened
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    absolute_interval,
+    exact_share,
+    group_means,
+    students,
+    widened,
+)
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 WON, PAID, MOVED = "share of contexts", "sd of answers", "sd of answers, up or down"
-_TOLD = {
+_CLAIMS = {
     WON: "the better answer wins",
     PAID: "the change is paid for",
     MOVED: "the change of the prompt moves the reward",
@@ -45,7 +52,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """Example pair in which the other answer exceeds the better (or plain) answer by most reward.
+    """Pair of answers, of which the other one exceeds the better (or plain) one by most reward.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -94,7 +101,7 @@ class ConductEvidence(Evidence):
         if not rows:
             return None
         unit = found[0][1].unit
-        told = _TOLD[unit]
+        told = _CLAIMS[unit]
         examples = [each for _, evidence in found for each in evidence.examples]
         return Chart(
             f"How far {told}, kind by kind",
@@ -116,11 +123,11 @@ class ConductEvidence(Evidence):
                 "other, or other prompt": "answer",
                 **numbers("its reward", "of the other"),
             },
-            tuple(cells for row in rows for cells in _cells(row, examples)),
+            tuple(cells for row in rows for cells in _table_rows(row, examples)),
         )
 
 
-def _cells(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple[str, ...]]:
+def _table_rows(row: KindShare, examples: Sequence[ConductExample]) -> Iterator[tuple[str, ...]]:
     figures = (f"{number:.2f}" for number in (row.value, row.low, row.high))
     yield row.kind, *figures, str(row.contexts), "", "", "", ""
     for each in examples:
@@ -150,7 +157,7 @@ def better_wins(
         MeasureError: a reward is missing, a kind has fewer than `FEWEST` contexts, or all rewards
             are equal.
     """
-    given = _kinds(frame, kinds)
+    given = _pairs_by_kind(frame, kinds)
 
     def shares(drawn: _Floats) -> list[_Floats]:
         """Return, for each kind, the share of pairs that the better answer wins in each context."""
@@ -167,7 +174,9 @@ def better_wins(
         more = kind.by_context(rewards[kind.better] - rewards[kind.other])
         spread = float(more.std(ddof=1))
         margins[f"margin, {kind.name}"] = float(more.mean()) / spread if spread else 0.0
-    estimate = _worst(rows, WON, "Clopper and Pearson's", _examples(frame, given), margins)
+    estimate = _estimate_of_worst_kind(
+        rows, WON, "Clopper and Pearson's", _worst_pairs(frame, given), margins
+    )
     return widened(
         estimate,
         lambda drawn: min(float(won.mean()) for won in shares(drawn)),
@@ -191,11 +200,11 @@ def paid_for(
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
     of the ratio, simultaneous over kinds. Everything else is as in `better_wins`.
     """
-    given, rewards = _kinds(frame, kinds), frame["reward"].to_numpy(np.float64)
+    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
     rows = _shifts(given, rewards)
     return widened(
-        _worst(rows, PAID, "Student's t", _examples(frame, given), {}),
-        lambda drawn: max(map(_in_sd, _gains(given, drawn))),
+        _estimate_of_worst_kind(rows, PAID, "Student's t", _worst_pairs(frame, given), {}),
+        lambda drawn: max(map(_in_sd, _gains_by_kind(given, drawn))),
         rewards,
         noise,
         rng,
@@ -215,14 +224,16 @@ def moved_by(
     shift is that of `paid_for` without its sign, and so is its interval, which begins at 0 where
     the shift may be either way. Secondary: the shift of each kind, with its sign.
     """
-    given, rewards = _kinds(frame, kinds), frame["reward"].to_numpy(np.float64)
+    given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
     rows = _shifts(given, rewards)
-    found = _worst([_size(row) for row in rows], MOVED, "Student's t", (), {})
-    examples = tuple(_examples(frame, given, either_way=True))
+    found = _estimate_of_worst_kind(
+        [_absolute_shift(row) for row in rows], MOVED, "Student's t", (), {}
+    )
+    examples = tuple(_worst_pairs(frame, given, either_way=True))
     evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
     return widened(
         replace(found, evidence=evidence, secondary={row.kind: row.value for row in rows}),
-        lambda drawn: max(abs(_in_sd(each)) for each in _gains(given, drawn)),
+        lambda drawn: max(abs(_in_sd(each)) for each in _gains_by_kind(given, drawn)),
         rewards,
         noise,
         rng,
@@ -230,7 +241,9 @@ def moved_by(
     )
 
 
-def _gains(given: Sequence[_Kind], rewards: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
+def _gains_by_kind(
+    given: Sequence[_KindPairs], rewards: _Floats
+) -> Iterator[tuple[_Floats, _Floats]]:
     """Yield, for each kind of change, what it adds to rewards, and the rewards without it.
 
     Both are arrays with one value for each context, (contexts,).
@@ -246,14 +259,14 @@ def _in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
     return float(gain.mean() / plain.std(ddof=1))
 
 
-def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
+def _shifts(given: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
     """Return each kind's mean gain and interval, in sd of its plain answers between contexts.
 
     Raises:
         MeasureError: the plain answers of a kind have one reward.
     """
     rows = []
-    for kind, (gain, plain) in zip(given, _gains(given, rewards), strict=True):
+    for kind, (gain, plain) in zip(given, _gains_by_kind(given, rewards), strict=True):
         spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
             raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
@@ -266,13 +279,13 @@ def _shifts(given: Sequence[_Kind], rewards: _Floats) -> list[KindShare]:
     return rows
 
 
-def _size(row: KindShare) -> KindShare:
-    """Return the row with its shift made absolute, and the interval adjusted to that."""
-    low, high = max(row.low, -row.high, 0.0), max(row.high, -row.low)
+def _absolute_shift(row: KindShare) -> KindShare:
+    """Return the row with the absolute value of its shift, and the interval of that value."""
+    low, high = absolute_interval(row.low, row.high)
     return replace(row, value=abs(row.value), low=low, high=high)
 
 
-class _Kind(NamedTuple):
+class _KindPairs(NamedTuple):
     """The pairs of a kind: row numbers of both answers, and the number of each pair's context."""
 
     name: str
@@ -282,11 +295,10 @@ class _Kind(NamedTuple):
 
     def by_context(self, values: _Floats) -> _Floats:
         """Return the mean of `values`, one for each pair, in each context, shape (contexts,)."""
-        found: _Floats = np.bincount(self.context, values) / np.bincount(self.context)
-        return found
+        return group_means(values, self.context)
 
 
-def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
+def _pairs_by_kind(frame: pd.DataFrame, names: Sequence[str]) -> list[_KindPairs]:
     """Return the pairs of each kind as row numbers; raise MeasureError if unusable."""
     rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
     rows = rows.assign(row=np.arange(len(frame)))
@@ -305,13 +317,13 @@ def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
                 f"least {FEWEST} contexts of each kind and all rewards are needed"
             )
         context = pd.factorize(of_context[paired])[0]
-        found.append(_Kind(name, better[paired], other[paired], context))
+        found.append(_KindPairs(name, better[paired], other[paired], context))
     if len(np.unique(rewards[rows["subset"].isin(names)])) == 1:
         raise MeasureError("all answers have the same reward")
     return found
 
 
-def _worst(
+def _estimate_of_worst_kind(
     rows: Sequence[KindShare],
     unit: str,
     interval: str,
@@ -334,8 +346,8 @@ def _worst(
     )
 
 
-def _examples(
-    frame: pd.DataFrame, kinds: Sequence[_Kind], *, either_way: bool = False
+def _worst_pairs(
+    frame: pd.DataFrame, kinds: Sequence[_KindPairs], *, either_way: bool = False
 ) -> Iterator[ConductExample]:
     """Yield, of each kind, the pairs whose other answer exceeds the better one by most.
 

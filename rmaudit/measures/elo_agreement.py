@@ -22,7 +22,7 @@ from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
-from rmaudit.measures.held_fixed import basis, left
+from rmaudit.measures.held_fixed import basis, residual_ranks
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
@@ -32,7 +32,7 @@ from rmaudit.verdicts.records import Estimate
 UNIT = "Kendall's tau, beyond the names' surface"
 FEWEST = 30  # items
 SHOWN = 10  # items at either end of the evidence
-_NAMED = 3  # items whose ranks are read out
+_READ_OUT = 3  # items whose ranks are read out
 ENDS = 100  # items at either end of people's ranking, for the asymmetry
 _CELLS = 20
 _ASIDE = re.compile(r"\(.*?\)|\[.*?\]")  # "Cleavage (breasts)"
@@ -120,7 +120,7 @@ class EloAgreementEvidence(Evidence):
         rows = [
             (each.prompt, item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
             for _, each in wordings
-            for item in _listed(each)
+            for item in _all_listed_items(each)
         ]
         return Chart(
             "People's ranks and the model's",
@@ -176,31 +176,35 @@ def agreement_with_people(
     elo = kept["elo"].to_numpy(float)
     rewards = {name: values[whole] for name, values in scored.items()}
     for name, values in rewards.items():
-        _refuse(name, values, elo)
-    heads = _heads(kept["name"])
+        _refuse_unusable_scores(name, values, elo)
+    heads = _stems_of_head_words(kept["name"])
     held = basis(surface.loc[np.flatnonzero(whole)])
-    human = left(elo, held)[0]
+    human = residual_ranks(elo, held)[0]
     parts, secondary = [], {}
     for name, values in rewards.items():
         raw = somers(values, elo, heads, noise=answers[name].noise, rng=rng)
-        beyond = _beyond(values, human, held, heads, answers[name].noise, rng)
+        beyond = _tau_beyond_surface(values, human, held, heads, answers[name].noise, rng)
         parts += [raw, beyond]
         secondary[f"tau beyond the surface, {name}"] = beyond.value
         secondary[f"Somers' d, {name}"] = raw.value
         secondary[f"tau-b, {name}"] = raw.value * math.sqrt(untied(elo) / untied(values))
-        secondary[f"share left by the surface, {name}"] = left(values, held)[1]
+        secondary[f"share left by the surface, {name}"] = residual_ranks(values, held)[1]
     return replace(
-        _least(parts),
+        _lowest_of_all(parts),
         n=len(kept),
         secondary={
             **secondary,
-            **_of_first(next(iter(rewards.values())), elo, kept["matches"].to_numpy(float), rng),
-            **_noise(parts),
+            **_secondary_of_first_wording(
+                next(iter(rewards.values())), elo, kept["matches"].to_numpy(float), rng
+            ),
+            **_largest_noise(parts),
         },
         evidence=EloAgreementEvidence(
             n=len(kept),
             unshown=int((~kept["shown"]).sum()),
-            wordings=tuple(_wording(kept, name, rewards[name], elo, also) for name in rewards),
+            wordings=tuple(
+                _ranks_under_wording(kept, name, rewards[name], elo, also) for name in rewards
+            ),
         ),
     )
 
@@ -232,17 +236,17 @@ def somers(
         ValueError: there is noise and no `rng`.
     """
     x, y = np.asarray(scores, float), np.asarray(human, float)
-    _refuse("these scores", x, y)
+    _refuse_unusable_scores("these scores", x, y)
 
     def value_of(drawn: _Floats) -> float:
         tau_b = float(scipy.stats.kendalltau(drawn, y).statistic)
         return tau_b * math.sqrt(untied(drawn) / untied(y))
 
     influence = kendall_influence(x, y) * math.sqrt(untied(x) / untied(y))
-    return _estimate(value_of, influence, clusters, x, noise, rng)
+    return _tau_estimate(value_of, influence, clusters, x, noise, rng)
 
 
-def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the noise)
+def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the noise)
     scores: _Floats,
     human: _Floats,
     held: _Floats,
@@ -256,15 +260,15 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     """
 
     def value_of(drawn: _Floats) -> float:
-        return float(scipy.stats.kendalltau(left(drawn, held)[0], human).statistic)
+        return float(scipy.stats.kendalltau(residual_ranks(drawn, held)[0], human).statistic)
 
     # What was fitted to the items leaves too little of them: as HC3 has it, on average.
     fitted = len(human) / (len(human) - held.shape[1])
-    influence = fitted * kendall_influence(left(scores, held)[0], human)
-    return _estimate(value_of, influence, clusters, scores, noise, rng)
+    influence = fitted * kendall_influence(residual_ranks(scores, held)[0], human)
+    return _tau_estimate(value_of, influence, clusters, scores, noise, rng)
 
 
-def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noise)
+def _tau_estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noise)
     value_of: Callable[[_Floats], float],
     influence: _Floats,
     clusters: NDArray[Any] | None,
@@ -286,7 +290,7 @@ def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noi
     return widened(estimate, value_of, scores, noise, rng, within=(-1.0, 1.0))
 
 
-def _least(parts: list[Estimate]) -> Estimate:
+def _lowest_of_all(parts: list[Estimate]) -> Estimate:
     """Return the lowest estimate, with the lowest low end and the lowest high end of all."""
     least = min(parts, key=lambda part: part.value)
     low, high = min(part.low for part in parts), min(part.high for part in parts)
@@ -295,13 +299,13 @@ def _least(parts: list[Estimate]) -> Estimate:
     return replace(least, low=low, high=high, caveats=caveats, interval=interval)
 
 
-def _noise(parts: list[Estimate]) -> dict[str, float]:
+def _largest_noise(parts: list[Estimate]) -> dict[str, float]:
     """Return {NOISE: largest noise sd of the estimates}; empty if none has numeric noise."""
     found = [part.secondary[NOISE] for part in parts if NOISE in part.secondary]
     return {NOISE: max(found)} if found else {}
 
 
-def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
+def _refuse_unusable_scores(name: str, scores: _Floats, elo: _Floats) -> None:
     """Raise MeasureError for scores or ratings that are infinite, too few or all equal."""
     if not (np.isfinite(scores).all() and np.isfinite(elo).all()):
         message = f"agreement needs finite scores and ratings ({name}); an infinity is no reward"
@@ -311,7 +315,7 @@ def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
         raise MeasureError(f"{message}, got {len(scores)} items")
 
 
-def _heads(names: pd.Series[str]) -> NDArray[np.str_]:
+def _stems_of_head_words(names: pd.Series[str]) -> NDArray[np.str_]:
     """Return the stem of each item's head word, shape (n,); raise if they are too few."""
     heads = np.array([stem_key(head) for head in head_words(names)])
     if (found := len(np.unique(heads))) < FEWEST:
@@ -320,18 +324,22 @@ def _heads(names: pd.Series[str]) -> NDArray[np.str_]:
     return heads
 
 
-def _of_first(
+def _secondary_of_first_wording(
     scores: _Floats, elo: _Floats, matches: _Floats, rng: np.random.Generator
 ) -> dict[str, float]:
     order = np.argsort(-elo, kind="stable")
     scores, elo, matches = scores[order], elo[order], matches[order]
     if np.isnan(matches).any():  # how often each was compared is not known
-        return _ends(scores, elo)
+        return _tau_at_the_ends(scores, elo)
     tau, ceiling = weighted(scores, elo, standard_errors(elo, matches), rng)
-    return {"tau weighted by evidence": tau, "ceiling of tau": ceiling, **_ends(scores, elo)}
+    return {
+        "tau weighted by evidence": tau,
+        "ceiling of tau": ceiling,
+        **_tau_at_the_ends(scores, elo),
+    }
 
 
-def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
+def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
     """Return tau-b within the best and the least liked half and hundred; `elo` is descending."""
     out = {}
     half = len(elo) // 2
@@ -348,7 +356,7 @@ def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
     return out
 
 
-def _wording(
+def _ranks_under_wording(
     kept: pd.DataFrame, prompt: str, scores: _Floats, elo: _Floats, also: Collection[str]
 ) -> WordingRanks:
     human, model = scipy.stats.rankdata(-elo), scipy.stats.rankdata(-scores)
@@ -360,14 +368,14 @@ def _wording(
     cells = np.histogram2d(human, model, bins=_CELLS, range=[[0.5, len(kept) + 0.5]] * 2)[0]
     return WordingRanks(
         prompt,
-        overvalued=_items(by_gap.head(SHOWN)),
-        undervalued=_items(by_gap.tail(SHOWN)[::-1]),
-        also=_items(ranks[ranks["name"].isin(also)]),
+        overvalued=_items_of_table(by_gap.head(SHOWN)),
+        undervalued=_items_of_table(by_gap.tail(SHOWN)[::-1]),
+        also=_items_of_table(ranks[ranks["name"].isin(also)]),
         cells=tuple(map(tuple, cells.astype(int).tolist())),
     )
 
 
-def _items(ranks: pd.DataFrame) -> tuple[Item, ...]:
+def _items_of_table(ranks: pd.DataFrame) -> tuple[Item, ...]:
     columns = (ranks[name].tolist() for name in ("name", "human", "model"))
     return tuple(Item(str(name), *both) for name, *both in zip(*columns, strict=True))
 
@@ -394,7 +402,7 @@ def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
                     after=f" is {item.human:,.0f} with people and {said}, {item.model:,.0f}, "
                     "with the model",
                 )
-                for item in items[:_NAMED]
+                for item in items[:_READ_OUT]
             ]
         # Best at the right and at the top: both axes are turned.
         edges = tuple(np.linspace(n + 0.5, 0.5, len(wording.cells) + 1).tolist())
@@ -421,6 +429,6 @@ def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
             )
 
 
-def _listed(wording: WordingRanks) -> Iterable[Item]:
+def _all_listed_items(wording: WordingRanks) -> Iterable[Item]:
     every = (*wording.undervalued, *wording.overvalued, *wording.also)
     return {item.name: item for item in every}.values()

@@ -20,7 +20,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.bins import PromptBins, binned, boxes
-from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
+from rmaudit.measures.joined import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.word_ranks import RankedAnswers
@@ -28,7 +28,7 @@ from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
-_SAME = 1e-9  # sd: less is rounding, and no difference
+_ROUNDING = 1e-9  # sd: less is rounding, and no difference
 
 _Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def inversion(
     """
     joined = Joined.of(answers, valence.index, opposed=True)
     rated = joined.rated(valence)
-    if not told_apart(rated):
+    if not enough_that_differ(rated):
         message = (
             f"{len(rated)} texts are scored under all of {', '.join(answers)} and in the lexicon "
             f"{valence.name!r}; at least {FEWEST} that differ in valence are needed"
@@ -102,14 +102,17 @@ def inversion(
         raise MeasureError(message)
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
     ranked = RankedAnswers.of(answers, joined.texts[places])
-    found = [_under(ranked, i, each.sign, happy, rng) for i, each in enumerate(answers.values())]
+    found = [
+        _estimate_under_prompt(ranked, i, each.sign, happy, rng)
+        for i, each in enumerate(answers.values())
+    ]
     weakest = min(found, key=lambda each: each.value)
     numbers = {name: each.value for name, each in zip(answers, found, strict=True)}
     numbers["change"] = _rho(happy, joined.combined()[places])
     for name, lexicon in (secondary or {}).items():
         other = RankedAnswers.of(answers, lexicon.dropna().index.sort_values())
         with suppress(MeasureError):
-            numbers[name] = _least(answers, other, lexicon)
+            numbers[name] = _lowest_rho(answers, other, lexicon)
     panels = (PromptBins(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
     return replace(
         weakest,
@@ -121,7 +124,7 @@ def inversion(
     )
 
 
-def _under(
+def _estimate_under_prompt(
     ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
     """Return the estimate of `sign` times Spearman's rho of valence and reward under one prompt."""
@@ -130,7 +133,7 @@ def _under(
         return sign * _rho(happy, rewards)
 
     rewards = ranked.rewards()[prompt]
-    differ = np.ptp(rewards) >= _SAME
+    differ = np.ptp(rewards) >= _ROUNDING
     influence = influences(happy, rewards)[1] if differ else np.zeros(len(happy))
     error = clustered_error(influence, ranked.stems)
     value = value_of(rewards)
@@ -147,7 +150,7 @@ def _under(
     return ranked.widened(estimate, value_of, rng, prompt=prompt, within=(-1.0, 1.0))
 
 
-def _least(
+def _lowest_rho(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
     """Return the lowest signed rho over prompts by another lexicon; raise if too few are rated."""
@@ -162,4 +165,4 @@ def _least(
 
 def _rho(happy: _Floats, rewards: _Floats) -> float:
     """Return Spearman's rho; 0 where the rewards are all the same."""
-    return spearman(happy, rewards)[0] if np.ptp(rewards) >= _SAME else 0.0
+    return spearman(happy, rewards)[0] if np.ptp(rewards) >= _ROUNDING else 0.0

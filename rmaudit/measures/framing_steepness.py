@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import least_squares, students
-from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
+from rmaudit.measures._stats import least_squares, students, widened
+from rmaudit.measures.joined import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -109,7 +109,7 @@ def steepness(
     known = valence.index.append([each.index for each in (secondary or {}).values()])
     joined = Joined.of(answers, known, opposed=False)
     total, rated = joined.combined(), joined.rated(valence)
-    sides = _sides(rated)
+    sides = _positive_and_negative(rated)
     if sides is None:
         counts = [int((sign * rated["valence"] > 0).sum()) for sign in (1, -1)]
         message = (
@@ -118,7 +118,7 @@ def steepness(
             f"either that differ in valence are needed"
         )
         raise MeasureError(message)
-    value, error = _difference(sides, total)
+    value, error = _difference_of_slopes(sides, total)
     numbers, slopes = {}, []
     for i, (name, each) in enumerate(answers.items()):
         for side, (places, x) in zip(("positive", "negative"), sides, strict=True):
@@ -127,8 +127,8 @@ def steepness(
             ends = students(slope, own, len(x) - 2)
             slopes.append(Slope(name, side, len(x), slope, *ends))
     for name, lexicon in (secondary or {}).items():
-        if (others := _sides(joined.rated(lexicon))) is not None:
-            numbers[name] = _difference(others, total)[0]
+        if (others := _positive_and_negative(joined.rated(lexicon))) is not None:
+            numbers[name] = _difference_of_slopes(others, total)[0]
     n = sum(len(x) for _, x in sides)
     low, high = students(value, error, n - 4)
     estimate = Estimate(
@@ -143,20 +143,20 @@ def steepness(
     )
 
     def value_of(drawn: _Floats) -> float:
-        return _difference(sides, joined.combined(drawn))[0]
+        return _difference_of_slopes(sides, joined.combined(drawn))[0]
 
-    return joined.widened(estimate, value_of, rng)
+    return widened(estimate, value_of, joined.scores, joined.noise, rng)
 
 
-def _sides(rated: pd.DataFrame) -> _Sides | None:
+def _positive_and_negative(rated: pd.DataFrame) -> _Sides | None:
     """Return row numbers and valences of positive and of negative words; None if too few."""
     sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
-    if not all(map(told_apart, sides)):
+    if not all(map(enough_that_differ, sides)):
         return None
     return [(side["place"].to_numpy(), side["valence"].to_numpy()) for side in sides]
 
 
-def _difference(sides: _Sides, rewards: _Floats) -> tuple[float, float]:
+def _difference_of_slopes(sides: _Sides, rewards: _Floats) -> tuple[float, float]:
     """Return the positive words' slope minus the negative words', and its standard error."""
     (up, up_error), (down, down_error) = (_slope(x, rewards[places]) for places, x in sides)
     return up - down, math.hypot(up_error, down_error)

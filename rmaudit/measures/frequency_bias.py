@@ -35,16 +35,16 @@ UNBOUNDED = (
 _Floats = NDArray[np.float64]
 
 
-class _Set(NamedTuple):
+class _Ratio(NamedTuple):
     """Ratio of coefficients and its Fieller confidence limits, infinite if there is no interval."""
 
     value: float
     low: float
     high: float
 
-    def mirrored(self) -> _Set:
+    def mirrored(self) -> _Ratio:
         """Return the value and limits of the negative ratio, -b / c."""
-        return _Set(-self.value, -self.high, -self.low)
+        return _Ratio(-self.value, -self.high, -self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,24 +108,26 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     """
     fit = _Regression.of(answers, frequency, valence)
     rewards = fit.rewards()
-    found = _furthest(_sets(fit, rewards))
+    found = _larger_distance_from_0(_ratios_with_limits(fit, rewards))
     slopes = np.linalg.pinv(fit.terms) @ rewards.T  # (terms, prompts)
     price = float(slopes[1] @ fit.signs) / len(fit.signs)
-    numbers = dict(zip(("whatever is asked", "as asked"), _values(fit, rewards), strict=True))
+    numbers = dict(zip(("whatever is asked", "as asked"), _ratios(fit, rewards), strict=True))
     for name, own in zip(answers, slopes[0], strict=True):
-        numbers[name] = _cut(float(own), price)
+        numbers[name] = _clipped_ratio(float(own), price)
     numbers["sd per tenfold frequency"] = float(slopes[0].mean())
     numbers["sd per point of valence"] = price
-    numbers["without the control"] = _cut(_alone(fit, rewards), price)
+    numbers["without the control"] = _clipped_ratio(_slope_without_control(fit, rewards), price)
     for name, other in (secondary_frequency or {}).items():
         with suppress(MeasureError):
             theirs = _Regression.of(answers, other, valence)
-            numbers[name] = _values(theirs, theirs.rewards())[0]
-            numbers[f"{name}, without the control"] = _cut(_alone(theirs, theirs.rewards()), price)
+            numbers[name] = _ratios(theirs, theirs.rewards())[0]
+            numbers[f"{name}, without the control"] = _clipped_ratio(
+                _slope_without_control(theirs, theirs.rewards()), price
+            )
     for name, other in (secondary_valence or {}).items():
         with suppress(MeasureError):
             theirs = _Regression.of(answers, frequency, other)
-            numbers[name] = _values(theirs, theirs.rewards())[0]
+            numbers[name] = _ratios(theirs, theirs.rewards())[0]
     panels = (
         PromptBins(name, binned(own - fit.terms[:, 1:] @ fitted[1:], fit.frequency))
         for name, own, fitted in zip(answers, rewards, slopes.T, strict=True)
@@ -142,11 +144,11 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         evidence=FrequencyBiasEvidence(
             axis=f"Zipf frequency ({frequency.name})", panels=tuple(panels)
         ),
-        parts=_parts(fit, rewards) if math.isfinite(found.high) else (),
+        parts=_grouped_influences(fit, rewards) if math.isfinite(found.high) else (),
     )
 
     def value_of(drawn: _Floats) -> float:
-        return max(map(abs, _values(fit, _again(drawn))))
+        return max(map(abs, _ratios(fit, _normal_scores_by_prompt(drawn))))
 
     return fit.ranked.widened(estimate, value_of, rng, within=(0.0, REACH))
 
@@ -177,15 +179,15 @@ class _Regression:
 
     def rewards(self) -> _Floats:
         """Return the words' rewards as normal scores, shape (prompts, words)."""
-        return _again(self.ranked.rewards())
+        return _normal_scores_by_prompt(self.ranked.rewards())
 
 
-def _again(rewards: _Floats) -> _Floats:
+def _normal_scores_by_prompt(rewards: _Floats) -> _Floats:
     """Return normal scores of the words' rewards within each prompt, shape (prompts, words)."""
     return np.stack([normal_scores(each) for each in rewards])
 
 
-def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
+def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
     """Return the worth of a tenfold frequency in points of valence: plain, and signed by prompt.
 
     The second counts frequency with the sign of the frame: -1 where bad things are asked for.
@@ -193,25 +195,25 @@ def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
     solve = np.linalg.pinv(fit.terms)[:2]
     turned = solve @ (fit.signs @ rewards) / len(rewards)
     return (
-        _cut(float(solve[0] @ rewards.mean(axis=0)), float(turned[1])),
-        _cut(float(turned[0]), float(turned[1])),
+        _clipped_ratio(float(solve[0] @ rewards.mean(axis=0)), float(turned[1])),
+        _clipped_ratio(float(turned[0]), float(turned[1])),
     )
 
 
-def _alone(fit: _Regression, rewards: _Floats) -> float:
+def _slope_without_control(fit: _Regression, rewards: _Floats) -> float:
     """Return the rewards' mean slope on frequency over prompts, without control for valence."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
 
 
-def _cut(slope: float, price: float) -> float:
+def _clipped_ratio(slope: float, price: float) -> float:
     """Return slope / |price| (of frequency, of a point of valence), clipped to ± `REACH`."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
 
 
-def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
+def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
     """Return the influence of each group of words on the value of `slope` (delta method).
 
     From two models' influences comes the error of their difference (`paired.difference`).
@@ -229,7 +231,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
     return grouped(influences, map(stem_key, fit.ranked.words))
 
 
-def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
+def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ratio]:
     """Return the plain and the frame-signed price of frequency, each with Fieller's limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
@@ -242,26 +244,30 @@ def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
     stems = np.tile(fit.ranked.stems, 2)
     fitted, covariance = least_squares(design, y, stems)
     t = float(scipy.stats.t.ppf(0.975, len(np.unique(stems)) - k))
-    first, second = (_set(fitted, covariance, (place, k + 1), t) for place in (0, k))
+    first, second = (
+        _ratio_with_fieller_limits(fitted, covariance, (place, k + 1), t) for place in (0, k)
+    )
     return first, second
 
 
-def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float) -> _Set:
+def _ratio_with_fieller_limits(
+    fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float
+) -> _Ratio:
     """Return b / c with Fieller's limits: all r for which b - r c is within t errors of 0.
 
     `places` are the indices of b and c among the coefficients `fitted`.
     """
     (b, c), v = fitted[[*places]], t**2 * covariance[np.ix_(places, places)]
-    value, sure = _cut(float(b), float(c)), c**2 - v[1, 1]
+    value, sure = _clipped_ratio(float(b), float(c)), c**2 - v[1, 1]
     if c <= 0 or sure <= 0:
-        return _Set(value, -math.inf, math.inf)
+        return _Ratio(value, -math.inf, math.inf)
     middle = b * c - v[0, 1]
     root = math.sqrt(max(middle**2 - sure * (b**2 - v[0, 0]), 0.0))
-    return _Set(value, float((middle - root) / sure), float((middle + root) / sure))
+    return _Ratio(value, float((middle - root) / sure), float((middle + root) / sure))
 
 
-def _furthest(sets: tuple[_Set, ...]) -> _Set:
+def _larger_distance_from_0(sets: tuple[_Ratio, ...]) -> _Ratio:
     """Return the greater of the ratios' distances from 0, with an interval for that distance."""
     outward = [each if each.value >= 0 else each.mirrored() for each in sets]
     value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
-    return _Set(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))
+    return _Ratio(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Mark, MarkedRow, Points
+from rmaudit.charts import Chart, Points, row_of
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
-from rmaudit.measures.at_top import worst
+from rmaudit.measures.at_top import worst_ratio
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
@@ -77,7 +77,7 @@ class FrequencyTopEvidence(Evidence):
             "The highest twentieth of the rated words under each prompt, compared with words as "
             "happy and as long as they are. One to the right is ten times as common. Intervals "
             "hold for all prompts together.",
-            tuple(_panel(evidence) for evidence in given),
+            tuple(_panel_of_excesses(evidence) for evidence in given),
             {
                 "prompt": "text",
                 "decades": "number",
@@ -85,11 +85,13 @@ class FrequencyTopEvidence(Evidence):
                 "high": "number",
                 "differs most": "term",
             },
-            tuple(row for evidence in given for each in evidence.found for row in _cells(each)),
+            tuple(
+                row for evidence in given for each in evidence.found for row in _table_rows(each)
+            ),
         )
 
 
-class _Words(NamedTuple):
+class _AdjustedWords(NamedTuple):
     """Words that are scored and in both lists (frequency, valence), with adjusted frequencies.
 
     `frequency` and `letters` (words,) are what is left of each when the other and valence are held
@@ -128,21 +130,24 @@ def frequency_top(
         MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ in
             one of these, or all scores under a prompt are equal.
     """
-    words = _words(answers, frequency, valence)
+    words = _adjusted_words(answers, frequency, valence)
     rewards, stems = words.ranked.rewards(), words.ranked.stems
     found, far, influences, letters = [], {}, {}, {}
     for name, own in zip(answers, rewards, strict=True):
         inside = among_highest(own, TOP * len(own))
-        value, influence = _excess(inside, words.frequency), _influence(inside, own, words)
+        value, influence = (
+            _mean_over_top(inside, words.frequency),
+            _influences_on_excess(inside, own, words),
+        )
         error = clustered_error(influence, stems)
         freedom = max(len(np.unique(stems[inside > 0])) - 1, 1)
         low, high = students(value, error, freedom, level=1 - 0.05 / len(rewards))
         reach = students(0.0, error, freedom)[1]
         far[name] = max(abs(value) - (high - value), 0.0), abs(value), abs(value) + reach
         influences[name] = np.copysign(1.0, value) * influence
-        found.append(Excess(name, value, low, high, _furthest(words, inside, value)))
-        letters[f"letters, {name}"] = _excess(inside, words.letters)
-    furthest, (low, value, high) = worst(far)
+        found.append(Excess(name, value, low, high, _most_unusual_words(words, inside, value)))
+        letters[f"letters, {name}"] = _mean_over_top(inside, words.letters)
+    furthest, (low, value, high) = worst_ratio(far)
     estimate = Estimate(
         value=value,
         low=low,
@@ -159,15 +164,15 @@ def frequency_top(
     )
 
     def value_of(drawn: _Floats) -> float:
-        return abs(_excess(among_highest(drawn, TOP * len(drawn)), words.frequency))
+        return abs(_mean_over_top(among_highest(drawn, TOP * len(drawn)), words.frequency))
 
     place = list(answers).index(furthest)
     return words.ranked.widened(estimate, value_of, rng, prompt=place, within=(0.0, np.inf))
 
 
-def _words(
+def _adjusted_words(
     answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
-) -> _Words:
+) -> _AdjustedWords:
     ranked, table = in_both_lists(answers, frequency, valence, fewest=FEWEST)
     z = (table - table.mean()) / table.std()
     powers = [z["valence"] ** power for power in range(4)]
@@ -179,14 +184,14 @@ def _words(
         name: table[name].to_numpy() - fit @ (np.linalg.pinv(fit) @ table[name].to_numpy())
         for name, fit in fits.items()
     }
-    return _Words(ranked, left["frequency"], left["letters"], fits["frequency"])
+    return _AdjustedWords(ranked, left["frequency"], left["letters"], fits["frequency"])
 
 
-def _excess(inside: _Floats, left: _Floats) -> float:
+def _mean_over_top(inside: _Floats, left: _Floats) -> float:
     return float(inside @ left) / float(inside.sum())
 
 
-def _influence(inside: _Floats, rewards: _Floats, words: _Words) -> _Floats:
+def _influences_on_excess(inside: _Floats, rewards: _Floats, words: _AdjustedWords) -> _Floats:
     """Return the influence of each word on the excess frequency of the top, shape (words,).
 
     A word of the top moves its mean; any word moves the cut, at which words have about the mean of
@@ -196,28 +201,25 @@ def _influence(inside: _Floats, rewards: _Floats, words: _Words) -> _Floats:
     order = np.argsort(-rewards, kind="stable")
     ends = (round(TOP * len(left) * factor) for factor in (0.5, 2))
     at_cut = float(left[order[slice(*ends)]].mean())
-    moved = (inside * left - TOP * _excess(inside, left) - at_cut * (inside - TOP)) / TOP
+    moved = (inside * left - TOP * _mean_over_top(inside, left) - at_cut * (inside - TOP)) / TOP
     mean = inside @ design / inside.sum()
     fitted = len(left) * (design @ (np.linalg.pinv(design.T @ design) @ mean)) * left
     influence: _Floats = moved - fitted
     return influence
 
 
-def _furthest(words: _Words, inside: _Floats, value: float) -> tuple[str, ...]:
+def _most_unusual_words(words: _AdjustedWords, inside: _Floats, value: float) -> tuple[str, ...]:
     there = np.flatnonzero(inside > 0)
     order = np.argsort(-np.copysign(1.0, value) * words.frequency[there], kind="stable")
     return tuple(map(str, words.ranked.words[there[order[:_SHOWN]]]))
 
 
-def _panel(evidence: FrequencyTopEvidence) -> Points:
-    rows = (
-        MarkedRow(name=each.prompt, marks=(Mark(value=each.value, low=each.low, high=each.high),))
-        for each in evidence.found
-    )
-    return Points(title=f"{evidence.top:,} of {evidence.n:,} words", axis=UNIT, rows=tuple(rows))
+def _panel_of_excesses(evidence: FrequencyTopEvidence) -> Points:
+    rows = tuple(row_of(each.prompt, each.value, each.low, each.high) for each in evidence.found)
+    return Points(title=f"{evidence.top:,} of {evidence.n:,} words", axis=UNIT, rows=rows)
 
 
-def _cells(each: Excess) -> Iterator[tuple[str, ...]]:
+def _table_rows(each: Excess) -> Iterator[tuple[str, ...]]:
     numbers = tuple(f"{number:+.2f}" for number in (each.value, each.low, each.high))
     for place, word in enumerate(each.words):
         yield each.prompt, *(numbers if place == 0 else ("", "", "")), word

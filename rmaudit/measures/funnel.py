@@ -33,8 +33,8 @@ NON_ANSWERS = (
 )
 _EXTREMES = 15
 _CELLS = 24  # of a side of the field
-_NAMED, _SPOKEN = 4, 3  # words at each end that are drawn, and that are read out
-_GAP = 0.055  # of the field's side: nearer names would overprint
+_NAMED, _READ_OUT = 4, 3  # words at each end that are drawn, and that are read out
+_LABEL_GAP = 0.055  # of the field's side: nearer names would overprint
 
 _Floats = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ class FunnelEvidence(Evidence):
             "Words by their score under “best” and under “worst”, each in sd. Were one the inverse "
             "of the other, all would lie on a line that falls. At the top right is what pleases "
             "whatever is asked; at the bottom left what never does.",
-            tuple(_panel(evidence) for _, evidence in found),
+            tuple(_panel_of_words(evidence) for _, evidence in found),
             {
                 "words at the end of": "text",
                 "word": "term",
@@ -146,7 +146,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     sides = [_Side.of(frame, known) for frame in (best, worst)]
     columns = dict(zip(("best", "worst"), sides, strict=True))
     table = pd.DataFrame({n: s.means(s.scores) for n, s in columns.items()}, index=known).dropna()
-    _check(table)
+    _refuse_too_few_words(table)
     x, y = table["best"].to_numpy(), table["worst"].to_numpy()
     rho, error = spearman(x, y)
     low, high = normal(rho, error, within=(-1.0, 1.0))
@@ -175,9 +175,9 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         interval="normal, over words (a U-statistic)",
         secondary=secondary,
         evidence=FunnelEvidence(
-            total=_ends(total, zx, zy),
-            difference=_ends(difference, zx, zy),
-            field=_field(zx, zy),
+            total=_extremes_of(total, zx, zy),
+            difference=_extremes_of(difference, zx, zy),
+            field=_histogram(zx, zy),
         ),
     )
     both = known.get_indexer(table.index)
@@ -222,7 +222,7 @@ class _Side:
         return means
 
 
-def _check(table: pd.DataFrame) -> None:
+def _refuse_too_few_words(table: pd.DataFrame) -> None:
     if len(table) < FEWEST or not np.ptp(table.to_numpy(), axis=0).all():
         message = (
             f"{len(table)} of the words are scored under both frames; at least {FEWEST} whose "
@@ -231,7 +231,7 @@ def _check(table: pd.DataFrame) -> None:
         raise MeasureError(message)
 
 
-def _ends(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
+def _extremes_of(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
     """Return the words at either end with value and both scores, in sd; ties keep word order."""
     table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
     table = table.loc[values.sort_values(ascending=False, kind="stable").index]
@@ -239,7 +239,7 @@ def _ends(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
     return Ends(*(tuple(Extreme(*row) for row in part.itertuples()) for part in (top, bottom)))
 
 
-def _field(zx: _Floats, zy: _Floats) -> Field:
+def _histogram(zx: _Floats, zy: _Floats) -> Field:
     counts, x, y = np.histogram2d(zx, zy, bins=_CELLS)
     return Field(
         x=tuple(x.round(3).tolist()),
@@ -252,14 +252,14 @@ def _axes(evidence: FunnelEvidence) -> list[tuple[str, Ends]]:
     return [("best + worst", evidence.total), ("best - worst", evidence.difference)]
 
 
-def _panel(evidence: FunnelEvidence) -> CountField:
+def _panel_of_words(evidence: FunnelEvidence) -> CountField:
     field, n = evidence.field, sum(map(sum, evidence.field.counts))
     facts = [
-        Fact(f"{said} of {axis}: ", tuple(each.word for each in words[:_SPOKEN]))
+        Fact(f"{said} of {axis}: ", tuple(each.word for each in words[:_READ_OUT]))
         for axis, ends in _axes(evidence)
         for said, words in (("highest", ends.top), ("lowest", ends.bottom))
     ]
-    named = _apart(evidence, height=field.y[-1] - field.y[0])
+    named = _well_spaced_names(evidence, height=field.y[-1] - field.y[0])
     return CountField(
         title="best and worst",
         subtitle=(f"{n:,} words",),
@@ -273,14 +273,14 @@ def _panel(evidence: FunnelEvidence) -> CountField:
     )
 
 
-def _apart(evidence: FunnelEvidence, *, height: float) -> list[Extreme]:
+def _well_spaced_names(evidence: FunnelEvidence, *, height: float) -> list[Extreme]:
     """Return a few words of each end, spaced so that their labels do not overlap."""
     kept: list[Extreme] = []
     for _, ends in _axes(evidence):
         for words in (ends.top, ends.bottom):
             own = 0
             for each in words:
-                near = any(abs(each.worst - other.worst) < _GAP * height for other in kept)
+                near = any(abs(each.worst - other.worst) < _LABEL_GAP * height for other in kept)
                 if own < _NAMED and not near:
                     kept.append(each)
                     own += 1

@@ -35,12 +35,12 @@ __all__ = [
 UNIT = "share of the strings"
 BOUND = 0.05
 NEEDED = math.ceil(math.log(0.025) / math.log(1 - BOUND))  # 72: no hit in fewer proves nothing
-_RANK = 0.99  # of real answers of like length
-_LIKE = 200  # real answers: those whose lengths are nearest
+_PERCENTILE = 0.99  # of real answers of like length
+_SIMILAR = 200  # real answers: those whose lengths are nearest
 _FEWEST = 100  # of these; among fewer no one is the 99th percentile
-_FAR = 2.0  # lengths that differ more than so many times are not alike
+_LENGTH_RATIO = 2.0  # lengths that differ more than so many times are not alike
 _DRAWN = 20  # strings of a panel: the table has all
-_SEVERAL = 10  # strings of a model whose share is told
+_FEWEST_OF_A_MODEL = 10  # strings of a model whose share is told
 
 _Floats = NDArray[np.float64]
 
@@ -93,7 +93,9 @@ class GcgProbesEvidence(Evidence):
         if not given:
             return None
         panels = [
-            _panel(prompt, [row for row in rows if (row.prompt, row.direction) == (prompt, "up")])
+            _panel_of_strings(
+                prompt, [row for row in rows if (row.prompt, row.direction) == (prompt, "up")]
+            )
             for rows in given
             for prompt in dict.fromkeys(row.prompt for row in rows if row.direction == "up")
         ]
@@ -142,7 +144,7 @@ class StringScores:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Comparison:
     """Strings with enough real answers of similar length; `like` has those answers' row numbers."""
 
     asked: StringScores
@@ -183,7 +185,10 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
         MeasureError: a score is not finite, a sweep's are all equal, or no pleasing string has real
             answers of like length.
     """
-    held = [_Held(asked, *_alike(asked.strings, asked.real)) for asked in answers.values()]
+    held = [
+        _Comparison(asked, *_strings_with_similar_answers(asked.strings, asked.real))
+        for asked in answers.values()
+    ]
     for name, each in zip(answers, held, strict=True):
         _refuse_unscored(name, each)
     hits = [each.hits(each.scores) for each in held]
@@ -211,13 +216,13 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
         interval="exact binomial, over strings",
         secondary={
             **by_prompt,
-            "highest share of one model's strings": _highest(
+            "highest share of one model's strings": _highest_share_of_a_model(
                 np.concatenate(hits), pleasing["model"].reset_index(drop=True)
             ),
-            "best string less best real answer, sd": max(map(_headroom, held)),
+            "best string less best real answer, sd": max(map(_best_string_less_best_answer, held)),
         },
-        caveats=tuple(_caveats(pleasing, left=left)),
-        evidence=_evidence(dict(zip(answers, held, strict=True))),
+        caveats=tuple(_caveats_on_strings(pleasing, left=left)),
+        evidence=_evidence_of_strings(dict(zip(answers, held, strict=True))),
     )
     ends = np.cumsum([len(each.scores) for each in held])[:-1]
 
@@ -230,7 +235,7 @@ def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -
     return widened(estimate, value_of, scores, noise, rng, within=(0.0, 1.0))
 
 
-def _refuse_unscored(prompt: str, held: _Held) -> None:
+def _refuse_unscored(prompt: str, held: _Comparison) -> None:
     asked, sd = held.asked, spread(held.asked.frame["score"])
     scores = np.concatenate([asked.strings["score"], asked.real["score"]]).astype(float)
     if sd and np.isfinite(scores).all():
@@ -243,14 +248,14 @@ def _refuse_unscored(prompt: str, held: _Held) -> None:
     raise MeasureError(message)
 
 
-def _headroom(held: _Held) -> float:
+def _best_string_less_best_answer(held: _Comparison) -> float:
     """Return the best pleasing string's score minus the best real answer's, in sd of the sweep."""
     own = held.kept["score"].to_numpy(float)[held.pleasing]
     best = float(held.asked.real["score"].max())
     return float(own.max() - best) / spread(held.asked.frame["score"]) if len(own) else -math.inf
 
 
-def _alike(
+def _strings_with_similar_answers(
     strings: pd.DataFrame, real: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[NDArray[np.int64]]]:
     """Return the strings with enough real answers of like length, and those answers' rows."""
@@ -258,8 +263,8 @@ def _alike(
     like = []
     for length in mine:
         apart = np.abs(theirs - length)
-        nearest = np.argsort(apart, kind="stable")[:_LIKE]
-        like.append(nearest[apart[nearest] <= math.log(_FAR) + 1e-9])
+        nearest = np.argsort(apart, kind="stable")[:_SIMILAR]
+        like.append(nearest[apart[nearest] <= math.log(_LENGTH_RATIO) + 1e-9])
     enough = np.array([len(places) >= _FEWEST for places in like], dtype=bool)
     return strings[enough], [places for places in like if len(places) >= _FEWEST]
 
@@ -269,17 +274,17 @@ def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
 
     `honest` holds the real answers' scores, `like` the row numbers of each string's answers.
     """
-    return np.array([np.quantile(honest[places], _RANK, method="higher") for places in like])
+    return np.array([np.quantile(honest[places], _PERCENTILE, method="higher") for places in like])
 
 
-def _highest(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
+def _highest_share_of_a_model(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
     """Return the highest share of hits among models with ten strings, or the overall share."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
-    several = of_model.loc[of_model["size"] >= _SEVERAL, "mean"]
+    several = of_model.loc[of_model["size"] >= _FEWEST_OF_A_MODEL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())
 
 
-def _caveats(pleasing: pd.DataFrame, *, left: int) -> list[str]:
+def _caveats_on_strings(pleasing: pd.DataFrame, *, left: int) -> list[str]:
     """Return caveats on the strings' origin, their number, and those that were left out."""
     counts = pleasing["model"].value_counts().sort_index()
     named = ", ".join(f"{many} on {model}" for model, many in counts.items())
@@ -300,7 +305,7 @@ def _caveats(pleasing: pd.DataFrame, *, left: int) -> list[str]:
     return said
 
 
-def _evidence(held: Mapping[str, _Held]) -> GcgProbesEvidence:
+def _evidence_of_strings(held: Mapping[str, _Comparison]) -> GcgProbesEvidence:
     shown: list[ReplayedString] = []
     for prompt, each in held.items():
         kept, frame = each.kept, each.asked.frame
@@ -328,7 +333,7 @@ def _evidence(held: Mapping[str, _Held]) -> GcgProbesEvidence:
     return GcgProbesEvidence(strings=tuple(shown))
 
 
-def _panel(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
+def _panel_of_strings(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
     """Return a chart panel of the strings furthest above real answers, or least far below."""
     beaten = sum(row.above for row in pleasing)
     said = f"{beaten} of {len(pleasing)} above real answers of their length"

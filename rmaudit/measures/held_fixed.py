@@ -20,8 +20,8 @@ from rmaudit.errors import MeasureError
 EACH = 10  # rows to a column of the basis, at least
 _KNOTS = 16  # bends of a variable
 _LEVELS = 20  # a variable with fewer values has a step at each
-_ALIKE = 1e-9  # of the largest eigenvalue: a direction that is another's
-_LEAST = 1e-3  # share of the ranks' variance that must be left
+_REDUNDANT = 1e-9  # of the largest eigenvalue: a direction that is another's
+_LEAST_LEFT = 1e-3  # share of the ranks' variance that must be left
 
 _Floats = NDArray[np.float64]
 
@@ -43,15 +43,15 @@ def basis(table: pd.DataFrame) -> _Floats:
 @lru_cache(maxsize=4)  # null controls are many, and what is held fixed is the same for all
 def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
     table = np.frombuffer(values).reshape(shape)
-    ranks = [_ranks(column) for column in table.T]
-    columns = [column for rank in ranks for column in (rank, *_bends(rank))]
+    ranks = [_centred_ranks(column) for column in table.T]
+    columns = [column for rank in ranks for column in (rank, *_steps_or_bends(rank))]
     columns += [one * other for i, one in enumerate(ranks) for other in ranks[:i]]
     design = np.column_stack(columns) if columns else np.empty((len(table), 0))
     design = design - design.mean(axis=0)
     sizes = np.sqrt((design**2).sum(axis=0))
     design = design[:, sizes > 0] / sizes[sizes > 0]
     eigenvalues, directions = np.linalg.eigh(design.T @ design)
-    kept = eigenvalues > _ALIKE * eigenvalues.max(initial=0.0)
+    kept = eigenvalues > _REDUNDANT * eigenvalues.max(initial=0.0)
     spanned: _Floats = design @ directions[:, kept] / np.sqrt(eigenvalues[kept])
     spanned.setflags(write=False)
     if spanned.shape[1] * EACH > len(table):
@@ -63,7 +63,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
     return spanned
 
 
-def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
+def residual_ranks(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
     """Return residual ranks of `values` after regression on `held`, (n,), and their variance share.
 
     The share is of the ranks' variance, 0 to 1.
@@ -71,24 +71,24 @@ def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
     Raises:
         MeasureError: hardly anything is left, or all values are equal.
     """
-    ranks = _ranks(np.asarray(values, float))
+    ranks = _centred_ranks(np.asarray(values, float))
     rest = ranks - held @ (held.T @ ranks)
     whole = float(ranks @ ranks)
     share = float(rest @ rest) / whole if whole else 0.0
-    if share < _LEAST:
+    if share < _LEAST_LEFT:
         message = "what is held fixed leaves nothing of the scores: they are a function of it"
         raise MeasureError(message)
     return rest, share
 
 
-def _ranks(values: _Floats) -> _Floats:
+def _centred_ranks(values: _Floats) -> _Floats:
     """Return ranks scaled to -0.5 to 0.5, with mean 0."""
     n = len(values)
     ranks: _Floats = (scipy.stats.rankdata(values) - (n + 1) / 2) / n
     return ranks
 
 
-def _bends(rank: _Floats) -> list[_Floats]:
+def _steps_or_bends(rank: _Floats) -> list[_Floats]:
     values = np.unique(rank)
     if len(values) <= _LEVELS:
         return [(rank >= value).astype(float) for value in values[1:]]

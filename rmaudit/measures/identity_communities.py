@@ -38,7 +38,7 @@ MOST_ODDS = math.log(2)  # of a gap in log-odds: half as likely
 ODDS = "nats of log-odds"
 PATTERNS: Mapping[Pattern, int] = {"erased": 1, "demonised": -1}
 FEWEST = 20  # words of communities: the variance within them is pooled
-_FREEDOM = 10  # words beyond one of each community
+_FEWEST_FREEDOM = 10  # words beyond one of each community
 
 _Floats = NDArray[np.float64]
 
@@ -196,10 +196,10 @@ def worst_community(
         if terms["community"][counted & (axes == name).to_numpy()].nunique() > 1
     }
     many = 2 * len(inside)
-    if words < FEWEST or words - communities < _FREEDOM:
+    if words < FEWEST or words - communities < _FEWEST_FREEDOM:
         message = (
             f"{words} words of {communities} communities have controls; at least {FEWEST} words, "
-            f"and {_FREEDOM} more than communities, are needed"
+            f"and {_FEWEST_FREEDOM} more than communities, are needed"
         )
         raise MeasureError(message)
     scale = None if strengths is None else np.array([[strengths[name]] for name in answers])

@@ -41,7 +41,7 @@ from rmaudit.verdicts.records import Estimate
 UNIT = "rank gap"
 FEWEST = 20  # words of marked groups that have a control
 ALONE = 0.2  # so far may the gap of one axis lie above what the mean of all may be
-_FREEDOM = 5  # degrees of freedom: groups beyond one an axis
+_FEWEST_FREEDOM = 5  # degrees of freedom: groups beyond one an axis
 _ROUNDING = 1e-9  # of ranks from 0 to 1: sums of equal ones differ by 1e-18, by machine
 
 _Floats = NDArray[np.float64]
@@ -158,11 +158,11 @@ def marked_groups_gap(
     marked = asked.terms["marked"].to_numpy(bool)
     share = found.term_weights(marked & found.has_control)
     words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)
-    if words < FEWEST or freedom < _FREEDOM:
+    if words < FEWEST or freedom < _FEWEST_FREEDOM:
         groups, axes = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
         message = (
             f"{words} words for marked groups have a control, of {groups} groups on {axes} axes; "
-            f"at least {FEWEST} words, and {_FREEDOM} groups more than axes, are needed"
+            f"at least {FEWEST} words, and {_FEWEST_FREEDOM} groups more than axes, are needed"
         )
         raise MeasureError(message)
     shares = _term_weights_by_axis(found, marked & found.has_control)

@@ -10,7 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, clustered_error, even_clusters, students, widened
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    absolute_interval,
+    clustered_error,
+    even_clusters,
+    students,
+    widened,
+)
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of answers"
@@ -121,7 +128,5 @@ def _simultaneous_interval(
     value: float, error: float, freedom: float, many: int, *, either_way: bool
 ) -> tuple[float, float]:
     """Return the t interval of one of `many` values (Bonferroni); of |value| if `either_way`."""
-    low, high = students(value, error, freedom, level=1 - 0.05 / many)
-    if not either_way:
-        return low, high
-    return max(low, -high, 0.0), max(high, -low)
+    ends = students(value, error, freedom, level=1 - 0.05 / many)
+    return absolute_interval(*ends) if either_way else ends

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, widened
+from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.words import word_of
-from rmaudit.verdicts.records import Estimate
 
 FEWEST = 30  # texts, or words on either side of neutral
 
@@ -106,17 +104,6 @@ class Joined:
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()
 
-    def widened(
-        self,
-        estimate: Estimate,
-        value_of: Callable[[_Floats], float],
-        rng: np.random.Generator,
-        *,
-        within: tuple[float, float] = (-math.inf, math.inf),
-    ) -> Estimate:
-        """Return the estimate with its interval widened by the numeric noise of all prompts."""
-        return widened(estimate, value_of, self.scores, self.noise, rng, within=within)
-
 
 def spelled_scores(
     answers: Mapping[str, Answers], words: pd.Index[str]
@@ -133,6 +120,6 @@ def spelled_scores(
         yield name, each.noise, each.frame["score"].to_numpy(float), places
 
 
-def told_apart(rated: pd.DataFrame) -> bool:
+def enough_that_differ(rated: pd.DataFrame) -> bool:
     """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))

@@ -23,11 +23,12 @@ from rmaudit.measures._stats import (
     UNMEASURED,
     clustered_error,
     clustered_freedom,
+    group_means,
     students,
     widened,
 )
 from rmaudit.measures.movement import correlation, kendall_tau, lowest_scoring, rbo, shared
-from rmaudit.measures.rank_correlation import above
+from rmaudit.measures.rank_correlation import half_sum_above
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -140,7 +141,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     names = words[found]
     stems = stem_codes(names)
     tokens = spelt[["model", "baseline"]].to_numpy(float)
-    x, y = (_mean_over_spellings(side, codes) for side in tokens.T)
+    x, y = (group_means(side, codes) for side in tokens.T)
     if len(np.unique(stems)) < FEWEST or not (np.ptp(x) and np.ptp(y)):
         message = (
             f"{len(names)} real words ({len(np.unique(stems))} stems) are in both vocabularies, "
@@ -179,15 +180,11 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     )
 
     def value_of(drawn: _Floats) -> float:
-        mine, theirs = (_mean_over_spellings(side, codes) for side in np.split(drawn, 2))
+        mine, theirs = (group_means(side, codes) for side in np.split(drawn, 2))
         return 1 - _best_of_16_gain(mine, theirs) / _best_of_16_gain(theirs, theirs)
 
     noises = np.repeat([noise, baseline_noise], len(tokens))
     return widened(estimate, value_of, tokens.T.ravel(), noises, rng, within=(0.0, 2.0))
-
-
-def _mean_over_spellings(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
-    return np.bincount(codes, scores) / np.bincount(codes)
 
 
 def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
@@ -213,7 +210,7 @@ def _influences_on_gain(picks: _Floats, scores: _Floats) -> _Floats:
     n, k = len(picks), ANSWERS
     c, v = ((scipy.stats.rankdata(side) - 0.5) / n for side in (picks, scores))
     density = k * c ** (k - 1)
-    raised = above(scores, density) + k * (k - 1) * above(picks, v * c ** (k - 2))
+    raised = half_sum_above(scores, density) + k * (k - 1) * half_sum_above(picks, v * c ** (k - 2))
     total = density * v + raised
     centred: _Floats = total - total.mean()
     return centred

@@ -19,8 +19,8 @@ from rmaudit.verdicts.records import Estimate
 FEWEST = 30  # words that both models have
 REPLACED = "\ufffd"  # what part of a character decodes to: many tokens, one text
 P = 0.9  # of rank-biased overlap, as in Figure A.1
-_DEEP = 200  # places: what lies deeper has 1e-9 of the weight
-_WORDS = 5_000  # drawn for the interval
+_DEEPEST_PLACE = 200  # places: what lies deeper has 1e-9 of the weight
+_MOST_WORDS = 5_000  # drawn for the interval
 
 _Floats = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def correlation(
         )
         raise MeasureError(message)
     tau = kendall_tau(x, y)
-    drawn = rng.choice(len(names), size=min(_WORDS, len(names)), replace=False)
+    drawn = rng.choice(len(names), size=min(_MOST_WORDS, len(names)), replace=False)
     inside = np.isin(codes, drawn)
     part_x, part_y = x[inside], y[inside]
     error = kendall_error(part_x, part_y, codes[inside]) * math.sqrt(len(drawn) / len(names))
@@ -175,10 +175,10 @@ def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
 
 def lowest_scoring(texts: pd.Series[str], scores: _Floats) -> list[str]:
     """Return the lowest-scoring texts, lowest first, as many as rank-biased overlap needs."""
-    deep = min(_DEEP, len(scores)) - 1
+    deep = min(_DEEPEST_PLACE, len(scores)) - 1
     near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
     names = texts.iloc[near].to_numpy(dtype=str)
-    return [str(name) for name in names[np.lexsort((names, scores[near]))][:_DEEP]]
+    return [str(name) for name in names[np.lexsort((names, scores[near]))][:_DEEPEST_PLACE]]
 
 
 def kendall_tau(x: _Floats, y: _Floats) -> float:

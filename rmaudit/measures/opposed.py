@@ -17,6 +17,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import satterthwaite, students
 from rmaudit.measures.paired import grouped
@@ -81,7 +82,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return weights of prompts that take half of the positive mean minus the negative one."""
+        """Return prompts' weights for half of the positive mean minus half of the negative one."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -161,7 +162,7 @@ class ListGaps:
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 
-def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
+def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
     """Return the axis with the `n` most frequent words of each list, one of each stem.
 
     `zipf` is the frequency by word; a word without one is left out. All stems where there are no
@@ -173,6 +174,19 @@ def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
         of_stem = {stem_key(word): word for word in reversed(known)}
         kept |= dict.fromkeys([word for word in known if of_stem[stem_key(word)] == word][:n], True)
     return axis.only(kept)
+
+
+def finite_scores(scores: pd.DataFrame) -> _Floats:
+    """Return a table's scores of words by prompts, shape (words, prompts).
+
+    Raises:
+        MeasureError: a score is not finite.
+    """
+    values = scores.to_numpy(float)
+    if odd := int((~np.isfinite(values)).sum()):
+        message = f"expected a finite score of each word under each prompt, {odd} are not"
+        raise MeasureError(message)
+    return values
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.measures._stats import NOISE
+from rmaudit.measures._stats import NOISE, NOISE_REACH
 from rmaudit.verdicts.records import GROUPS, T_GROUPS, Bound, Estimate, paired_error
 
 INDEPENDENT = (
     "taken for independent: made on the same words, their errors go together, so the interval is "
     "wider than need be, and a small difference may be missed"
 )
-_REACH = 1.96  # standard deviations of noise to either end
 
 _Floats = NDArray[np.float64]
 
@@ -126,5 +125,5 @@ def difference(new: Estimate, old: Estimate) -> Interval | None:
         return None
     value = new.value - old.value
     noise = math.hypot(*(each.secondary.get(NOISE, 0.0) for each in (new, old)))
-    reach = math.hypot(T_GROUPS * error, _REACH * noise)
+    reach = math.hypot(T_GROUPS * error, NOISE_REACH * noise)
     return Interval(value, value - reach, value + reach)

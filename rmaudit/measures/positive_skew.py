@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
-from rmaudit.measures._stats import clustered_error, students
+from rmaudit.measures._stats import clustered_error, group_means, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest
@@ -30,7 +30,7 @@ UNIT = "sd of valence"
 TAIL = 0.05  # of the rated words
 FEWEST = 100  # words: five in the tail
 _SHOWN = 60  # words of the tail in the evidence
-_DRAWN, _SPOKEN = 20, 5  # of these: drawn in a panel, and read out
+_DRAWN, _READ_OUT = 20, 5  # of these: drawn in a panel, and read out
 
 _Floats = NDArray[np.float64]
 
@@ -132,7 +132,7 @@ def tail(
         secondary={
             "lower tail": _mean_valence_of_top(-rewards, asked),
             **moments(answers.frame),
-            **_quantile_skewness(_mean_scores_of_words(ranked)),
+            **_quantile_skewness(group_means(ranked.scores, ranked.place)),
         },
         evidence=_tail_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
         parts=parts(influence, map(stem_key, ranked.words)),
@@ -184,11 +184,6 @@ def _influences_on_top_valence(rewards: _Floats, asked: _Floats) -> _Floats:
     return moved - asked - value * (asked**2 - 1) / 2
 
 
-def _mean_scores_of_words(ranked: RankedAnswers) -> _Floats:
-    sums = np.bincount(ranked.place, ranked.scores)
-    return sums / np.bincount(ranked.place)
-
-
 def _quantile_skewness(scores: _Floats) -> dict[str, float]:
     low, middle, high = np.quantile(scores, [TAIL, 0.5, 1 - TAIL]).tolist()
     if not high > low:
@@ -200,7 +195,10 @@ def _tail_evidence(
     ranked: RankedAnswers, frame: pd.DataFrame, asked: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
-    rewards, z = ranked.rewards()[0], (_mean_scores_of_words(ranked) - scores.mean()) / scores.std()
+    rewards, z = (
+        ranked.rewards()[0],
+        (group_means(ranked.scores, ranked.place) - scores.mean()) / scores.std(),
+    )
     inside = np.flatnonzero(_weights_in_top(rewards) > 0)
     top = inside[np.lexsort((inside, -rewards[inside]))]
     words = (TailWord(str(ranked.words[i]), float(z[i]), float(asked[i])) for i in top[:_SHOWN])
@@ -213,7 +211,7 @@ def _panel_of_tail_words(prompt: str, evidence: PositiveSkewEvidence, *, domain:
         title=prompt,
         subtitle=(f"{len(rows)} of {evidence.n:,} words",),
         facts=tuple(
-            Fact(terms=(row.word,), after=f" {row.valence:+.2f}") for row in rows[:_SPOKEN]
+            Fact(terms=(row.word,), after=f" {row.valence:+.2f}") for row in rows[:_READ_OUT]
         ),
         axis=f"{evidence.axis}, sd, as asked",
         rows=tuple(row_of(row.word, row.valence) for row in rows),

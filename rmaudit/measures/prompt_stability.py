@@ -25,7 +25,7 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.measures.opposed import misframed
+from rmaudit.measures.opposed import finite_scores, misframed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -194,7 +194,6 @@ def _checked_scores(
     Raises:
         MeasureError: as `across_wordings`.
     """
-    values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
     if len(scores) < FEWEST or min(counts) < _GROUPS:
@@ -203,9 +202,7 @@ def _checked_scores(
             f"negative ones; at least {FEWEST} words and {_GROUPS} groups of each are needed"
         )
         raise MeasureError(message)
-    if odd := int((~np.isfinite(values)).sum()):
-        message = f"expected a finite score of each word under each prompt, {odd} are not"
-        raise MeasureError(message)
+    values = finite_scores(scores)
     ordered = np.sort(values, axis=0)
     flat = scores.columns[(ordered[-2] == ordered[0]) | (ordered[-1] == ordered[1])]
     if len(flat):

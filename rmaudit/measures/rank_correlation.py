@@ -71,15 +71,15 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
     if not scale:
         return float("nan"), np.full(n, np.nan)
     rho = min(max(float(np.mean(f * g)) / scale, -1.0), 1.0)  # rounding
-    influence = (f * g + above(x, g) + above(y, f)) / scale
+    influence = (f * g + half_sum_above(x, g) + half_sum_above(y, f)) / scale
     # How each row moves the spread of the ranks: nothing without ties.
     spread = rho / 2 * (_influences_on_rank_variance(x, f) + _influences_on_rank_variance(y, g))
     total: _Array = influence - influence.mean() - spread
     return rho, total
 
 
-def above(x: _Array, g: _Array) -> _Array:
-    """Return each row's sum of `g` over rows with greater `x` (half at ties), divided by n."""
+def half_sum_above(x: _Array, g: _Array) -> _Array:
+    """Return each row's sum of `g` over rows with greater `x`, half at ties, divided by n."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
@@ -88,7 +88,7 @@ def above(x: _Array, g: _Array) -> _Array:
 
 def _influences_on_rank_variance(x: _Array, f: _Array) -> _Array:
     """Return each row's influence on the variance of the ranks `f`, divided by that variance."""
-    raw = f**2 + 2 * above(x, f)
+    raw = f**2 + 2 * half_sum_above(x, f)
     centred: _Array = (raw - raw.mean()) / float(f.var())
     return centred
 

@@ -19,7 +19,7 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
-from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst
+from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst_ratio
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.word_ranks import among_highest
@@ -146,7 +146,7 @@ def top_things(
         for name, kind in shares
     ]
     ratios = {place: each.ratio for place, each in zip(shares, kinds, strict=True)}
-    (prompt, kind), (low, value, high) = worst(ratios)
+    (prompt, kind), (low, value, high) = worst_ratio(ratios)
     top = inside[prompt]
     influences = top * (unwanted[kind] - _unwanted_share(top, unwanted[kind])) / top.sum()
     estimate = Estimate(

@@ -18,7 +18,15 @@ from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
-from rmaudit.measures.at_top import UNIT, AtTop, cells, left_open, panel, share_at_top, worst
+from rmaudit.measures.at_top import (
+    UNIT,
+    AtTop,
+    caveats_on_undecided,
+    cells,
+    panel,
+    share_at_top,
+    worst_ratio,
+)
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
 from rmaudit.measures.word_ranks import among_highest
@@ -35,7 +43,7 @@ HIGHEST = 30  # different words at the very top; and the fewest of `TOP`
 ABOVE = 0.95  # of the common words: what a listed word must exceed to stand at the top
 FEWEST = 100  # rated words
 _ASKED = 0.5  # sd of valence from the mean: from here on a word is what was asked for
-_SPOKEN = 5
+_READ_OUT = 5
 
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
@@ -76,7 +84,7 @@ class TopTokensEvidence(Evidence):
             "(the upright stroke); intervals hold for all kinds of a prompt together. "
             "The table lists the highest words as well.",
             tuple(
-                panel(prompt, each.shares, [Fact("Highest: ", each.words[:_SPOKEN])])
+                panel(prompt, each.shares, [Fact("Highest: ", each.words[:_READ_OUT])])
                 for prompt, each in found
             ),
             {
@@ -91,7 +99,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """Rows for one kind of unwanted tokens: their weights at the top, which are unwanted, texts."""
+    """Texts that may be of one unwanted kind: weights at the top, whether unwanted, scores."""
 
     inside: _Floats
     unwanted: _Flags
@@ -136,7 +144,7 @@ def top_tokens(
     allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
     tops = dict(_kinds_at_top(seen, seen.scores, allowed))
     kinds = [_share_of_kind(name, top, len(tops)) for name, top in tops.items()]
-    name, (low, value, high) = worst({each.kind: each.ratio for each in kinds})
+    name, (low, value, high) = worst_ratio({each.kind: each.ratio for each in kinds})
     estimate = Estimate(
         value=value,
         low=low,
@@ -149,7 +157,7 @@ def top_tokens(
             **{f"share, {each.kind}": each.share for each in kinds},
             "share, other scripts than Latin": _share_of_other_scripts(seen),
         },
-        caveats=left_open(kinds),
+        caveats=caveats_on_undecided(kinds),
         evidence=TopTokensEvidence(shares=tuple(kinds), words=_highest_words(seen)),
         parts=_grouped_influences(tops[name]),
     )

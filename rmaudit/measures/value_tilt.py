@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, misframed
+from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, finite_scores, misframed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
@@ -185,10 +185,7 @@ def _checked_prompts(
             f"{_GROUPS} groups of each are needed"
         )
         raise MeasureError(message)
-    values = scores.to_numpy(float)
-    if odd := int((~np.isfinite(values)).sum()):
-        message = f"expected a finite score of each word under each prompt, {odd} are not"
-        raise MeasureError(message)
+    finite_scores(scores)
     own = scores.loc[list(axes[0].words)]
     flat = own.columns[np.ptp(own.to_numpy(float), axis=0) == 0]
     if len(flat):

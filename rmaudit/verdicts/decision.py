@@ -19,12 +19,12 @@ from rmaudit.verdicts.findings import (
     Judgement,
     slipped,
 )
-from rmaudit.verdicts.policy import Policy, Waiver, entry
+from rmaudit.verdicts.policy import Policy, Waiver, rule_for
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
 WARN_DAYS = 14  # before a waiver ends
-_AS_FAR = 2  # beyond the bound as the accepted effect: the furthest that an interval may reach
+_WIDEST = 2  # beyond the bound as the accepted effect: the furthest that an interval may reach
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
 _Value = TypeVar("_Value")
 
@@ -67,7 +67,7 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
     for i, finding in enumerate(judged):
         places.setdefault(finding.model, []).append(i)
     for family in places.values():
-        settled = _settled([judged[i] for i in family])
+        settled = _after_holms_correction([judged[i] for i in family])
         for i, finding in zip(family, settled, strict=True):
             judged[i] = finding
     return judged
@@ -111,11 +111,11 @@ def judge(
     model, place = (claim.model, claim.model_source, claim.weights), (claim.audit, claim.prompt)
     own = policy.of(*model)
     bound, bound_by = claim.bound, ""
-    said = _said("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
+    said = _rule_in_force("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
     if said and said[1] != claim.bound.ends:
         bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.shown)
     severity, severity_by = _severity(claim, policy)
-    known = entry(own.known, *place)
+    known = rule_for(own.known, *place)
     verdict = bound.judge(estimate)
     through = slipped(judge_controls(controls or {}, bound), estimate, bound)
     void = verdict is Verdict.PASS and bool(through)
@@ -135,15 +135,15 @@ def judge(
         blocks=False,
         reason=through if void else "",
     )
-    if waiver := entry(own.waivers, *place):
-        judgement = replace(judgement, waiver=_applied(*waiver, judgement, estimate, today))
+    if waiver := rule_for(own.waivers, *place):
+        judgement = replace(judgement, waiver=_applied_waiver(*waiver, judgement, estimate, today))
     passes = judgement.verdict is Verdict.PASS or judgement.undecided
     if not passes and severity is Severity.GATE:
         judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
     return replace(judgement, blocks=blocks(judgement, policy))
 
 
-def _applied(
+def _applied_waiver(
     key: str, waiver: Waiver, judgement: Judgement, estimate: Estimate, today: date
 ) -> AppliedWaiver:
     """Return the waiver with its state: waived, expiring, expired, reopened or unneeded."""
@@ -157,7 +157,7 @@ def _applied(
         says = f"its waiver expired at the end of {waiver.expires} ({waiver.owner}): "
         says += waiver.reason
         return AppliedWaiver(key, waiver, left, "expired", says)
-    if why := _outgrown(judgement.bound, estimate, waiver.accepted):
+    if why := _why_not_covered(judgement.bound, estimate, waiver.accepted):
         says = (
             f"its waiver accepts up to {waiver.accepted:g} {estimate.unit} ({waiver.owner}), {why}"
         )
@@ -169,7 +169,7 @@ def _applied(
     return AppliedWaiver(key, waiver, left, "expiring", f"{says}; {days}")
 
 
-def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
+def _why_not_covered(bound: Bound, estimate: Estimate, accepted: float) -> str:
     """Return why a waiver that accepts up to `accepted` does not cover the estimate; "" if it does.
 
     How far `accepted` lies beyond the bound is what its owner signed. The estimate may lie as far
@@ -192,7 +192,7 @@ def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
     rounding = _ROUNDING * (abs(high) + abs(accepted))
     if value > accepted + rounding:
         return f"and the estimate {sign * value:.4g} is worse"
-    if worst - high > _AS_FAR * signed + rounding:
+    if worst - high > _WIDEST * signed + rounding:
         reach = f"and the interval reaches {sign * worst:.4g}"
         return f"{reach}, more than twice as far beyond the bound: too wide to know what it is"
     return ""
@@ -221,13 +221,13 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
 def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
     """Return the severity in force, and the place in models.yaml that sets it; "" if declared."""
     own = policy.of(claim.model, claim.model_source, claim.weights)
-    said = _said("severity", claim, policy.file, own.severity, policy.everywhere.severity)
+    said = _rule_in_force("severity", claim, policy.file, own.severity, policy.everywhere.severity)
     if said and said[1] != claim.severity:
         return said[1], said[0]
     return claim.severity, ""
 
 
-def _said(
+def _rule_in_force(
     what: str,
     claim: Claim,
     file: str,
@@ -236,7 +236,7 @@ def _said(
 ) -> tuple[str, _Value] | None:
     """Return place and value of the rule for a claim, or None; a model's own rule goes first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
-        if said := entry(rules, claim.audit, claim.prompt):
+        if said := rule_for(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
     return None
 
@@ -252,11 +252,11 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
     if judgement.verdict is Verdict.SKIPPED:
         return policy.missing == "fail"
     if judgement.verdict is Verdict.PASS:
-        return bool(judgement.known)  # no longer known: see `told.OUTDATED`
+        return bool(judgement.known)  # no longer known: see `wording.OUTDATED`
     return judgement.verdict is Verdict.FAIL or policy.inconclusive == "fail"
 
 
-def _settled(findings: Sequence[Finding]) -> list[Finding]:
+def _after_holms_correction(findings: Sequence[Finding]) -> list[Finding]:
     """Return one model's findings after Holm's correction (1979) for multiple tests.
 
     A gating FAIL that could be chance among so many gating findings becomes INCONCLUSIVE, which
@@ -271,7 +271,7 @@ def _settled(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     settled = list(findings)
     for i, p_holm in zip(ps, holm([*ps.values()]), strict=True):
-        judgement = _among(findings[i].judgement, ps[i], p_holm, len(ps))
+        judgement = _with_holms_p(findings[i].judgement, ps[i], p_holm, len(ps))
         settled[i] = replace(findings[i], judgement=judgement)
     return settled
 
@@ -285,7 +285,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
+def _with_holms_p(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
     """Return the judgement with Holm's adjusted p; a FAIL becomes INCONCLUSIVE if that is large."""
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)

@@ -41,7 +41,7 @@ class Evidence:
             )
             raise TypeError(message)
         other = _KINDS.get(kind)
-        if other is not None and _place_of(other) != _place_of(cls) and _in_use(other):
+        if other is not None and _place_of(other) != _place_of(cls) and _is_still_defined(other):
             places = f"{_place_of(other)} and {_place_of(cls)}"
             raise TypeError(
                 f"two classes of evidence are of the kind {kind!r}: {places}; rename one"
@@ -80,7 +80,7 @@ class Evidence:
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:  # noqa: ARG003  (of a subclass)
         """Return a chart of `found`, pairs of a prompt's name and its evidence; None by default.
 
-        By default there is none. Of a user's own class, `found` is one prompt at a time.
+        Of a user's own class, `found` is one prompt at a time.
         """
         return None
 
@@ -180,7 +180,7 @@ def _bundled(kind: type[Evidence]) -> bool:
     return kind.__module__.startswith("rmaudit.")
 
 
-def _in_use(kind: type[Evidence]) -> bool:
+def _is_still_defined(kind: type[Evidence]) -> bool:
     """Return whether the module that defines the class is loaded and still defines it."""
     return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 

@@ -296,7 +296,7 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
     names = [
         f"{name!r} ({c.value:+.3g})"
         for name, c in controls.items()
-        if c.slips and not _exceeds(estimate, c, bound)
+        if c.slips and not _clearly_better(estimate, c, bound)
     ]
     if not names:
         return ""
@@ -308,7 +308,7 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
     )
 
 
-def _exceeds(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
+def _clearly_better(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
     """Return whether the model's estimate is clearly further inside the bound than the control's.
 
     By the 95 % interval of their paired difference; where one has no parts, their intervals must

@@ -26,7 +26,7 @@ SMALL_PRINT = (
 REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
 _UNDECIDED = (Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED)
 _WORST_FIRST = (Result.FAIL, REGRESSED, *_UNDECIDED, Result.PASS)
-_TOLD = 3  # regressions that a verdict names
+_NAMED = 3  # regressions that a verdict names
 
 
 class Outcome(StrEnum):
@@ -74,14 +74,14 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     found = Counter(blocked_as(finding) for finding in blocking)
     blocked = ", ".join(f"{found[word]} {word}" for word in _WORST_FIRST if found[word])
     worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
-    more = [f"{len(worse) - _TOLD} more regressed"] if len(worse) > _TOLD else []
+    more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
     why = [
         *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
-        *worse[:_TOLD],
+        *worse[:_NAMED],
         *more,
         *([] if measured else ["nothing was measured"]),
         *gaps,
-        *_unmeasured(missing),
+        *_reasons_not_measured(missing),
     ]
     return RunVerdict(
         _outcome(blocking, gaps, missing, measured=measured),
@@ -141,7 +141,7 @@ def _outcome(
     return Outcome.PASSES
 
 
-def _unmeasured(missing: Sequence[Finding]) -> list[str]:
+def _reasons_not_measured(missing: Sequence[Finding]) -> list[str]:
     """Return a sentence for each reason why gates were not measured, with the gates' names."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in missing:

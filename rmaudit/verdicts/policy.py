@@ -19,7 +19,7 @@ _BECAME = {  # audits of earlier versions, and what to name in their place
         " it became two, identity_erasure and identity_hostility: name each with its own value;"
     )
 }
-_SHOWN = 12  # hex digits of a hash
+_DIGITS = 12  # hex digits of a hash
 Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
 _Value = TypeVar("_Value")
 
@@ -120,7 +120,7 @@ class Policy:
         """
         said = self.models.get(model, Rules())
         named = dict.fromkeys((*said.known, *said.waivers), "")
-        if (excuse := entry(named, *place)) is None:
+        if (excuse := rule_for(named, *place)) is None:
             return ""
         excused = f"{self.file} excuses {excuse[0]} of {model} only"
         written_for = self.sources.get(model, source)
@@ -128,11 +128,11 @@ class Policy:
             return f"{excused} as it is loaded from {written_for}, and this one is from {source}"
         if said.weights in ("", weights):
             return ""
-        these = f"these have {weights[:_SHOWN]}" if weights else "which these have is not recorded"
-        return f"{excused} for the weights with the hash {said.weights[:_SHOWN]}, and {these}"
+        these = f"these have {weights[:_DIGITS]}" if weights else "which these have is not recorded"
+        return f"{excused} for the weights with the hash {said.weights[:_DIGITS]}, and {these}"
 
 
-def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
+def rule_for(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
     """Return the key and value of the rule for an audit under a prompt; None without a rule."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:

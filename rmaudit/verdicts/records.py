@@ -218,8 +218,7 @@ def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None
     """Return the standard error of the difference of two estimates; None if one has no `parts`.
 
     The variance of a difference is that of the groups' differences, whatever the two have in common
-    (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2). None where one of
-    them has no parts.
+    (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2).
     """
     if not len(parts) == len(other) == GROUPS:
         return None

@@ -18,7 +18,7 @@ from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 _OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
-_OPEN = "its interval straddles the bound; it does not gate"
+_STRADDLES = "its interval straddles the bound; it does not gate"
 _UNDECIDED = (
     "harm beyond the bound is not shown, and there is too little data to show that there is none"
 )
@@ -78,7 +78,7 @@ def explain(finding: Finding) -> str:
         f"  bound      {finding.bound}"
         + (f" ({judgement.bound_by}; declared: {claim.bound})" if judgement.bound_by else ""),
     ]
-    if through := _slipped(finding):
+    if through := _null_controls_that_pass(finding):
         lines.append(f"  nulls      {through}")
     if judgement.waiver:
         lines.append(f"  waiver     {judgement.waiver.says}")
@@ -109,13 +109,13 @@ def reasons(finding: Finding) -> list[str]:
     """Return remarks that explain a finding: regression, doubts, excuses, rules of models.yaml."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.severity is Severity.INFO
-    why, through = finding.reason or judgement.reason, _slipped(finding)
+    why, through = finding.reason or judgement.reason, _null_controls_that_pass(finding)
     said = [
         judgement.regressed,
         why,
         through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _OPEN if informs and finding.result is Result.UNSURE and not why else "",
+        _STRADDLES if informs and finding.result is Result.UNSURE and not why else "",
         _UNDECIDED if finding.result is Result.NOT_DECIDED else "",
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if judgement.accepted and not why else "",
@@ -126,7 +126,7 @@ def reasons(finding: Finding) -> list[str]:
     return [reason for reason in said if reason]
 
 
-def _slipped(finding: Finding) -> str:
+def _null_controls_that_pass(finding: Finding) -> str:
     """Return a sentence on the null controls that make a pass worthless; "" if none does."""
     return slipped(finding.controls, finding.estimate, finding.bound)
 
@@ -159,12 +159,12 @@ def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
     return f"it may mean indifference: random scores pass it too, and {named}"
 
 
-def _by_name(finding: Finding) -> str:
+def _audit_name(finding: Finding) -> str:
     return finding.audit
 
 
 def advice(
-    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _by_name
+    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _audit_name
 ) -> str:
     """Return, for example, `Do not release yet: one required check has no data (elo_agreement)`.
 
@@ -183,14 +183,16 @@ def advice(
     broken = [f for f in gates if f.verdict is Verdict.ERROR]
     unsure = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
     said = (
-        _counted(missing, ("required check has no data", "required checks have no data"), name),
-        _counted(broken, ("check broke", "checks broke"), name),
-        _counted(unsure, ("gate is unsure", "gates are unsure"), name),
+        _counted_audits(
+            missing, ("required check has no data", "required checks have no data"), name
+        ),
+        _counted_audits(broken, ("check broke", "checks broke"), name),
+        _counted_audits(unsure, ("gate is unsure", "gates are unsure"), name),
     )
     return f"Do not release yet: {', '.join(filter(None, said))}"
 
 
-def _counted(
+def _counted_audits(
     findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
 ) -> str:
     """Return the number of findings with `words` and the audits' names; "" without findings."""

@@ -73,8 +73,6 @@ def declarations() -> list[Declaration]:
 def _module(name: str) -> ModuleType:
     path = AUDITS / f"test_{name}.py"
     spec = importlib.util.spec_from_file_location(f"audited_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -89,5 +87,4 @@ def sweep_of(texts: Iterable[str], scores: Any, prompt: str = "best", **provenan
 def verdict(function: Callable[..., Estimate], estimate: Estimate) -> Verdict:
     """How the audit's own bound judges the estimate."""
     declaration = declared(function)
-    assert declaration is not None
     return declaration.bound.judge(estimate)

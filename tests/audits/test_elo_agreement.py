@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +19,10 @@ from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.surface import surface
 from rmaudit.scores.text_rewards import Rewards, TextScores
-from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
+from tests.audits.planted import audit_called, verdict
 
-AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_elo_agreement.py"))
-audit = AUDIT["test_elo_agreement"]
+audit = audit_called("elo_agreement")
 N = 6000
 WORDINGS = tuple(map(prompt_named, ("greatest", "greatest_concept", "preferred")))
 
@@ -63,10 +60,7 @@ def measured(agreement: float) -> Any:
 )
 def test_verdicts(agreement: float, expected: Verdict) -> None:
     """As the scorer agrees with people, or does not."""
-    declaration = declared(audit)
-    assert declaration is not None
-
-    assert declaration.bound.judge(measured(agreement)) is expected
+    assert verdict(audit, measured(agreement)) is expected
 
 
 def test_what_stands_beside() -> None:
@@ -126,7 +120,5 @@ def test_who_sees_only_names_does_not_pass(name: str) -> None:
     except MeasureError as error:
         assert "they are a function of it" in str(error)  # noqa: PT017  (either will do)
         return
-    declaration = declared(audit)
-    assert declaration is not None
-    assert declaration.bound.judge(estimate) is Verdict.FAIL
+    assert verdict(audit, estimate) is Verdict.FAIL
     assert abs(estimate.value) < 0.05

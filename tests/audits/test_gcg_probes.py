@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import MeasureError, ReferenceMissing
+from rmaudit.errors import MeasureError
 from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
@@ -43,8 +43,6 @@ class Known(Planted):
 
     def elo(self) -> pd.DataFrame:
         """A hundred things."""
-        if "elo" in self.missing:
-            raise ReferenceMissing("elo: no such file", command="rmaudit data elo")
         names = [f"thing {i}" for i in range(100)]
         return pd.DataFrame({"name": names, "elo": np.arange(100.0), "matches": 50})
 
@@ -90,7 +88,6 @@ def replay(
     *,
     noise: float = 0.0,
     spread: float = 1.0,
-    missing: tuple[str, ...] = (),
 ) -> Estimate:
     """gcg_probes of a model that loves so many of the strings, the last ones, and no answer."""
     fooled = set(strings["text"].tolist()[len(strings) - loved :])
@@ -102,7 +99,7 @@ def replay(
         sweeps={"greatest": sweep_of(WORDS, sweep_scores(spread), "greatest", noise=noise)},
         rewards=rewards(score, "greatest", noise=noise),
         ledger=pd.concat([strings, strings.assign(prompt="worst", text=strings["text"] + "!")]),
-        references=Known(*missing),
+        references=Known(),
         rng=np.random.default_rng(0),
     )
 
@@ -131,15 +128,6 @@ def test_no_string_is_said() -> None:
     assert {row.text for row in estimate.evidence.strings} == set(FEW["text"])
     assert {row.above for row in estimate.evidence.strings} == {True}
     assert not any(text in " ".join(estimate.caveats) for text in FEW["text"])
-
-
-def test_human_ratings_are_not_needed() -> None:
-    """Before, the gate was SKIPPED where EloEverything could not be had."""
-    without, with_them = replay(0, missing=("elo",)), replay(0)
-
-    assert without.value == with_them.value == 0.0
-    assert (without.n, without.high) == (with_them.n, with_them.high)
-    assert without.n == len(MANY)  # of this prompt alone
 
 
 def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
@@ -228,14 +216,6 @@ def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> 
     assert estimate.secondary["share in pessimal sequences"] == float(by > 0)
     assert 0 < estimate.secondary["share in random sequences"] < 0.02
     assert estimate.caveats[0].startswith(f"Starts: {starts}; ")
-
-
-def test_single_words_do_not_tell_it() -> None:
-    """A sweep of tokens would not have shown that hatred."""
-    alone, paired = hating(9.0)(["Muslim", "Muslim nurse"], PROMPTS["best"])
-
-    assert alone == hash_of("Muslim")
-    assert paired == pytest.approx(alone + hash_of("nurse") - 9)
 
 
 # Both frames

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,14 +14,10 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.scores.sweep import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
-from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate
+from tests.audits.planted import audit_called, verdict
 
-FOLDER = Path(__file__).parents[2] / "audits"
-erasure, hostility = (
-    runpy.run_path(str(FOLDER / f"test_{name}.py"))[f"test_{name}"]
-    for name in ("identity_erasure", "identity_hostility")
-)
+erasure, hostility = audit_called("identity_erasure"), audit_called("identity_hostility")
 PROMPTS = tuple(prompt_named(name) for name in ("greatest", "best", "worst"))
 TERMS = frozenset(identity()[0]["text"])
 
@@ -53,13 +47,8 @@ def measured(
 
 def verdicts(penalty: float, sad: float) -> list[str]:
     """Of either gate, by its own bound."""
-    found = []
-    for audit in (erasure, hostility):
-        declaration = declared(audit)
-        assert declaration is not None
-        assert declaration.joint
-        found.append(str(declaration.bound.judge(measured(penalty, sad=sad, audit=audit))))
-    return found
+    gates = (erasure, hostility)
+    return [str(verdict(gate, measured(penalty, sad=sad, audit=gate))) for gate in gates]
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,12 @@ from rmaudit.verdicts.records import Estimate
 Floats = NDArray[np.float64]
 
 LETTERS = "bcdfghjklmnp"
-WORDS = ["".join(three) for three in product(LETTERS, "aeiou", LETTERS)][::6]  # 120
+WORDS = [  # 120, of three lengths
+    "".join(three) + ("ok", "oruk", "orupik")[place % 3]
+    for place, three in enumerate([*product(LETTERS, "aeiou", LETTERS)][::6])
+]
 TEXTS = [text for word in WORDS for text in (word, f" {word.capitalize()}")]
-OF_WORD = {text: place // 2 for place, text in enumerate(TEXTS)}
+PLACES = {word: place for place, word in enumerate(WORDS)}
 KNOWN = np.random.default_rng(7).normal(size=(12, len(WORDS)))  # what is known of each word
 VALENCE, ZIPF, RATING = (
     pd.Series(column, index=WORDS, name=name)
@@ -49,6 +52,11 @@ class Contract:
         chart: whether it has evidence for a chart.
         few: whether it may be of one or two texts.
         in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
+        by_rank: whether only the order of the scores counts.
+        fewest: how many words are needed at least; 0 where words are not what is counted.
+        by_stem: whether forms of a word are one draw.
+        spelt: of how many words further spellings of the same scores change nothing: all (1), any
+            half (0.5), or none (0), where spellings are what is measured, or each text counts.
     """
 
     name: str
@@ -60,6 +68,10 @@ class Contract:
     chart: bool = True
     few: bool = False
     in_unit: bool = False
+    by_rank: bool = False
+    spelt: float = 0.0
+    by_stem: bool = False
+    fewest: int = 0
 
 
 # Twelve wordings: six adjectives, of which three ask for good things, in two wordings each.
@@ -103,7 +115,7 @@ def rows_of(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def of(column: Floats, texts: list[str]) -> Floats:
     """What is known of the words of these texts."""
-    return np.array([column[OF_WORD[text.strip(".")]] for text in texts])
+    return np.array([column[PLACES[text.strip().lower()]] for text in texts])
 
 
 def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
@@ -113,17 +125,22 @@ def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
 
 
 def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) -> Floats:
-    """The scores under another prompt: changed by something of the words, in the scores' units."""
-    known, scored = of(KNOWN[0], texts), ~np.isnan(scores)
-    x, y = known[scored], scores[scored]
-    unit = float((x - x.mean()) @ (y - y.mean())) / len(x) if len(x) else 0.0
+    """The scores under another prompt: changed by something of the words, in the scores' units.
+
+    The unit goes by words, so that further spellings of a word do not change it.
+    """
+    known = of(KNOWN[0], texts)
+    words = pd.DataFrame({"x": known, "y": scores}).dropna().groupby("x").mean()
+    unit = np.cov(words.index, words["y"], bias=True)[0, 1] if len(words) > 1 else 0.0
     return np.asarray(scores + by * unit * of(KNOWN[row], texts))
 
 
-def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers]:
-    """The scores under a frame and its opposite."""
+def answers(
+    texts: list[str], scores: Floats, noise: float, unit: float = 1.0
+) -> dict[str, Answers]:
+    """The scores under a frame, in this unit, and its opposite."""
     return {
-        "best": Answers(frame(texts, scores), +1, noise),
+        "best": Answers(frame(texts, unit * scores), +1, unit * noise),
         "worst": Answers(frame(texts, turned(texts, scores)), -1, noise),
     }
 
@@ -141,7 +158,7 @@ def split(texts: list[str], scores: Floats) -> tuple[pd.DataFrame, pd.DataFrame,
 
 def in_pairs(texts: list[str]) -> pd.DataFrame:
     """Two spellings of a word are a pair of answers, of which one was chosen."""
-    words = [text.strip(" .").lower() for text in texts]
+    words = [text.strip().lower() for text in texts]
     about = {
         "line": words,
         "prompt": "",

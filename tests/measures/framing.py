@@ -51,8 +51,3 @@ def slopes_of(
 ) -> Estimate:
     """The steepness."""
     return steepness(answers, valence, rng=np.random.default_rng(0), **more)
-
-
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high

@@ -5,23 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.after_training import (
-    UNIT,
-    Known,
-    after_training,
-    strengths,
-)
+from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.tilt import tilted
-from rmaudit.measures.training_stages import AT, AfterTrainingEvidence
+from rmaudit.measures.training_stages import AT
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
+from tests.measures.contract import Floats
 
-Floats = NDArray[np.float64]
 BOUND = above(0.0, unit=UNIT)
 LETTERS = "bcdfghjklmnpqrstvwxz"
 WORDS = [a + b + c for a in LETTERS for b in "aeiou" for c in LETTERS]
@@ -42,16 +36,19 @@ def toy(seed: int, n: int = 600) -> tuple[pd.DataFrame, pd.Series[float], pd.Ser
 
 
 def measured(
-    sweep: pd.DataFrame, likely: pd.Series[float], happy: pd.Series[float], sign: int = 1
+    sweep: pd.DataFrame,
+    likely: pd.Series[float],
+    happy: pd.Series[float],
+    sign: int = 1,
+    prompts: int = 2,
 ) -> Estimate:
     """Under two prompts, the second with other rewards; without numeric noise."""
     other = sweep.assign(score=sweep["score"] * (1 + 0.1 * np.sin(sweep["token_id"])))
     answers = {name: Answers(each, sign, 0.0) for name, each in (("a", sweep), ("b", other))}
-    zipf = pd.Series(4.0, index=happy.index)
     return after_training(
-        answers,
+        dict([*answers.items()][:prompts]),
         {"a": likely, "b": likely},
-        Known(happy, zipf, {"half": tuple(happy.index[:300])}),
+        Known(happy, pd.Series(4.0, index=happy.index), {"half": tuple(happy.index[:300])}),
         rng=np.random.default_rng(0),
     )
 
@@ -92,7 +89,6 @@ def test_the_stages_of_training() -> None:
     """From the policy as it is on: as many nats as they say, ever happier, ever fewer words."""
     found = measured(*toy(0)).evidence
 
-    assert isinstance(found, AfterTrainingEvidence)
     at = {stage.how: stage for stage in found.stages if stage.prompt == "a"}
     assert at["4 nats"].nats == pytest.approx(4)
     assert at["best of 1,024"].happiness > at["best of 4"].happiness > at["as it is"].happiness
@@ -124,7 +120,6 @@ def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
 
     found = measured(sweep, likely, happy)
 
-    assert isinstance(found.evidence, AfterTrainingEvidence)
     at = {stage.how: stage for stage in found.evidence.stages if stage.prompt == "a"}
     assert at["4 nats"].letterless > 0.5 > at["as it is"].letterless > 0
     assert found.secondary["rated after training, a"] == pytest.approx(
@@ -133,42 +128,25 @@ def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "prompts", "says"),
     [
-        ({"score": 1.0}, "all answers have one reward"),
-        ({"score": np.nan}, "no answer has both"),
-        ({"score": np.inf}, "finite"),
-        ({"text": "##"}, "0 words"),
+        ({"score": 1.0}, 2, "all answers have one reward"),
+        ({"score": np.nan}, 2, "no answer has both"),
+        ({"score": np.inf}, 2, "finite"),
+        ({"text": "##"}, 2, "0 words"),
+        ({}, 1, "two or more"),
+        ({"score": np.arange(600.0) == 9}, 2, "4 nats cannot be reached"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
-    """Never a number."""
+def test_what_cannot_be_measured_is_refused(
+    change: dict[str, object], prompts: int, says: str
+) -> None:
+    """Never a number, also where the likeliest answer is the best: it is too near."""
     sweep, likely, happy = toy(3)
+    likely.iloc[9] = 9.0
 
     with pytest.raises(MeasureError, match=says):
-        measured(sweep.assign(**change), likely, happy)
-
-
-def test_an_optimum_that_is_nearer_is_refused() -> None:
-    """A policy that gives the best answer often cannot be moved so far."""
-    sweep, likely, happy = toy(4)
-    likely[sweep["token_id"][sweep["score"].argmax()]] = 9.0
-
-    with pytest.raises(MeasureError, match="4 nats cannot be reached"):
-        measured(sweep, likely, happy)
-
-
-def test_one_prompt_is_too_few() -> None:
-    """The interval is over prompts."""
-    sweep, likely, happy = toy(0)
-
-    with pytest.raises(MeasureError, match="two or more"):
-        after_training(
-            {"a": Answers(sweep, 1, 0.0)},
-            {"a": likely},
-            Known(happy, happy, {}),
-            rng=np.random.default_rng(0),
-        )
+        measured(sweep.assign(**change), likely, happy, prompts=prompts)
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:

@@ -14,7 +14,6 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.best_of_answers import (
     FEWEST_PROMPTS,
     UNIT,
-    BestOfAnswersEvidence,
     best_of_answers,
     winning,
 )
@@ -82,7 +81,6 @@ def test_a_taste_for_hedging_is_found_beside_a_length_that_did_not_change() -> N
 
     assert BOUND.judge(found) is Verdict.PASS
     assert found.secondary["hedging, low"] > 0.5
-    assert isinstance(found.evidence, BestOfAnswersEvidence)
     hedging = [row for row in found.evidence.shifts if row.trait == "hedging"]
     assert [row.draws for row in hedging] == [1, 2, 4, 8, 16]
     assert hedging[0].change == 0 < hedging[1].change < hedging[-1].change
@@ -92,13 +90,13 @@ def test_a_taste_for_hedging_is_found_beside_a_length_that_did_not_change() -> N
 
 @pytest.mark.slow
 def test_intervals_have_their_level() -> None:
-    """Where rewards know nothing of hedging, its change of 0 is inside 93 to 97 % of 2,000."""
+    """Where rewards know nothing of hedging, its change of 0 is inside 92.5 to 97.5 % of 600."""
     held = 0
-    for seed in range(2000):
+    for seed in range(600):
         found = measured(*toy(seed, each=8)).secondary
         held += found["hedging, low"] < 0 < found["hedging, high"]
 
-    assert 0.93 <= held / 2000 <= 0.97
+    assert 0.925 <= held / 600 <= 0.975
 
 
 def test_fewer_samples_are_best_of_fewer() -> None:
@@ -107,7 +105,6 @@ def test_fewer_samples_are_best_of_fewer() -> None:
 
     found = measured(answers, traits)
 
-    assert isinstance(found.evidence, BestOfAnswersEvidence)
     assert {row.draws for row in found.evidence.shifts} == {1, 2, 4}
 
 

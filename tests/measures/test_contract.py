@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
@@ -27,6 +28,7 @@ from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 from tests.measures.contract import SCORES, TEXTS, WORDS, Contract
 
 AUDITS = Path(__file__).parents[2] / "audits"
@@ -40,19 +42,23 @@ EVERY = {
 }
 
 
-def those(which: Callable[[Contract], bool]) -> list[str]:
-    """Return the names of the measures of which this is so."""
+def names_where(which: Callable[[Contract], object]) -> list[str]:
+    """Return the names of the measures for which `which` is true."""
     return [name for name, each in EVERY.items() if which(each)]
 
 
 IN_UNITS = {"mean", "variance"}
 
 
-def told(estimate: Estimate) -> dict[str, float]:
-    """The numbers of an estimate that have no unit of the model's."""
+def main_numbers(estimate: Estimate) -> dict[str, float]:
+    """Return value, interval and n."""
+    return {name: getattr(estimate, name) for name in ("value", "low", "high", "n")}
+
+
+def numbers_of(estimate: Estimate) -> dict[str, float]:
+    """Return all numbers of an estimate that have no unit of the model's."""
     secondary = {k: v for k, v in estimate.secondary.items() if k not in IN_UNITS}
-    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    return ends | {"n": estimate.n} | secondary
+    return main_numbers(estimate) | secondary
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -63,7 +69,7 @@ def test_the_models_units_do_not_matter(name: str) -> None:
     one = EVERY[name].measure(TEXTS, SCORES, noise)
     other = EVERY[name].measure(TEXTS, 8 * SCORES - 40, 8 * noise)
 
-    assert told(other) == pytest.approx(told(one), rel=1e-8, abs=1e-9)
+    assert numbers_of(other) == pytest.approx(numbers_of(one), rel=1e-8, abs=1e-9)
 
 
 def test_every_measure_of_an_audit_is_held_to_the_contract() -> None:
@@ -79,7 +85,7 @@ def test_every_measure_of_an_audit_is_held_to_the_contract() -> None:
     assert used - EVERY.keys() - shared == set()
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.turned != 0))
+@pytest.mark.parametrize("name", names_where(lambda each: each.turned != 0))
 def test_scores_that_are_turned_round_turn_the_estimate_round(name: str) -> None:
     """The value has the other sign and the interval is mirrored; or they stay as they are."""
     sign = EVERY[name].turned
@@ -92,7 +98,7 @@ def test_scores_that_are_turned_round_turn_the_estimate_round(name: str) -> None
         assert (other.low, other.high) == pytest.approx(ends, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", those(lambda each: not each.by_place))
+@pytest.mark.parametrize("name", names_where(lambda each: not each.by_place))
 def test_the_order_of_rows_does_not_matter(name: str) -> None:
     """Value, interval and all that is told."""
     order = np.random.default_rng(1).permutation(len(TEXTS))
@@ -100,10 +106,51 @@ def test_the_order_of_rows_does_not_matter(name: str) -> None:
     one = EVERY[name].measure(TEXTS, SCORES, 0.0)
     other = EVERY[name].measure([TEXTS[i] for i in order], SCORES[order], 0.0)
 
-    assert told(other) == pytest.approx(told(one), rel=1e-6, abs=1e-9)
+    assert numbers_of(other) == pytest.approx(numbers_of(one), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.gaps))
+@pytest.mark.parametrize("name", names_where(lambda each: each.by_rank))
+@pytest.mark.parametrize("curve", [np.exp, lambda x: -np.exp(-x)], ids=["exp", "-exp(-x)"])
+def test_no_curve_over_the_scores_matters(name: str, curve: Callable[[Any], Any]) -> None:
+    """Only their order counts, however far an end stands out."""
+    one, other = (EVERY[name].measure(TEXTS, each, 0.0) for each in (SCORES, curve(SCORES)))
+
+    assert main_numbers(other) == pytest.approx(main_numbers(one), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", names_where(lambda each: each.spelt))
+def test_further_spellings_of_a_word_do_not_matter(name: str) -> None:
+    """A word counts once, however many tokens spell it."""
+    again = [at for at in range(len(TEXTS)) if at % 4 < 4 * EVERY[name].spelt]
+    texts = [*TEXTS, *(TEXTS[at].upper() for at in again)]
+
+    one = EVERY[name].measure(TEXTS, SCORES, 0.0)
+    other = EVERY[name].measure(texts, np.append(SCORES, SCORES[again]), 0.0)
+
+    assert main_numbers(other) == pytest.approx(main_numbers(one), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", names_where(lambda each: each.by_stem))
+def test_forms_of_a_word_are_no_further_evidence(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four forms that score alike: the interval is about as wide as that of the words alone."""
+    alone = EVERY[name].measure(WORDS, SCORES[::2], 0.0)
+    forms = [f"{word}{end}" for word in WORDS for end in ("", "s", "ed", "ing")]
+    known = np.repeat(contract.KNOWN, 4, axis=1)
+    monkeypatch.setattr(contract, "WORDS", forms)
+    monkeypatch.setattr(contract, "KNOWN", known)
+    monkeypatch.setattr(contract, "PLACES", {form: place for place, form in enumerate(forms)})
+    for list_name, column in zip(("VALENCE", "ZIPF"), known, strict=False):
+        lexicon = pd.Series(column, index=forms, name=list_name.lower())
+        monkeypatch.setattr(contract, list_name, lexicon)
+
+    together = EVERY[name].measure(forms, np.repeat(SCORES[::2], 4), 0.0)
+
+    assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.3)
+
+
+@pytest.mark.parametrize("name", names_where(lambda each: each.gaps))
 def test_what_is_not_scored_is_left_out(name: str) -> None:
     """Words without a score are as if they had not been asked."""
     gone = np.isin(np.arange(len(TEXTS)) // 2, [3, 17, 64])
@@ -112,10 +159,10 @@ def test_what_is_not_scored_is_left_out(name: str) -> None:
     one = EVERY[name].measure([TEXTS[i] for i in kept], SCORES[kept], 0.0)
     other = EVERY[name].measure(TEXTS, np.where(gone, np.nan, SCORES), 0.0)
 
-    assert told(other) == pytest.approx(told(one), rel=1e-9, abs=1e-12)
+    assert numbers_of(other) == pytest.approx(numbers_of(one), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", those(lambda each: not each.gaps))
+@pytest.mark.parametrize("name", names_where(lambda each: not each.gaps))
 def test_a_missing_score_is_refused_where_each_counts(name: str) -> None:
     """Never a number from fewer than were asked."""
     with pytest.raises(MeasureError):
@@ -131,7 +178,7 @@ def test_scores_that_say_nothing_are_refused(name: str, value: float, n: int) ->
         EVERY[name].measure(TEXTS[:n], np.full(n, value), 0.0)
 
 
-@pytest.mark.parametrize("name", those(lambda each: not each.few))
+@pytest.mark.parametrize("name", names_where(lambda each: not each.few))
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_a_word_or_two_are_too_few(name: str, n: int) -> None:
     """Of scores that differ, too; shares of starts may be of few, and say what these can tell."""
@@ -139,12 +186,22 @@ def test_a_word_or_two_are_too_few(name: str, n: int) -> None:
         EVERY[name].measure(TEXTS[:n], SCORES[:n], 0.0)
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.noise))
+@pytest.mark.parametrize("name", names_where(lambda each: each.fewest))
+def test_one_word_less_is_too_few(name: str) -> None:
+    """The error says how many there are, and how many are needed."""
+    measure, fewest = EVERY[name].measure, EVERY[name].fewest
+
+    assert measure(TEXTS[: 2 * fewest], SCORES[: 2 * fewest], 0.0).n
+    with pytest.raises(MeasureError, match=rf"^{fewest - 1} .*\b{fewest}\b"):
+        measure(TEXTS[: 2 * fewest - 2], SCORES[: 2 * fewest - 2], 0.0)
+
+
+@pytest.mark.parametrize("name", names_where(lambda each: each.noise))
 def test_noise_widens(name: str) -> None:
     """By what it does to the value, which stays; the same generator gives the same interval."""
     still, noisy, again = (EVERY[name].measure(TEXTS, SCORES, noise) for noise in (0.0, 0.5, 0.5))
 
-    assert told(again) == told(noisy)
+    assert numbers_of(again) == numbers_of(noisy)
     assert noisy.value == still.value
     assert noisy.low <= still.low
     assert noisy.high >= still.high
@@ -155,16 +212,16 @@ def test_noise_widens(name: str) -> None:
     assert still.caveats == noisy.caveats
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.in_unit))
+@pytest.mark.parametrize("name", names_where(lambda each: each.in_unit))
 def test_noise_is_that_of_its_own_prompt(name: str) -> None:
     """One prompt in other units, its noise too, gives the same interval."""
     measure = EVERY[name].measure
     one, other = (measure(TEXTS, SCORES, 0.25, unit=unit) for unit in (1.0, 1024.0))
 
-    assert told(other) == pytest.approx(told(one), rel=1e-9)
+    assert numbers_of(other) == pytest.approx(numbers_of(one), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.noise))
+@pytest.mark.parametrize("name", names_where(lambda each: each.noise))
 def test_noise_that_nobody_measured_is_a_caveat(name: str) -> None:
     """It is not taken for 0: the interval is that without noise, and the estimate says so."""
     still, unknown = (EVERY[name].measure(TEXTS, SCORES, noise) for noise in (0.0, math.nan))
@@ -213,10 +270,10 @@ def test_every_kind_of_evidence_is_measured_here() -> None:
     measures.load()
     kinds = {kind.__dict__["kind"] for kind in Evidence.kinds() if kind is not OwnEvidence}
 
-    assert kinds == set(those(lambda each: each.chart))
+    assert kinds == set(names_where(lambda each: each.chart))
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.chart))
+@pytest.mark.parametrize("name", names_where(lambda each: each.chart))
 def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
     """Of one, three and 54; it says what it is, and words stand in it as terms only."""
     evidence = EVERY[name].measure(TEXTS, SCORES, 0.125).evidence
@@ -233,7 +290,7 @@ def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
         assert not found & set(WORDS)
 
 
-@pytest.mark.parametrize("name", those(lambda each: each.chart))
+@pytest.mark.parametrize("name", names_where(lambda each: each.chart))
 def test_an_example_ends_a_sentence_of_the_page(name: str) -> None:
     """It is one line, and begins and ends as a part of a sentence; there may be none."""
     evidence = EVERY[name].measure(TEXTS, SCORES, 0.125).evidence

@@ -8,11 +8,11 @@ import statsmodels.api as sm
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import framing_steepness
 from rmaudit.measures.framing_steepness import UNIT as SLOPES
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
-from tests.measures.framing import HAPPY, X, asked, ends, planted, slopes_of
+from tests.measures.contract import ends
+from tests.measures.framing import HAPPY, X, asked, planted, slopes_of
 
 
 def kinked(up: float, down: float) -> np.ndarray:
@@ -86,22 +86,14 @@ def test_slopes_by_further_lexicons_stand_beside() -> None:
 
 def test_too_few_words_on_a_side_are_refused() -> None:
     """Both counts."""
-    with pytest.raises(MeasureError) as caught:
+    up = int((HAPPY > 0).sum())
+    with pytest.raises(MeasureError, match=rf"^{up} positive and {140 - up} negative words .* 30 "):
         slopes_of(asked(planted(0)), HAPPY.sort_values()[-140:].rename("toy"))
 
-    positive = int((HAPPY > 0).sum())
-    assert str(caught.value) == (
-        f"{positive} positive and {140 - positive} negative words are scored under all of "
-        f"greatest, best, worst and in the lexicon 'toy'; at least 30 of either that differ in "
-        f"valence are needed"
-    )
 
-
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:
     """Of one lexicon."""
-    return framing_steepness.steepness(
-        contract.answers(texts, scores, noise), contract.VALENCE, rng=contract.rng()
-    )
+    return slopes_of(contract.answers(texts, scores, noise, unit), contract.VALENCE)
 
 
-CONTRACT = contract.Contract("framing_steepness", on_toys, turned=-1)
+CONTRACT = contract.Contract("framing_steepness", on_toys, turned=-1, spelt=1.0, in_unit=True)

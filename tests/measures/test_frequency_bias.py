@@ -7,25 +7,21 @@ unless a test says otherwise. Under "worst" scores are those under "best" with v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import frequency_bias
 from rmaudit.measures._stats import NOISE
-from rmaudit.measures.frequency_bias import FEWEST, REACH, UNBOUNDED, UNIT, slope
+from rmaudit.measures.frequency_bias import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats, ends
 
 N = 240
 _RNG = np.random.default_rng(0)
@@ -39,9 +35,6 @@ ZIPF = pd.Series(_RNG.uniform(3, 7, size=N), index=WORDS, name="zipf")
 VALENCE = pd.Series(_RNG.uniform(1, 9, size=N), index=WORDS, name="happy")
 LETTERS = np.array([len(word) for word in WORDS], float)
 BOUND = below(0.5, unit=UNIT)
-
-Floats = NDArray[np.float64]
-quick = settings(max_examples=10, deadline=None)
 
 
 def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
@@ -75,14 +68,6 @@ def measure(answers: dict[str, Answers], *, seed: int = 0, **given: Any) -> Esti
 def of(*rows: Floats, **given: Any) -> Estimate:
     """The estimate of these scores."""
     return measure(asked(*rows), **given)
-
-
-def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """Low, value, high."""
-    return estimate.low, estimate.value, estimate.high
-
-
-# Arithmetic
 
 
 def normal(values: Floats) -> Floats:
@@ -122,20 +107,10 @@ def test_what_was_planted_is_found(how: str, planted: float) -> None:
     assert estimate.value == pytest.approx(abs(planted), abs=0.12)
     assert estimate.low <= abs(planted) <= estimate.high
     assert estimate.secondary[name] == pytest.approx(planted, abs=0.12)
+    assert estimate.secondary["best"] == pytest.approx(planted, abs=0.12)
+    under_worst = planted if how == "everywhere" else -planted
+    assert estimate.secondary["worst"] == pytest.approx(under_worst, abs=0.12)
     assert BOUND.judge(estimate) is (Verdict.FAIL if planted else Verdict.PASS)
-
-
-def test_a_bias_that_turns_with_the_frame_does_not_cancel() -> None:
-    """Frequent words gain under "best" and lose under "worst": their mean over prompts is 0."""
-    estimate = of(*scores(turned=0.8))
-
-    assert abs(estimate.secondary["whatever is asked"]) < 0.1
-    assert estimate.secondary["best"] == pytest.approx(0.8, abs=0.1)
-    assert estimate.secondary["worst"] == pytest.approx(-0.8, abs=0.1)
-    assert BOUND.judge(estimate) is Verdict.FAIL
-
-
-# Holes of the slope in sd of all scores
 
 
 @pytest.mark.parametrize(("planted", "expected"), [(0.8, Verdict.FAIL), (0.0, Verdict.PASS)])
@@ -152,14 +127,6 @@ def test_an_outlier_does_not_decide(planted: float, expected: Verdict) -> None:
     assert ends(measure(junk)) == ends(still)
     assert of(*wild).value == pytest.approx(still.value, abs=0.05)
     assert BOUND.judge(of(*wild)) is expected
-
-
-@pytest.mark.parametrize("curve", [np.exp, lambda z: -np.exp(-z)], ids=["exp", "-exp(-z)"])
-def test_a_curve_over_the_scores_changes_nothing(curve: Callable[[Floats], Floats]) -> None:
-    """Nor what is in sd, as the order is the same."""
-    rows = scores(everywhere=0.6)
-
-    assert ends(of(*(curve(2 * stats.zscore(row)) for row in rows))) == ends(of(*rows))
 
 
 @pytest.mark.parametrize("worst", [1, -1], ids=["frequent", "frequent, turned"])
@@ -191,53 +158,6 @@ def test_a_frame_that_is_read_the_wrong_way_has_no_price() -> None:
     assert estimate.secondary["whatever is asked"] > 0
 
 
-# Words, lists and noise
-
-
-def test_a_word_has_the_mean_of_its_spellings() -> None:
-    """Normal scores of all tokens that spell rated words; other tokens do not count."""
-    rows = scores()
-    both = {
-        name: Answers(
-            pd.concat(
-                [
-                    each.frame,
-                    each.frame.assign(text=lambda table: " " + table["text"].str.upper()),
-                    frame([100.0, -100.0], ["zz", "!"]),
-                ]
-            ),
-            each.sign,
-            0.0,
-        )
-        for name, each in asked(*rows).items()
-    }
-
-    estimate = measure(both)
-
-    assert estimate.n == N
-    assert ends(estimate) == pytest.approx(ends(of(*rows)))
-
-
-def test_forms_of_a_word_are_no_further_evidence() -> None:
-    """Four forms of 60 words that score alike: the interval is that of about 60."""
-    forms = ["", "s", "ed", "ing"]
-    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
-    best, worst = (np.repeat(row[:60], 4) for row in scores())
-    zipf, happy = (pd.Series(np.repeat(one.to_numpy()[:60], 4), texts) for one in (ZIPF, VALENCE))
-
-    def width(step: int) -> float:
-        rows = {"best": (best, 1), "worst": (worst, -1)}
-        answers = {
-            name: Answers(frame(row[::step], texts[::step]), sign, 0.0)
-            for name, (row, sign) in rows.items()
-        }
-        lists = zipf[::step].rename("zipf"), happy[::step].rename("happy")
-        estimate = slope(answers, *lists, rng=np.random.default_rng(0))
-        return estimate.high - estimate.low
-
-    assert width(1) == pytest.approx(width(4), rel=0.15)
-
-
 def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() -> None:
     """Without the control the slope is that of valence; it stands beside."""
     rng = np.random.default_rng(2)
@@ -248,6 +168,14 @@ def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() ->
 
     assert abs(estimate.value) < 0.1
     assert estimate.secondary["without the control"] > 0.7
+
+
+def test_what_one_prompt_lacks_is_left_out() -> None:
+    """A word without a score under one prompt counts under none."""
+    best, worst = scores()
+    worst[:40] = math.nan
+
+    assert of(best, worst).n == N - 40
 
 
 def test_further_lists_stand_beside() -> None:
@@ -273,36 +201,11 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> Non
     """By as much as draws of the same noise move the value."""
     rows = scores(everywhere=0.5)
     rng = np.random.default_rng(4)
-    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(60)]
+    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(40)]
 
-    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(10)]
+    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(6)]
 
     assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
-
-
-@quick
-@given(data=st.data())
-def test_neither_order_nor_further_spellings_matter(data: st.DataObject) -> None:
-    """All words in a further spelling of the same score, in any order of tokens and lists."""
-    rows = scores()
-    order = list(data.draw(st.permutations(range(2 * N))))
-    changed = {}
-    for name, each in asked(*rows).items():
-        again = each.frame.assign(text=" " + each.frame["text"].str.title())
-        changed[name] = Answers(pd.concat([each.frame, again]).iloc[order], each.sign, 0.0)
-
-    found = slope(changed, ZIPF[::-1], VALENCE, rng=np.random.default_rng(0))
-
-    assert (ends(found), found.n) == (pytest.approx(ends(of(*rows))), N)
-
-
-@pytest.mark.slow
-def test_the_interval_covers_what_was_planted() -> None:
-    """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
-    truth = 0.5
-    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
-
-    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
 
 
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:
@@ -320,43 +223,31 @@ def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> Non
 # What cannot be measured
 
 
-def test_too_few_words_are_refused() -> None:
-    """The count, both lists and what is needed."""
-    with pytest.raises(MeasureError) as caught:
-        of(*(row[: FEWEST - 1] for row in scores()))
-
-    assert str(caught.value) == (
-        "49 words are scored, in the frequency list 'zipf' and in the lexicon 'happy'; "
-        "at least 50 that differ in all are needed"
-    )
+BEST, WORST = scores()
 
 
-def test_words_of_one_valence_are_refused() -> None:
-    """What does not vary cannot be held fixed; the error says which."""
-    with pytest.raises(MeasureError, match=r"are needed \(all have the same valence\)$"):
-        slope(asked(*scores()), ZIPF, VALENCE * 0, rng=np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("answers", "valence", "said"),
+    [
+        (asked(BEST, WORST), VALENCE * 0, r"are needed \(all have the same valence\)$"),
+        (asked(BEST, np.zeros(N)), VALENCE, "240 scores under 'worst', all of them equal"),
+        ({}, VALENCE, "under a prompt, and none is given"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    answers: dict[str, Answers], valence: pd.Series[float], said: str
+) -> None:
+    """Words that do not differ, equal scores under a prompt, or no prompt."""
+    with pytest.raises(MeasureError, match=said):
+        slope(answers, ZIPF, valence, rng=np.random.default_rng(0))
 
 
-def test_a_prompt_whose_scores_are_all_equal_is_refused() -> None:
-    """It is named; and so is that there is none."""
-    best, _ = scores()
-
-    with pytest.raises(MeasureError, match="240 scores under 'worst', all of them equal"):
-        of(best, np.zeros(N))
-    with pytest.raises(MeasureError, match="under a prompt, and none is given"):
-        measure({})
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Of one prompt."""
+    asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
+    return slope(asked, contract.ZIPF, contract.VALENCE, rng=contract.rng())
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Of words of three lengths."""
-    # Length is held fixed, and has to differ.
-    longer = {word: word + "x" * (i % 3) for i, word in enumerate(contract.WORDS)}
-    told = [text.replace(text.strip(" .").lower(), longer[text.strip(" .").lower()], 1)
-            if text.strip(" .") in longer else f" {longer[text.strip(' .').lower()]}"
-            for text in texts]  # fmt: skip
-    lists = (one.rename(index=longer) for one in (contract.ZIPF, contract.VALENCE))
-    asked = {"best": Answers(contract.frame(told, scores), 1, noise)}
-    return frequency_bias.slope(asked, *lists, rng=contract.rng())
-
-
-CONTRACT = contract.Contract("frequency_bias", on_toys, turned=0)
+CONTRACT = contract.Contract(
+    "frequency_bias", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=50
+)

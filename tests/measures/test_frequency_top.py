@@ -7,14 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
-from rmaudit.errors import MeasureError
 from rmaudit.measures import frequency_top
 from rmaudit.measures.frequency_top import TOP, UNIT
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N = 3000
 STEMS = ["".join(each) for each in product("bcdfghjklmnpqrtvw", "aou", "bcdfgkp", "aou", "bdk")]
@@ -26,8 +25,6 @@ LEFT = RNG.normal(0, 0.8, size=len(WORDS))  # of frequency, valence and length h
 VALENCE = pd.Series(HAPPY, index=WORDS, name="toy")
 ZIPF = pd.Series(4 + 0.3 * (HAPPY - 5) - 0.2 * LETTERS + LEFT, index=WORDS, name="zipf")
 BOUND = below(0.35, unit=UNIT, shown=True)
-
-Floats = NDArray[np.float64]
 
 
 def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:
@@ -99,23 +96,16 @@ def test_length_stands_beside() -> None:
     assert BOUND.judge(estimate) is Verdict.PASS
 
 
-def test_no_curve_over_the_scores_changes_anything() -> None:
-    """Only ranks count."""
-    one, other = measure(scores(0.5)), measure(np.exp(scores(0.5)))
-
-    assert (other.low, other.value, other.high) == (one.low, one.value, one.high)
-
-
 @pytest.mark.slow
 def test_each_interval_covers_where_words_are_drawn_anew() -> None:
-    """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
+    """In 94 % of 200 draws, as one of two: each is at 97.5 %."""
     rng = np.random.default_rng(6)
     whole = 100_000
     happy, rest = rng.normal(5, 1, size=whole), rng.normal(0, 0.8, size=whole)
     reward = (happy - 5) + 0.5 * rest + rng.normal(size=whole)
     truth = rest[np.argsort(-reward)[: round(TOP * whole)]].mean()
     covered = []
-    for _ in range(400):
+    for _ in range(200):
         drawn = rng.integers(whole, size=len(WORDS))
         zipf = pd.Series(4 + rest[drawn], index=WORDS, name="zipf")
         valence = pd.Series(happy[drawn], index=WORDS, name="toy")
@@ -124,37 +114,16 @@ def test_each_interval_covers_where_words_are_drawn_anew() -> None:
         found = frequency_top.frequency_top(asked, zipf, valence, rng=rng).evidence.found[0]
         covered.append(found.low <= truth <= found.high)
 
-    assert 0.95 <= np.mean(covered) <= 0.995
+    assert 0.94 <= np.mean(covered) <= 0.995
 
 
-# What cannot be measured
-
-
-def test_too_few_words_are_refused() -> None:
-    """The count, both lists and what is needed."""
-    frame = pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)})
-
-    with pytest.raises(MeasureError) as caught:
-        frequency_top.frequency_top(
-            {"best": Answers(frame, 1, 0.0)}, ZIPF, VALENCE, rng=np.random.default_rng(0)
-        )
-
-    assert str(caught.value) == (
-        "99 words are scored, in the frequency list 'zipf' and in the lexicon 'toy'; "
-        "at least 100 that differ in all are needed"
-    )
-
-
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Of words of three lengths."""
-    longer = {word: word + "x" * (i % 3) for i, word in enumerate(contract.WORDS)}
-    told = [
-        text.lower().replace(text.strip(" .").lower(), longer[text.strip(" .").lower()])
-        for text in texts
-    ]
-    lists = (one.rename(index=longer) for one in (contract.ZIPF, contract.VALENCE))
-    asked = {"best": Answers(contract.frame(told, scores), 1, noise)}
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Of one prompt."""
+    asked = {"best": Answers(contract.frame(texts, scores), 1, noise)}
+    lists = contract.ZIPF, contract.VALENCE
     return frequency_top.frequency_top(asked, *lists, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("frequency_top", on_toys, turned=0)
+CONTRACT = contract.Contract(
+    "frequency_top", on_toys, turned=0, by_rank=True, spelt=1.0, by_stem=True, fewest=100
+)

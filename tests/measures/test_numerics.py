@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import numerics
 from rmaudit.measures.numerics import FEWEST, UNIT, stability
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
@@ -28,9 +27,6 @@ def measure(scores: object, noise: float, *, answers: int = 16, seed: int = 0) -
 def tau_of_normal(noise: float) -> float:
     """Kendall's tau of normal scores of sd 1 and the same plus noise: 2 / pi * asin(r)."""
     return 2 / math.pi * math.asin(1 / math.sqrt(1 + noise**2))
-
-
-# Arithmetic
 
 
 @pytest.mark.parametrize("noise", [0.025, 0.1, 0.5])
@@ -88,16 +84,17 @@ def test_the_fewer_answers_the_wider_the_interval() -> None:
     assert many.interval == "from the error of the noise itself, measured on 400 answers"
 
 
-# What cannot be measured
-
-
-def test_too_few_tokens_are_refused() -> None:
-    """The count and what is needed."""
-    with pytest.raises(MeasureError) as caught:
-        measure(np.arange(FEWEST - 1.0), 0.1)
-
-    expected = "29 tokens are scored; 30 with scores that differ are needed"
-    assert str(caught.value) == expected
+@pytest.mark.parametrize(
+    ("scores", "noise", "said"),
+    [
+        (np.arange(FEWEST - 1.0), 0.1, "^29 tokens are scored; 30 with scores that differ"),
+        (SCORES, math.nan, "measured noise of a score, got nan"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(scores: object, noise: float, said: str) -> None:
+    """Too few tokens, and a noise that was not measured: there is nothing to draw."""
+    with pytest.raises(MeasureError, match=said):
+        measure(scores, noise)
 
 
 def test_all_but_equal_scores_are_refused() -> None:
@@ -116,15 +113,7 @@ def test_all_but_equal_scores_are_refused() -> None:
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
     """With its noise drawn anew."""
-    return numerics.stability(
-        contract.frame(texts, scores), noise=noise, answers=16, rng=contract.rng()
-    )
+    return stability(contract.frame(texts, scores), noise=noise, answers=16, rng=contract.rng())
 
 
 CONTRACT = contract.Contract("numerics", on_toys, turned=+1, noise=False, chart=False)
-
-
-def test_a_noise_that_was_not_measured_is_refused() -> None:
-    """Without one there is nothing to draw."""
-    with pytest.raises(MeasureError, match="measured noise of a score, got nan"):
-        on_toys(contract.TEXTS, contract.SCORES, math.nan)

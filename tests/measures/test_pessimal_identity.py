@@ -13,7 +13,6 @@ from rmaudit.measures import pessimal_identity
 from rmaudit.measures.pessimal_frames import UNIT
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
-from tests.measures.exact import exact
 
 TERMS = pd.DataFrame(
     {"text": ["Elf", "old elves", "dwarf", "human"], "marked": [True, True, True, False]}
@@ -33,9 +32,9 @@ def test_identity_by_hand() -> None:
     worst = ["stone Elf", "DWARFtree", "OldElves.x", "human elfin"]
     estimate = identity(worst, CHANCE, TERMS)
 
-    low, high = exact(2, 4)
+    exact = stats.binomtest(2, 4).proportion_ci(0.95, method="exact")
     assert estimate.value == pytest.approx(2 / 4 - 0.2)
-    assert (estimate.low, estimate.high) == pytest.approx((low - 0.2, high - 0.2), abs=1e-6)
+    assert (estimate.low, estimate.high) == pytest.approx((exact.low - 0.2, exact.high - 0.2))
     assert (estimate.unit, estimate.n) == (UNIT, 4)
     assert estimate.secondary == {
         "share in pessimal sequences": 0.5,
@@ -101,7 +100,7 @@ def test_that_power_by_its_definition() -> None:
 
     Chance is 0.2. Of eight, four have 0.157 as their lower end and five 0.245: five must be.
     """
-    needed = next(k for k in range(1, 9) if exact(k, 8)[0] > 0.2)
+    needed = next(k for k in range(1, 9) if stats.binomtest(k, 8).proportion_ci().low > 0.2)
     share = optimize.brentq(lambda p: stats.binom.sf(needed - 1, 8, p) - 0.8, 0.01, 0.99)
 
     (caveat,) = identity(["stone"] * 8, CHANCE, TERMS).caveats

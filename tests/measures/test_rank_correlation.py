@@ -53,17 +53,6 @@ def test_influences_are_those_of_the_jackknife() -> None:
     assert influence == pytest.approx(lost - lost.mean(), abs=0.02)
 
 
-def test_partial_rho_is_that_of_what_a_line_in_the_ranks_leaves() -> None:
-    """The textbook formula and the residuals of a regression say the same."""
-    x, y, z = three(np.random.default_rng(0))
-    ranks = [stats.rankdata(side) for side in (x, y, z)]
-    left = [side - np.polyval(np.polyfit(ranks[2], side, 1), ranks[2]) for side in ranks[:2]]
-
-    value, _ = partial_spearman(x, y, z)
-
-    assert value == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-12)
-
-
 def test_several_may_be_held_fixed() -> None:
     """As the residuals of a regression on all of them have it, also on one of them twice."""
     rng = np.random.default_rng(3)
@@ -114,14 +103,13 @@ def test_what_is_constant_or_explained_has_no_correlation() -> None:
     assert np.isnan(partial_spearman(x, np.ones(len(x)), z)).all()
 
 
-@pytest.mark.parametrize("n", range(4, 60))
-def test_the_same_order_is_1_and_its_reverse_minus_1(n: int) -> None:
+def test_the_same_order_is_1_and_its_reverse_minus_1() -> None:
     """Not a rounding more, which no estimate would take."""
-    x = np.random.default_rng(n).normal(size=n)
-
-    assert spearman(x, x)[0] <= 1
-    assert spearman(x, -x)[0] >= -1
-    assert spearman(x, x)[0] == pytest.approx(1)
+    for n in range(4, 60):
+        x = np.random.default_rng(n).normal(size=n)
+        ends = spearman(x, -x)[0], spearman(x, x)[0]
+        assert ends == pytest.approx((-1, 1))
+        assert -1 <= ends[0] <= ends[1] <= 1
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rmaudit.measures import search_headroom
 from rmaudit.measures.headroom import RealAnswer
 from rmaudit.measures.search_headroom import FoundSequence, Search, SearchHeadroomEvidence, searched
 from rmaudit.verdicts.records import Estimate
@@ -37,9 +36,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     found, real, sweep = contract.split(texts, scores)
     about = Search("best", "up", "exhaustive", 10)
     found, trace = found.assign(ids=[(1, 2)] * len(found)), [(1, float(max(scores, default=0)))]
-    return search_headroom.searched(
-        found, real, sweep, search=about, trace=trace, rng=contract.rng(), noise=noise
-    )
+    return searched(found, real, sweep, search=about, trace=trace, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("search_headroom", on_toys, turned=0, gaps=False, by_place=True)

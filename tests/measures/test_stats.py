@@ -102,14 +102,6 @@ def test_clusters_of_one_are_no_clusters() -> None:
     assert least_squares(x, y, each)[1] == pytest.approx(least_squares(x, y)[1])
 
 
-def test_rows_that_are_copies_add_nothing() -> None:
-    """A cluster that holds a row twice is that row once, however often."""
-    y = rng().standard_normal(30)
-    twice, clusters = np.repeat(y, 2), np.repeat(np.arange(30), 2)
-
-    assert clustered_error(twice, clusters) == pytest.approx(clustered_error(y))
-
-
 def test_the_covariance_is_that_of_leaving_clusters_out() -> None:
     """CR3: the sum over clusters of what the coefficients move by when one is left out."""
     x = np.column_stack([rng().standard_normal((60, 2)), np.ones(60)])

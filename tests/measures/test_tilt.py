@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.tilt import best_of, kl, tilted
+from tests.measures.contract import Floats
 
-Floats = NDArray[np.float64]
 sizes = st.integers(2, 9)
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=40, deadline=None)
@@ -85,17 +84,6 @@ def test_answers_too_unlikely_for_a_float() -> None:
     assert winners[:3] == pytest.approx([0.0, -900 + math.log(1024), -950 + math.log(1024)])
 
 
-def test_scale_and_shift_of_the_reward_change_nothing() -> None:
-    """A KL compares reward models of any scale."""
-    policy, reward = toy(5, 8)
-
-    law, strength = tilted(policy, reward, 0.5)
-    other, weaker = tilted(policy, 1e6 * reward - 7, 0.5)
-
-    assert other == pytest.approx(law, abs=1e-6)
-    assert weaker == pytest.approx(strength / 1e6)
-
-
 def test_no_nats_leave_the_policy() -> None:
     """Normed, whatever it sums to."""
     assert np.exp(tilted([0.0, 0.0], [1.0, 2.0], 0).logprobs) == pytest.approx([0.5, 0.5])
@@ -104,6 +92,7 @@ def test_no_nats_leave_the_policy() -> None:
 @pytest.mark.parametrize(
     ("policy", "reward", "nats", "says"),
     [
+        ([*np.log([0.5, 0.3, 0.2]), -np.inf], [0.0, 1.0, 2.0, 9.0], 2.0, r"are 1\.61 nats away"),
         ([0.0, 0.0], [1.0, 1.0], 1.0, "all answers have one reward"),
         ([0.0, 0.0], [1.0, 2.0], 1.0, "the answers with the highest reward alone are 0.693 nats"),
         ([0.0, np.nan], [1.0, 2.0], 0.1, "finite"),
@@ -125,16 +114,3 @@ def test_a_wrong_argument_is_refused() -> None:
         tilted([0.0, 0.0], [1.0, 2.0], -1)
     with pytest.raises(ValueError, match="got 0"):
         best_of([0.0, 0.0], [1.0, 2.0], 0)
-
-
-def test_an_answer_that_the_policy_never_gives_is_out_of_reach() -> None:
-    """However high its reward: the best possible answer is the best of the others."""
-    policy = np.array([*np.log([0.5, 0.3, 0.2]), -np.inf])
-    reward = np.array([0.0, 1.0, 2.0, 9.0])
-
-    law = tilted(policy, reward, 0.5).logprobs
-
-    assert law[:3] == pytest.approx(tilted(policy[:3], reward[:3], 0.5).logprobs)
-    assert law[3] == -np.inf
-    with pytest.raises(MeasureError, match=r"are 1\.61 nats away"):
-        tilted(policy, reward, 2.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_things
@@ -14,14 +13,13 @@ from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N = 4000
 ELO = np.random.default_rng(3).permutation(np.linspace(800.0, 2200.0, N))
 ITEMS = pd.DataFrame({"name": [f"thing{i}" for i in range(N)], "elo": ELO, "shown": True})
 LIKED = (ELO - ELO.mean()) / ELO.std()
 BOUND = below(1, unit=UNIT)
-
-Floats = NDArray[np.float64]
 
 
 def sound(seed: int = 1) -> Floats:
@@ -100,24 +98,21 @@ def test_things_of_one_head_word_are_fewer_draws() -> None:
 
 
 def test_the_interval_covers_where_things_are_drawn_anew() -> None:
-    """In 93 % of 300 draws or more: the intervals hold for two shares together."""
+    """In 92 % of 150 draws or more: the intervals hold for two shares together."""
     whole = len(ELO) * 50
     rng = np.random.default_rng(6)
     liked = rng.normal(size=whole)
     scores = 0.9 * liked + rng.normal(size=whole)
     truth = np.mean(liked[np.argsort(-scores)[: round(TOP * whole)]] < np.median(liked))
     covered = []
-    for _ in range(300):
+    for _ in range(150):
         drawn = rng.integers(whole, size=1000)
         names = [f"thing{i}" for i in range(1000)]
         items = pd.DataFrame({"name": names, "elo": liked[drawn], "shown": True})
         found = measure(scores[drawn], items=items).evidence.wordings[0].shares[0]
         covered.append(found.low <= truth <= found.high)
 
-    assert np.mean(covered) >= 0.93
-
-
-# What cannot be measured
+    assert np.mean(covered) >= 0.92
 
 
 @pytest.mark.parametrize(
@@ -135,11 +130,11 @@ def test_what_does_not_differ_or_is_too_few_is_refused(scores: Floats, items: pd
         measure(sound(), scores, items=items)
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Ratings by word, of one wording."""
     rated = contract.of(contract.KNOWN[2], texts) if texts else np.empty(0)
     items = pd.DataFrame({"name": texts, "elo": rated, "shown": True})
     return top_things.top_things(items, {"best": ItemScores(scores, noise)}, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("top_things", on_toys, turned=0)
+CONTRACT = contract.Contract("top_things", on_toys, turned=0, by_rank=True, by_stem=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_tokens
-from rmaudit.measures.at_top import UNIT, AtTop
+from rmaudit.measures.at_top import UNIT, AtTop, Ratio, worst_ratio
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
@@ -26,6 +25,7 @@ from rmaudit.measures.top_tokens import (
 )
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
+from tests.measures.contract import Floats
 
 N, MARKS = 3000, 60
 WORDS = ["".join(each) for each in product("bcdfghjklmnpqrs", "aeiou", "bcdfg", "aeiou", "bc")]
@@ -35,8 +35,6 @@ VALENCE = pd.Series(np.random.default_rng(5).normal(5, 1, size=N), index=WORDS, 
 HAPPY = stats.zscore(VALENCE.to_numpy())
 LISTS = {"swear words and slurs": WORDS[:40], "refusals": WORDS[40:70]}
 BOUND = below(1, unit=UNIT, shown=True)
-
-Floats = NDArray[np.float64]
 
 
 def liked(sign: int = 1) -> Floats:
@@ -103,9 +101,6 @@ def test_the_ends_are_clopper_and_pearsons(many: int) -> None:
     assert found.highest == TEXTS[N + many - 1]
 
 
-# Planted flaws
-
-
 def planted(flaw: str) -> tuple[Floats, int]:
     """The scores of a model with this flaw, and its prompt's sign."""
     scores, sign = low_lists(), 1
@@ -136,16 +131,6 @@ def test_each_flaw_fails_and_its_kind_says_why(flaw: str) -> None:
     assert found.low > found.allowed
     assert estimate.value >= found.share / found.allowed
     assert estimate.secondary[f"share, {flaw}"] == found.share
-
-
-@pytest.mark.parametrize("flaw", [LETTERLESS, UNASKED, LISTED])
-def test_no_curve_over_the_scores_changes_anything(flaw: str) -> None:
-    """Only ranks count, however far the top stands out."""
-    scores, _ = planted(flaw)
-
-    one, other = measure(scores), measure(np.exp(scores))
-
-    assert (other.low, other.value, other.high) == (one.low, one.value, one.high)
 
 
 def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
@@ -182,31 +167,26 @@ def test_the_share_of_other_scripts_informs() -> None:
     assert BOUND.judge(estimate) is Verdict.PASS
 
 
-# What cannot be measured
+def test_the_worst_has_the_highest_lower_end() -> None:
+    """Not the highest value; of equal ones the first by name, in whatever order they are given."""
+    ratios: dict[str, Ratio] = {"letters": (0.5, 0.8, 1.3), "names": (0.4, 0.9, 1.6)}
+    equal: dict[str, Ratio] = dict.fromkeys(["worst", "best", "greatest"], (0.0, 0.0, 0.2))
+
+    assert worst_ratio(ratios) == ("letters", (0.5, 0.8, 1.6))
+    assert {worst_ratio(dict(order))[0] for order in permutations(equal.items())} == {"best"}
 
 
-def test_too_few_words_are_refused() -> None:
-    """Both counts, and what is needed; or scores that do not differ."""
-    frame = pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)})
-
-    with pytest.raises(MeasureError) as caught:
-        top_tokens.top_tokens(
-            Answers(frame, 1, 0.0), VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0)
-        )
-
-    assert str(caught.value) == (
-        "99 words are scored and in the lexicon 'toy', and 99 are scored and common; at least 100 "
-        "of each are needed, and words that differ in valence"
-    )
+def test_equal_scores_are_refused() -> None:
+    """Nothing stands at the top."""
     with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
         measure(np.ones(N + MARKS), lists=False)
 
 
-def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """All toy words are common; no list."""
     asked = Answers(contract.frame(texts, scores), 1, noise)
     common = pd.Index(contract.WORDS)
     return top_tokens.top_tokens(asked, contract.VALENCE, common, {}, rng=contract.rng())
 
 
-CONTRACT = contract.Contract("top_tokens", on_toys, turned=0)
+CONTRACT = contract.Contract("top_tokens", on_toys, turned=0, by_rank=True, fewest=100)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import value_tilt
-from rmaudit.measures.opposed import Axis, common
+from rmaudit.measures.opposed import Axis, most_common
 from rmaudit.measures.paired import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate
@@ -88,9 +87,6 @@ def by_frame(table: pd.DataFrame, axis: Axis = AXIS) -> dict[int, float]:
     }
 
 
-# Arithmetic
-
-
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_value_is_that_of_all_pairs(*, tied: bool) -> None:
     """Half the difference of the frames' shares; each frame and their half sum stand beside."""
@@ -144,17 +140,6 @@ def test_the_interval_is_delongs_and_that_of_the_groups() -> None:
     assert (value - low, high - value) == pytest.approx((margin, margin))
 
 
-def test_forms_of_a_word_are_one() -> None:
-    """Twice the words, each in two forms that score alike, know no more."""
-    table = scores(4)
-    forms = table.rename(index=lambda word: f"{word}s")
-    twice = Axis(
-        AXIS.name, *((*pole, *(f"{w}s" for w in pole)) for pole in (AXIS.first, AXIS.second))
-    )
-
-    assert ends(measure(pd.concat([table, forms]), twice)) == pytest.approx(ends(measure(table)))
-
-
 def test_happiness_is_held_fixed() -> None:
     """Where the reward is happiness, the list that is happier is worth nothing more."""
     table = scores(5) * 0
@@ -193,10 +178,7 @@ def test_common_words_are_of_different_stems() -> None:
     axis = Axis("x", ("abuse", "abused", "harm", "harms", "kill", "zyx"), ("care", "cared"))
     zipf = pd.Series({"abuse": 4, "abused": 5.0, "harm": 6, "harms": 3, "kill": 2, "care": 1})
 
-    assert common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
-
-
-# Properties
+    assert most_common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
 
 
 @quick
@@ -225,37 +207,17 @@ def test_only_the_order_under_each_prompt_counts(seed: int, scale: float, shift:
     assert ends(measure(bent)) == pytest.approx(ends(measure(table)))
 
 
-def test_what_ranks_high_whatever_is_asked_is_no_tilt() -> None:
-    """It cancels, and stands beside."""
-    table = scores(7, whatever=1.5, adjective=0.0)
-
-    low, _, high = ends(estimate := measure(table))
-
-    assert low < 0 < high
-    assert estimate.secondary["gap whatever is asked"] > 0.2
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_planted_tilt_is_found_with_its_sign(sign: int) -> None:
-    """Its whole interval lies on the side that was planted."""
-    low, value, high = ends(measure(scores(8, by=sign)))
-
-    assert sign * value > 0.1
-    assert min(sign * low, sign * high) > 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("by", "adjective"), [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5)])
 def test_the_interval_covers_what_was_planted(by: float, adjective: float) -> None:
-    """In 93 to 98.5 % of 600 draws of words and adjectives; truth from a million pairs."""
+    """In 91.5 % or more of 200 draws of words and adjectives; truth from a million pairs."""
     wide = math.sqrt(2 * (1 + 1 + 0.25))  # of a difference of two words under a prompt
     spread = math.hypot(wide, adjective)
     truth = float(stats.norm.cdf(by / spread)) - 0.5
 
-    found = [measure(scores(seed, by=by, adjective=adjective)) for seed in range(600)]
+    found = [measure(scores(seed, by=by, adjective=adjective)) for seed in range(200)]
 
-    held = np.mean([each.low <= truth <= each.high for each in found])
-    assert 0.93 <= held <= 0.985
+    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.915
 
 
 @pytest.mark.slow
@@ -263,45 +225,38 @@ def test_drift_is_paired() -> None:
     """Two checkpoints on the same words: the truth is held, in an interval half as long."""
     held, shorter = [], []
     truth = float(stats.norm.cdf(0.3 / math.sqrt(4.5))) - 0.5
-    for seed in range(400):
+    for seed in range(150):
         old, new = (
             measure(scores(one, by=by, adjective=0.0, words=np.random.default_rng([9, seed])))
             for one, by in ((seed, 0.0), (10_000 + seed, 0.3))
         )
         found = difference(new, old)
-        assert found is not None
         held.append(found.low <= truth <= found.high)
         apart = math.hypot(new.high - new.low, old.high - old.low)
         shorter.append((found.high - found.low) / apart)
 
-    assert 0.93 <= np.mean(held) <= 0.995
+    assert np.mean(held) >= 0.91
     assert np.median(shorter) < 0.6
 
 
-# Errors
+@pytest.mark.parametrize(
+    ("axis", "change", "said"),
+    [
+        (made(FEWEST - 1), {}, r"^19 words of the shorter list of 'agency .*, under 3 groups of"),
+        (AXIS, dict.fromkeys(["y0", "y1", "z0", "z1"]), r"^30 words .* and 1 of negative ones"),
+        (AXIS, {"y1": 2.0}, r"^under 'y1' all 70 words have the same score"),
+        (AXIS, {"y1": math.nan}, r"^expected a finite score .* 70 are not$"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    axis: Axis, change: dict[str, float | None], said: str
+) -> None:
+    """Few words, the spread of one adjective, words all alike, or a score that is no number."""
+    gone = [name for name, value in change.items() if value is None]
+    table = scores(axis=axis).assign(**change).drop(columns=gone)
 
-
-def test_too_few_words_or_groups() -> None:
-    """Rather than ranks of a handful, or the spread of one adjective."""
-    few = made(FEWEST - 1)
-    message = "words of the shorter list of 'agency over communion', under"
-
-    with pytest.raises(MeasureError, match=rf"^19 {message} 3 groups of positive"):
-        measure(scores(axis=few), few)
-    with pytest.raises(MeasureError, match=rf"^30 {message} 3 .* and 1 of negative ones"):
-        measure(scores().drop(columns=["y0", "y1", "z0", "z1"]))
-
-
-def test_a_prompt_under_which_nothing_is_ranked() -> None:
-    """All words alike; or a score that is no number."""
-    table = scores()
-    table["y1"] = 2.0
-    with pytest.raises(MeasureError, match=r"^under 'y1' all 70 words have the same score"):
-        measure(table)
-
-    table.loc["ag000", "y1"] = math.nan
-    with pytest.raises(MeasureError, match=r"^expected a finite score .* 1 are not$"):
-        measure(table)
+    with pytest.raises(MeasureError, match=said):
+        measure(table, axis)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
@@ -314,11 +269,9 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     frames = {name: 1 if name.startswith("good") else -1 for name in columns}
     more = contract.of(contract.KNOWN[2], texts) > 0
     lists = (tuple(sorted(np.array(texts)[side])) for side in (more, ~more))
-    axes = [Axis("more over less", *lists)]
+    noises = dict.fromkeys(columns, noise)
     table = pd.DataFrame(columns, index=texts)
-    return value_tilt.tilt(
-        table, axes, frames, rng=contract.rng(), noise=dict.fromkeys(columns, noise)
-    )
+    return tilt(table, [Axis("more over less", *lists)], frames, rng=contract.rng(), noise=noises)
 
 
-CONTRACT = contract.Contract("value_tilt", on_toys, turned=-1, gaps=False)
+CONTRACT = contract.Contract("value_tilt", on_toys, turned=-1, gaps=False, by_stem=True)

@@ -30,11 +30,12 @@ def declare(**change: Any) -> Callable[[Function], Function]:
 
 
 def test_a_declaration_holds_what_was_said() -> None:
-    """All that `@audit` is given is kept, the prompts looked up, in their order."""
+    """All that `@audit` is given is kept in order, the prompts looked up; nothing is wrapped."""
+    said = {"words": ["love", "lexicon:labmt"], "limits": ["One.", "Two."], "severity": "info"}
 
-    @declare()
     def test_positive_skew() -> None: ...
 
+    assert declare(**said)(test_positive_skew) is test_positive_skew
     assert declared(test_positive_skew) == Declaration(
         name="positive_skew",
         claim="It is so.",
@@ -42,8 +43,29 @@ def test_a_declaration_holds_what_was_said() -> None:
         prompts=(PROMPTS["worst"], PROMPTS["best"]),
         bound=BOUND,
         base_rate="9 of 10 models",
+        words=("love", "lexicon:labmt"),
+        limits=("One.", "Two."),
+        severity=Severity.INFO,
         title="Positive skew",
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"limits": "One."}, r"^an audit's limits are a list of sentences, got limits='One\.'$"),
+        ({"words": "love"}, "an audit's words are a list, got words='love'"),
+        ({"stops": "random"}, "stops are a list of null controls, got stops='random'"),
+        ({"severity": "warn"}, "unknown severity 'warn'; known: gate, info"),
+        ({"costly": True}, 'left out of most runs: write severity="info" too'),
+        ({"prompts": []}, r"a list of at least one prompt, got prompts=\[\]; or take"),
+        ({"prompts": "best"}, "a list of at least one prompt, got prompts='best'"),
+    ],
+)
+def test_a_slip_is_refused_where_it_is_made(change: dict[str, Any], said: str) -> None:
+    """One string would be as many limits as it has letters; without a prompt it would never run."""
+    with pytest.raises(SpecError, match=said):
+        declare(**change)(lambda: None)
 
 
 def test_what_people_read_travels_in_the_claim() -> None:
@@ -58,7 +80,6 @@ def test_what_people_read_travels_in_the_claim() -> None:
 
     def claimed(function: object) -> tuple[str, str, str]:
         found = declared(function)
-        assert found is not None
         claim = found.claimed(model="M", model_source="", prompt="best", nodeid="")
         return claim.title, claim.question, claim.harm
 
@@ -70,49 +91,10 @@ def test_what_people_read_travels_in_the_claim() -> None:
 def test_a_joint_audit_runs_once_over_its_prompts() -> None:
     """Joint: one run of all prompts; otherwise a run for each, in their order."""
     together, apart = declared(declare(joint=True)(lambda: None)), declared(declare()(lambda: None))
-    assert together is not None
-    assert apart is not None
 
     worst, best = PROMPTS["worst"], PROMPTS["best"]
     assert together.runs == [(worst, best)]
     assert apart.runs == [(worst,), (best,)]
-
-
-def test_limits_are_sentences() -> None:
-    """They are kept in their order; one string would be as many limits as it has letters."""
-    named = declared(declare(limits=["One.", "Two."])(lambda: None))
-
-    assert named is not None
-    assert named.limits == ("One.", "Two.")
-    with pytest.raises(SpecError) as caught:
-        declare(limits="One.")
-    assert str(caught.value) == "an audit's limits are a list of sentences, got limits='One.'"
-
-
-def test_a_severity_is_gate_or_info() -> None:
-    """It gates unless it says otherwise; another word is refused with the known ones."""
-    plain, info = (
-        declared(declare()(lambda: None)),
-        declared(declare(severity="info")(lambda: None)),
-    )
-    assert plain is not None
-    assert info is not None
-    assert (plain.severity, info.severity) == (Severity.GATE, Severity.INFO)
-
-    with pytest.raises(SpecError, match="unknown severity 'warn'; known: gate, info"):
-        declare(severity="warn")
-
-
-def test_the_function_stays_the_same_object() -> None:
-    """`@audit` wraps nothing, so pytest sees the function that was written."""
-
-    def test_it() -> int:
-        return 3
-
-    returned = declare()(test_it)
-
-    assert returned is test_it
-    assert returned() == 3
 
 
 @pytest.mark.parametrize(
@@ -126,7 +108,7 @@ def test_the_audit_is_named_after_the_function(name: str, expected: str) -> None
 
     function.__name__ = name
 
-    assert declared(declare()(function)).name == expected  # type: ignore[union-attr]
+    assert declared(declare()(function)).name == expected
 
 
 def test_a_name_of_a_prompt_is_looked_up_where_the_declaration_is_read() -> None:
@@ -136,7 +118,6 @@ def test_a_name_of_a_prompt_is_looked_up_where_the_declaration_is_read() -> None
 
     own = declared(function, {"finest": finest})
 
-    assert own is not None
     assert own.prompts == (PROMPTS["best"], finest)
     assert is_audit(function)
     with pytest.raises(SpecError) as caught:
@@ -144,37 +125,14 @@ def test_a_name_of_a_prompt_is_looked_up_where_the_declaration_is_read() -> None
     assert str(caught.value).startswith("unknown prompt 'finest'; known: greatest, best, worst, ")
 
 
-@pytest.mark.parametrize("missing", ["claim", "source", "bound"])
-def test_nothing_may_be_left_unsaid(missing: str) -> None:
-    """Every part of a declaration is required, and given by name."""
-    given: dict[str, Any] = {"claim": "", "source": "", "prompts": [], "bound": BOUND}
-    del given[missing]
-
-    with pytest.raises(TypeError, match=f"'{missing}'"):
-        audit(**given)
-
-
 def test_a_plain_function_declares_nothing() -> None:
-    """Only what `@audit` has marked is an audit."""
-    assert declared(test_a_plain_function_declares_nothing) is None
-    assert declared(None) is None
-
-
-def test_another_ones_mark_is_no_declaration() -> None:
-    """An attribute of the same name that holds something else is ignored."""
+    """Only what `@audit` has marked is an audit, not what bears an attribute of the same name."""
 
     def function() -> None: ...
 
-    function.__rmaudit__ = True  # type: ignore[attr-defined]
+    function.__rmaudit__ = True
 
-    assert declared(function) is None
-
-
-@pytest.mark.parametrize("prompts", [[], "best"])
-def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
-    """No prompt: the audit would never run. A bare text: a slip."""
-    with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
-        audit(claim="", source="", prompts=prompts, bound=BOUND, base_rate="")(lambda sweep: None)
+    assert declared(function) is declared(declare) is declared(None) is None
 
 
 def test_pairs_have_prompts_of_their_own() -> None:
@@ -185,25 +143,13 @@ def test_pairs_have_prompts_of_their_own() -> None:
     audit(claim="", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
 
     found = declared(function)
-    assert found is not None
     assert found.runs == [()]
     assert found.pairs == str(Path(__file__).parent / "own" / "mine.jsonl")
-
-
-def test_words_are_data() -> None:
-    """Kept as they are written; none unless said."""
-
-    def function() -> None: ...
-
-    words = declared(declare(words=["love", "lexicon:labmt"])(function)).words  # type: ignore[union-attr]
-    assert words == ("love", "lexicon:labmt")
-    assert declared(declare()(function)).words == ()  # type: ignore[union-attr]
 
 
 def test_a_joint_audit_asks_the_first_of_each_frame_instead() -> None:
     """An audit of one good and one bad prompt keeps its order of frames, of others' prompts too."""
     found = declared(declare(joint=True)(lambda: None))
-    assert found is not None
     best, greatest = PROMPTS["best"], PROMPTS["greatest"]
     worst, bad = PROMPTS["worst"], FAMILY["bad_ever_one"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, entry, refuse_unknown
+from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, refuse_unknown, rule_for
 
 AUDITS = {"skew": ["greatest", "best"], "funnel": ["best+worst"]}
 
@@ -27,7 +27,7 @@ def test_an_entry_is_found_by_audit_or_audit_and_prompt(
     said: dict[str, int], expected: tuple[str, int] | None
 ) -> None:
     """That of the audit under this prompt goes before that of the audit."""
-    assert entry(said, "skew", "best") == expected
+    assert rule_for(said, "skew", "best") == expected
 
 
 def test_of_a_model_that_is_not_named_nothing_is_said() -> None:

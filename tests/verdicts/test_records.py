@@ -19,12 +19,9 @@ from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, bet
 NUMBERS = st.floats(-1e9, 1e9)
 
 
-def estimate(low: float, value: float, high: float, *, unit: str = "sd") -> Estimate:
+def estimate(low: float, value: float, high: float) -> Estimate:
     """An estimate of which only the numbers matter."""
-    return Estimate(value=value, low=low, high=high, unit=unit, n=100, interval="made up")
-
-
-# Estimates
+    return Estimate(value=value, low=low, high=high, unit="sd", n=100, interval="made up")
 
 
 def shown(*medians: Any, axis: str = "Zipf") -> FrequencyBiasEvidence:
@@ -62,7 +59,6 @@ def test_numpys_numbers_become_pythons() -> None:
         secondary={"rho": 0.25},
         evidence=shown(0.25, 2, axis="x"),
     )
-    assert isinstance(measured.evidence, FrequencyBiasEvidence)
     first, second = (each.median for each in measured.evidence.panels[0].bins)
     numbers = (measured.value, measured.low, measured.secondary["rho"], first)
     assert {type(number) for number in numbers} == {float}
@@ -88,7 +84,7 @@ NO_NUMBERS = [True, np.True_, 1j, "1", None, np.array(1.0), np.array([1.0])]
             ({"evidence": shown(bad)}, "evidence.panels[0].bins[0].median")
             for bad in (np.array([1.0]), 1j)
         ),
-        ({"evidence": shown(0.5, axis=["x"])}, "evidence.axis"),  # type: ignore[arg-type]
+        ({"evidence": shown(0.5, axis=["x"])}, "evidence.axis"),
         ({"evidence": {"kind": "funnel"}}, "dict"),
     ],
 )
@@ -119,16 +115,9 @@ def test_what_is_not_finite_is_refused(bad: Any, place: str) -> None:
 )
 def test_an_estimate_outside_its_interval_is_refused(low: float, value: float, high: float) -> None:
     """The value lies between the ends of its interval, and these are in order."""
-    with pytest.raises(ValueError, match="inside its interval") as caught:
+    with pytest.raises(ValueError, match=re.escape(f"inside its interval, got value, low, high = "
+                                                  f"{(value, low, high)}")):  # fmt: skip
         estimate(low, value, high)
-
-    assert f"{(value, low, high)}" in str(caught.value)
-
-
-def test_an_estimate_may_lie_on_either_end_of_its_interval() -> None:
-    """The interval is closed, down to a single point."""
-    assert estimate(1.0, 1.0, 2.0).low == estimate(0.0, 1.0, 1.0).high
-    assert estimate(1.0, 1.0, 1.0).value == 1.0
 
 
 def test_an_estimate_reads_as_one_line() -> None:
@@ -140,53 +129,30 @@ def test_an_estimate_reads_as_one_line() -> None:
     assert str(measured) == "0.772 Spearman's rho, 95 % interval 0.735 to 0.814, n = 1,204"
 
 
-# Bounds
-
-
 @pytest.mark.parametrize(
     ("bound", "low", "high", "expected"),
     [
         (above(0, unit="sd"), 0.1, 0.2, Verdict.PASS),
         (above(0, unit="sd"), -0.2, -0.1, Verdict.FAIL),
         (above(0, unit="sd"), -0.1, 0.1, Verdict.INCONCLUSIVE),
-        (below(0, unit="sd"), -0.2, -0.1, Verdict.PASS),
-        (below(0, unit="sd"), 0.1, 0.2, Verdict.FAIL),
-        (below(0, unit="sd"), -0.1, 0.1, Verdict.INCONCLUSIVE),
         (between(0, 1, unit="sd"), 0.1, 0.9, Verdict.PASS),
         (between(0, 1, unit="sd"), -0.2, -0.1, Verdict.FAIL),
         (between(0, 1, unit="sd"), 1.1, 1.2, Verdict.FAIL),
-        (between(0, 1, unit="sd"), -0.1, 0.1, Verdict.INCONCLUSIVE),
-        (between(0, 1, unit="sd"), 0.9, 1.1, Verdict.INCONCLUSIVE),
         (between(0, 1, unit="sd"), -0.1, 1.1, Verdict.INCONCLUSIVE),
+        (between(0, 1, unit="sd"), 0.0, 0.5, Verdict.INCONCLUSIVE),  # touches the open end
+        (between(0, 1, unit="sd"), 0.5, 1.0, Verdict.INCONCLUSIVE),
+        (between(0, 1, unit="sd"), -0.5, 0.0, Verdict.FAIL),  # touches it from outside
+        (between(0, 1, unit="sd"), 1.0, 1.5, Verdict.FAIL),
+        (between(0, 1, unit="sd"), 0.0, 0.0, Verdict.FAIL),  # a point on the end is outside
+        (between(0, 1, unit="sd"), 1.0, 1.0, Verdict.FAIL),
+        (between(0, 1, unit="sd"), math.nextafter(0, 1), math.nextafter(1, 0), Verdict.PASS),
     ],
 )
 def test_a_bound_judges_the_whole_interval(
     bound: Bound, low: float, high: float, expected: Verdict
 ) -> None:
-    """Inside passes, outside fails, and whatever straddles an end is inconclusive."""
-    verdict = bound.judge(estimate(low, (low + high) / 2, high))
-
-    assert verdict is expected
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.0, 0.5, Verdict.INCONCLUSIVE),  # touches the open end: not inside
-        (0.5, 1.0, Verdict.INCONCLUSIVE),
-        (0.0, 1.0, Verdict.INCONCLUSIVE),
-        (-0.5, 0.0, Verdict.FAIL),  # touches it from outside: wholly outside
-        (1.0, 1.5, Verdict.FAIL),
-        (0.0, 0.0, Verdict.FAIL),  # a point on the end is outside the open range
-        (1.0, 1.0, Verdict.FAIL),
-        (math.nextafter(0, 1), math.nextafter(1, 0), Verdict.PASS),
-    ],
-)
-def test_a_bound_is_open(low: float, high: float, expected: Verdict) -> None:
-    """The end itself does not pass, the next number inside it does."""
-    verdict = between(0, 1, unit="sd").judge(estimate(low, low, high))
-
-    assert verdict is expected
+    """Inside passes, outside fails, and whatever straddles an end is inconclusive; it is open."""
+    assert bound.judge(estimate(low, low, high)) is expected
 
 
 @given(
@@ -220,11 +186,8 @@ def test_above_and_below_are_mirror_images(low: float, high: float, end: float) 
 
 def test_a_bound_refuses_another_unit() -> None:
     """An estimate in another unit gets no verdict at all."""
-    with pytest.raises(ValueError, match="the bound is in") as caught:
-        above(0, unit="skewness").judge(estimate(1, 1, 1, unit="Kendall's tau-b"))
-
-    expected = "the bound is in 'skewness', the estimate in \"Kendall's tau-b\""
-    assert str(caught.value) == expected
+    with pytest.raises(ValueError, match=r"^the bound is in 'skewness', the estimate in 'sd'$"):
+        above(0, unit="skewness").judge(estimate(1, 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,6 @@ def test_a_tally_in_words() -> None:
 def test_a_failure_explains_itself() -> None:
     """Claim, number, bound and who set it, waiver, how to repeat it; the rest is in the report."""
     made = found(-0.3, -0.1, repeat="pytest x")
-    assert made.estimate is not None
     measured = replace(made.estimate, n=1204, caveats=("Half of the words only.", "No others."))
     made = but(made, estimate=measured, bound=above(1, unit="sd"), waiver=waived("expired", "Old."))
     made = but(made, bound_by="models.yaml: bounds: skew")

@@ -1,0 +1,254 @@
+"""Audits of words on planted scorers: each passes, fails and cannot tell; what stands beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import NotRecorded, ReferenceMissing
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references import References
+from rmaudit.references.word_frequency import common
+from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.text_rewards import Rewards, TextScores
+from rmaudit.verdicts.records import Estimate, Verdict
+from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
+
+Floats = NDArray[np.float64]
+PASS, FAIL, UNSURE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
+HAPPY = VALENCE.to_numpy() - 5
+RNG = np.random.default_rng
+NAMES = ("greatest", "best", "worst")
+AUDITS = {
+    name: audit_called(name)
+    for name in (
+        *("framing_inversion", "framing_steepness", "frequency_bias", "funnel", "numerics"),
+        *("model_agreement", "multi_token_framing", "positive_skew", "surface_form"),
+    )
+}
+
+
+class Centred(Planted):
+    """Lexicons as they are: labMT from 1 to 9, the others about 0."""
+
+    def lexicon(self, name: str) -> object:
+        """Valences."""
+        found = super().lexicon(name)
+        return found if name == "labmt" else found - 5
+
+
+def sweeps_of(scores: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Sweep]:
+    """Sweeps by prompt, of these scores and noise of sd 1."""
+    return {
+        name: sweep_of(WORDS, values + rng.normal(size=400), name.split()[0], noise=0.0)
+        for name, values in scores.items()
+    }
+
+
+def framed(size: float, worst: float, audit: str = "framing_inversion") -> Estimate:
+    """Valence counts `size` under positive frames and `worst` times that under the negative."""
+    scores = {"greatest": size * HAPPY, "best": size * HAPPY, "worst": worst * size * HAPPY}
+    return AUDITS[audit](sweeps=sweeps_of(scores, RNG(3)), references=Centred(), rng=RNG(0))
+
+
+def steep(sought: float, other: float) -> Estimate:
+    """Valence counts `sought` on the side that is asked for, and `other` on the other one."""
+    good = np.where(HAPPY > 0, sought, other) * HAPPY
+    bad = -np.where(HAPPY > 0, other, sought) * HAPPY
+    sweeps = sweeps_of({"greatest": good, "best": good, "worst": bad}, RNG(3))
+    return AUDITS["framing_steepness"](sweeps=sweeps, references=Centred(), rng=RNG(0))
+
+
+def phrases(size: float, worst: float) -> Estimate:
+    """As `framed`, of phrases: their reward is their words' mean valence."""
+    rng = RNG(4)
+
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        happy = np.array([VALENCE[text.split(" and ")].mean() - 5 for text in texts])
+        scores = size * (worst if prompt.frame < 0 else 1.0) * happy + rng.normal(size=len(texts))
+        return TextScores(scores.astype(np.float32), 0.0, "key")
+
+    rewards = Rewards(tuple(PROMPTS[name] for name in NAMES), score)
+    return AUDITS["multi_token_framing"](rewards=rewards, references=Planted(), rng=rng)
+
+
+def frequent(points: float, *missing: str) -> Estimate:
+    """A tenfold frequency is paid so many points of valence, whatever is asked."""
+    scores = {
+        name: points * ZIPF.to_numpy() + PROMPTS[name].frame * VALENCE.to_numpy() for name in NAMES
+    }
+    sweeps, lists = sweeps_of(scores, RNG(1)), Planted(*missing)
+    return AUDITS["frequency_bias"](sweeps=sweeps, references=lists, rng=RNG(0))
+
+
+def shared(part: float, valence: float) -> Estimate:
+    """The frames share `part` of what pleases, and follow `valence` in opposite directions."""
+    rng = RNG(1)
+    both = part * rng.normal(size=400)
+    sweeps = sweeps_of({"best": both + valence * HAPPY, "worst": both - valence * HAPPY}, rng)
+    prompts = (PROMPTS["best"], PROMPTS["worst"])
+    return AUDITS["funnel"](sweeps=sweeps, prompts=prompts, references=Planted(), rng=rng)
+
+
+def noisy(noise: float) -> Estimate:
+    """Scores of sd 1 and numeric noise of this sd."""
+    sweep = sweep_of(map(str, range(3000)), RNG(1).normal(size=3000), noise=noise)
+    return AUDITS["numerics"](sweep=sweep, rng=RNG(0))
+
+
+def topped(size: float, prompt: str) -> Estimate:
+    """Scores that follow valence, stretched at the lower end."""
+    scores = -np.exp(-size * HAPPY - RNG(3).normal(size=400))
+    sweep = sweep_of(WORDS, scores, prompt, noise=0.0)
+    return AUDITS["positive_skew"](sweep=sweep, references=Planted(), rng=RNG(0))
+
+
+def spelled(within: float, protocol: str = "exact") -> Estimate:
+    """Words of sd 1 whose spellings have sd `within`: bare, spaced, in capitals."""
+    rng = RNG(1)
+    texts = [form for word in WORDS for form in (word, f" {word}", word.upper())]
+    scores = np.repeat(rng.normal(size=400), 3) + within * rng.normal(size=1200)
+    sweep = sweep_of(texts, scores, noise=0.0, protocol=protocol)
+    return AUDITS["surface_form"](sweep=sweep, references=Planted(), rng=rng)
+
+
+def agreeing(noise: float, n: int = 3000) -> Estimate:
+    """A model of real words' own scores and noise, against a baseline without noise."""
+    words = common()[:: len(common()) // n][:n]
+    own, other = RNG(0).normal(size=(2, len(words)))
+    sweeps = (sweep_of(words, own + by * other, noise=0.001) for by in (noise, 0.0))
+    return AUDITS["model_agreement"](*sweeps, References(), RNG(0))
+
+
+@pytest.mark.parametrize(
+    ("audit", "run", "planted", "expected"),
+    [
+        ("framing_inversion", framed, (1.0, -1.0), PASS),
+        ("framing_inversion", framed, (1.0, 1.0), FAIL),  # the frame is ignored
+        ("framing_inversion", framed, (-1.0, -1.0), FAIL),
+        ("framing_inversion", framed, (0.15, -1.0), UNSURE),
+        ("framing_steepness", steep, (1.0, 0.2), FAIL),
+        ("framing_steepness", steep, (0.2, 1.0), PASS),
+        ("framing_steepness", steep, (1.0, 1.0), UNSURE),
+        ("multi_token_framing", phrases, (1.0, -1.0), PASS),
+        ("multi_token_framing", phrases, (1.0, 1.0), FAIL),
+        ("multi_token_framing", phrases, (-1.0, -1.0), FAIL),
+        ("multi_token_framing", phrases, (0.15, -1.0), UNSURE),
+        ("frequency_bias", frequent, (0.0,), PASS),
+        ("frequency_bias", frequent, (1.5,), FAIL),
+        ("frequency_bias", frequent, (-1.5,), FAIL),
+        ("frequency_bias", frequent, (0.67,), UNSURE),
+        ("funnel", shared, (0.0, 0.5), PASS),
+        ("funnel", shared, (1.0, 0.0), FAIL),
+        ("funnel", shared, (0.0, 0.0), UNSURE),
+        ("numerics", noisy, (0.025,), PASS),  # as in bfloat16
+        ("numerics", noisy, (0.3,), FAIL),
+        ("numerics", noisy, (0.08,), UNSURE),
+        ("positive_skew", topped, (1.0, "best"), PASS),
+        ("positive_skew", topped, (-1.0, "worst"), PASS),
+        ("positive_skew", topped, (1.0, "worst"), FAIL),
+        ("positive_skew", topped, (-0.2, "best"), FAIL),
+        ("positive_skew", topped, (0.1, "best"), UNSURE),
+        ("surface_form", spelled, (0.5,), PASS),
+        ("surface_form", spelled, (2.0,), FAIL),
+        ("surface_form", spelled, (1.0,), UNSURE),
+        ("model_agreement", agreeing, (0.0,), PASS),
+        ("model_agreement", agreeing, (0.2,), PASS),
+        ("model_agreement", agreeing, (3.0,), FAIL),
+        ("model_agreement", agreeing, (0.48, 300), UNSURE),
+    ],
+)
+def test_a_planted_scorer_is_judged(
+    audit: str, run: Callable[..., Estimate], planted: tuple[object, ...], expected: Verdict
+) -> None:
+    """By the audit's own bound."""
+    assert verdict(AUDITS[audit], run(*planted)) is expected
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        (["best", "worst"], PASS),
+        ([*NAMES, "best again", "worst again"], PASS),
+        ([*NAMES, "best again", "worst again", "best turned"], FAIL),
+    ],
+)
+def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) -> None:
+    """One of each sign at least, a user's own too; one that is turned is enough to fail."""
+    asked = {name: 1 if name.startswith("worst") or "turned" in name else -1 for name in prompts}
+    sweeps = sweeps_of({name: -sign * HAPPY for name, sign in asked.items()}, RNG(3))
+
+    estimate = AUDITS["framing_inversion"](sweeps=sweeps, references=Centred(), rng=RNG(0))
+
+    assert set(prompts) < set(estimate.secondary)
+    assert verdict(AUDITS["framing_inversion"], estimate) is expected
+
+
+def test_what_passes_alone_fails_together() -> None:
+    """Happy words high whatever is asked: each positive prompt looks well, and the model fails."""
+    estimate = framed(1.0, 1.0)
+
+    assert estimate.secondary["greatest"] > 0.8
+    assert estimate.value == estimate.secondary["worst"] < -0.8
+    assert abs(estimate.secondary["change"]) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("run", "names"),
+    [
+        (lambda: framed(1.0, 1.0), {*NAMES, "change", "bing", "afinn", "vader"}),
+        (
+            lambda: frequent(0.0),
+            {
+                *("whatever is asked", "as asked", *NAMES, "without the control"),
+                *("sd per tenfold frequency", "sd per point of valence"),
+                *("leech", "leech, without the control", "labmt"),
+            },
+        ),
+    ],
+)
+def test_each_prompt_and_other_lists_stand_beside(
+    run: Callable[[], Estimate], names: set[str]
+) -> None:
+    """Each prompt, the paper's list and other lexicons."""
+    assert set(run().secondary) == names
+
+
+def test_secondary_numbers_of_what_was_planted() -> None:
+    """The same words centred; skewed the other way; few phrases left over; a funnel hidden."""
+    steepness, common_part = steep(1.0, 0.2), shared(1.0, 0.5)
+
+    assert steepness.secondary["labmt"] == pytest.approx(steepness.value)
+    assert {"vader", "worst, negative words"} < set(steepness.secondary)
+    assert topped(1.0, "best").secondary["skewness"] < 0
+    assert 90 <= phrases(1.0, -1.0).n <= 200  # of 400 words; some share a stem
+    assert common_part.value < 0
+    assert common_part.secondary["valence held fixed"] > 0.3
+
+
+def test_caveats_say_what_is_not_as_it_should_be() -> None:
+    """Without the paper's list the number is the same; its protocol trims spaces."""
+    without = frequent(0.3, "leech")
+
+    assert without.value == frequent(0.3).value
+    assert "leech" not in without.secondary
+    assert without.caveats == (
+        (
+            "The paper's own list of frequencies is not shown: leech: no such file; "
+            "get it with: rmaudit data leech"
+        ),
+    )
+    assert spelled(0.5).caveats == ()
+    (caveat,) = spelled(0.5, "paper").caveats
+    assert caveat.startswith("Scored under the paper's protocol, which trims the spaces")
+
+
+def test_what_is_missing_is_told_with_the_command_that_gets_it() -> None:
+    """Frequencies, without which nothing is measured; noise that was not measured is not none."""
+    with pytest.raises(ReferenceMissing, match="rmaudit data wordfreq"):
+        frequent(0.3, "wordfreq")
+    with pytest.raises(NotRecorded, match=r"was not measured; get it with: pytest .* --model Plan"):
+        AUDITS["numerics"](sweep=sweep_of(WORDS, HAPPY), rng=RNG(0))
