@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
-from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import checked_results, document, writers
 from rmaudit.report.results_of_run import collect, record
@@ -21,19 +19,13 @@ from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from tests.cli.running import run
 from tests.findings import TODAY, but
 from tests.report.test_document import FINDING, RUN, SPEC
 
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
 PASSING = but(FINDING, estimate=ESTIMATE)
 POLICY = "models: {{toy: {{source: owner/name, default: true, bounds: {{positive_skew: {{{}}}}}}}}}"
-
-
-def run(*arguments: str | Path) -> Result:
-    """A command line, without a traceback."""
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert "Traceback" not in result.stderr
-    return result
 
 
 def written(path: Path, *findings: Finding) -> Path:
