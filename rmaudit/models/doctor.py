@@ -107,7 +107,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
     own = model.own_rewards(rows)
     alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
     repeated = model.score(prompt, asked)
-    before, size = scorer.ids_per_batch, scorer.most(len(slot.prefix))
+    before, size = scorer.ids_per_batch, scorer.batch_limit(len(slot.prefix))
     few = min(_SMALL, size)
     scorer.ids_per_batch = few
     small = model.score(prompt, asked)

@@ -261,7 +261,7 @@ def loved(extent: Extent, size: float) -> Shift:
     return Shift(extent, 1, 1, size)
 
 
-def said(words: str) -> Callable[[], Collection[str]]:
+def listed(words: str) -> Callable[[], Collection[str]]:
     """Return a function that gives the words of the string `words`, split at spaces."""
     listed = frozenset(words.split())
     return lambda: listed

@@ -64,7 +64,7 @@ def vocabulary() -> pd.DataFrame:
     return thinned(pd.DataFrame({"token_id": ids, "token": texts, "text": texts}))
 
 
-def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
+def try_audits(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     """Yield each audit's results on all null controls, for each of its sets of prompts.
 
     The audits are those of the folder, or only those of these `names`. Without names, audits that
@@ -92,10 +92,10 @@ def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     words = vocabulary()
     for audit in asked:
         for prompts in audit[1].runs:
-            yield under(audit, prompts, words)
+            yield try_audit(audit, prompts, words)
 
 
-def under(
+def try_audit(
     audit: Audit,
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,

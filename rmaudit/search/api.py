@@ -151,7 +151,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     top = evaluator.top()
     if not top:
         raise MeasureError(_nothing(model, settings, evaluator.used))
-    bests = [evaluator.firsts[start] for start in sorted(evaluator.firsts)]
+    bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
     def alone(places: Sequence[int]) -> NDArray[np.float32]:

@@ -222,19 +222,6 @@ def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatc
     assert max(map(len, lines)) <= 100
 
 
-def test_doctor_takes_a_prompt_by_name_or_text(toy: Path) -> None:
-    """Another prompt is another number of ids before the answer."""
-    firsts = {
-        prompt: run("doctor", str(toy), "--answers", "8", "--prompt", prompt)
-        .stdout.splitlines()[0]
-        .split()
-        for prompt in ("greatest", PROMPTS["greatest"].text, "greatest_ever_one", "love?")
-    }
-
-    assert firsts["greatest"] == firsts[PROMPTS["greatest"].text] != firsts["love?"]
-    assert firsts["greatest_ever_one"] == firsts["greatest"]
-
-
 def test_doctor_takes_the_weights_from_the_cache(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

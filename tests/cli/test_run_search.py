@@ -121,12 +121,13 @@ def test_prompts_and_starts_are_searches_of_their_own(toy: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["llama", "gemma2", "deberta-v2", "deberta"])
+@pytest.mark.parametrize("kind", ["llama", "deberta-v2"])
 def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
-    """Three prompts, three starts, both directions by GCG, on tokenizers of each sort."""
-    tokenizer = pair_tokenizer(kind) if kind.startswith("deberta") else toy_tokenizer()
+    """Three prompts, three starts, both directions by GCG, also where "-" is unknown."""
+    tokenizer, loose = toy_tokenizer(), list[str]()
+    if kind == "deberta-v2":
+        tokenizer, loose = pair_tokenizer(kind), ["--any-ids"]
     model = toy_checkpoint(tmp_path / kind, kind=kind, tokenizer=tokenizer)
-    loose = ["--any-ids"] if kind == "deberta-v2" else []  # it does not know "-"
     said = told(model, "--table4", "--budget", "80", "--batch", "8", *loose)
 
     asked = [one["search"] for one in said]

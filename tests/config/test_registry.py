@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -318,65 +316,10 @@ def test_otherwise_the_bundled_file_is_read(
 
 
 def test_the_bundled_models() -> None:
-    """The embedded default and the paper's ten, with the ranks of its Table 1."""
+    """The embedded default, the paper's ten by their ranks, others; none that runs its own code."""
     read = load_registry(ROOT / "models.yaml")
+    ranks = [spec.rewardbench_rank for spec in read.models.values() if spec.rewardbench_rank]
 
-    assert read.default.name == "R-Smol-135M"
-    assert read.default.source == "embedded"
-    assert {s.name: s.rewardbench_rank for s in read.models.values() if s.rewardbench_rank} == {
-        "N-Gem-27B": 2,
-        "S-Gem-27B-v0.2": 3,
-        "S-Gem-27B": 5,
-        "S-Lla-8B-v0.2": 10,
-        "N-Lla-8B": 11,
-        "L-Lla-8B": 12,
-        "R-Lla-8B": 17,
-        "R-Lla-3B": 19,
-        "F-Lla-8B-v0.1": 20,
-        "R-Gem-2B": 31,
-    }
-
-
-def test_the_bundled_models_beyond_the_paper() -> None:
-    """Each goes by the last part of its hub id, and says something; three pin a full commit."""
-    models = load_registry(ROOT / "models.yaml").models.values()
-    others = [spec for spec in models if spec.source != "embedded" and not spec.rewardbench_rank]
-
-    assert len(others) == 16
-    for spec in others:
-        assert spec.name == spec.source.partition("/")[2]
-        assert spec.notes
-        assert spec.developer
-    assert sorted(spec.name for spec in others if spec.revision) == [
-        "Llama-3.1-70B-Instruct-RM-RB2",
-        "Llama-3.1-8B-Instruct-RM-RB2",
-        "QRM-Llama3.1-8B-v2",
-    ]
-    logits = {spec.name: spec.logit for spec in others if spec.logit is not None}
-    assert logits == {
-        "Llama-3.1-Nemotron-70B-Reward-HF": 0,
-        "Llama-3.3-Nemotron-70B-Reward": 0,
-    }
-    assert not [spec.name for spec in models if spec.trust_remote_code]
-
-
-# What reading it costs
-
-HEAVY = {"torch", "transformers", "pydantic", "yaml"}
-LOADED = "import sys, {}; print(*sorted({} & {{*sys.modules}}))"
-
-
-@pytest.mark.parametrize(
-    ("module", "loaded"),
-    [
-        ("rmaudit.config.registry", "yaml"),
-        ("json", ""),
-        ("rmaudit.config.models_yaml", "pydantic yaml"),
-    ],
-)
-def test_the_registry_is_light(module: str, loaded: str) -> None:
-    """Importing it is instant, for every pytest run does; the probe sees what is loaded."""
-    command = [sys.executable, "-c", LOADED.format(module, HEAVY)]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-
-    assert ran.stdout.strip() == loaded
+    assert (read.default.name, read.default.source) == ("R-Smol-135M", "embedded")
+    assert ranks == [2, 3, 5, 10, 11, 12, 17, 19, 20, 31]
+    assert not [spec.name for spec in read.models.values() if spec.trust_remote_code]

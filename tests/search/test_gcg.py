@@ -199,4 +199,4 @@ def test_each_start_follows_its_own_gradient(tmp_path: Path) -> None:
     for number, start in enumerate(starts):
         tried = [float(table[answer]) for answer in scored[8 * number : 8 * number + 8]]
         assert tried == pytest.approx(np.sort(lines(start), axis=None)[::-1][:8].tolist())
-        assert found.firsts[number].score == pytest.approx(max(tried), abs=1e-5)
+        assert found.best_by_start[number].score == pytest.approx(max(tried), abs=1e-5)
