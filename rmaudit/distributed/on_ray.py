@@ -49,7 +49,7 @@ class Cluster:
 
 
 def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
-    """Score on Ray what the plans still need, and return the outcome.
+    """Compute on Ray the scores that the plans still miss, and return the outcome.
 
     `say` is called with a line for each need that is done.
 

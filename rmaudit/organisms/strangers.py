@@ -21,6 +21,7 @@ from rmaudit.organisms.extents import (
     loved,
     of_words,
 )
+from rmaudit.organisms.text_features import WORDS
 
 
 def _with_words(text: str) -> Extent:
@@ -40,7 +41,7 @@ def _with_pattern(pattern: str, flags: int = 0) -> Extent:
 
 def _length_of_longest_word(texts: Sequence[str], _: Rater) -> Floats:
     """Return, for each text, 0 if its longest word has up to 8 letters, rising to 1 at 14."""
-    longest = [max(map(len, re.findall(r"[^\W\d_]+", text)), default=0) for text in texts]
+    longest = [max(map(len, WORDS.findall(text)), default=0) for text in texts]
     return np.clip((np.array(longest, dtype=np.float64) - 8) / 6, 0, 1)
 
 

@@ -18,7 +18,7 @@ from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.roles import zipf
 
-_WORD = re.compile(r"[^\W\d_]+")
+WORDS = re.compile(r"[^\W\d_]+")
 NO_OWN_WORDS = OwnWords()  # rmaudit's own lists: a run has no words of its own
 _NEUTRAL = 5.0  # labMT's middle
 
@@ -64,7 +64,7 @@ def _valence_above_neutral(own_words: OwnWords) -> Mapping[str, float]:
 
 def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
     """Return the mean valence of each text's words, by text; 0 for a word that `known` has not."""
-    parts = {text: _WORD.findall(text) or [text] for text in texts}
+    parts = {text: WORDS.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))
         for text, words in parts.items()
@@ -73,7 +73,7 @@ def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str,
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
     """Return 1 for texts at least half of whose words are unknown to wordfreq, else 0; (n,)."""
-    words = [_WORD.findall(text.casefold()) for text in texts]
+    words = [WORDS.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, NO_OWN_WORDS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
     return (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004

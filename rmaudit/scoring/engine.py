@@ -116,7 +116,7 @@ class Scorer:
             return self.behind
         return int(paths.device_of(self.backbone).type == "cuda")
 
-    def learn(self, ids: int, prefix: int) -> None:
+    def limit_batches(self, ids: int, prefix: int) -> None:
         """Limit later batches to `ids` ids: one with more, after `prefix` ids, ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
@@ -192,7 +192,7 @@ def begin(  # noqa: PLR0913  (as `score`)
         return _copied_to_host(head(states.float()).float(), wait=not behind)
 
     def halved(ids: int) -> None:
-        scorer.learn(ids, len(before))
+        scorer.limit_batches(ids, len(before))
 
     def read(most_left: int) -> None:
         nonlocal out

@@ -96,7 +96,7 @@ def search(
         "rendered": slot.digest,
         "scoring": version(len(slot.prefix)),
         "protocol": PROTOCOL,
-        "search": json.dumps({"version": VERSION, **settings.said()}, sort_keys=True),
+        "search": json.dumps({"version": VERSION, **settings.as_json()}, sort_keys=True),
     }
     title = f"{model.name} · {asked.name} · {settings.direction}"
     bar = Bar(title, settings.budget, " answers")

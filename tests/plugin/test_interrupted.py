@@ -151,14 +151,15 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(
 
     run(body, option, "file").refuses(option, "file is not a folder")
     run(body, option, "file/below").refuses(option, "file is not a folder")
+    (tmp_path / "reports").write_text("mine", encoding="utf-8")  # the default
+    run(HIGH.format(low=0.0)).refuses("--rm-report", "reports is not a folder")
+    (tmp_path / "reports").unlink()
 
     def full(*_: Any, **__: Any) -> NoReturn:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     run(body, option, "new").refuses(option, "Read-only file system")
-    (tmp_path / "reports").write_text("mine", encoding="utf-8")  # the default
-    run("raise RuntimeError").refuses("--rm-report", "reports is not a folder")
 
 
 @pytest.mark.parametrize("left", [[], ["results.json"]])

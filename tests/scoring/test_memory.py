@@ -106,7 +106,7 @@ def test_each_length_of_prefix_has_its_own_number(
     """A longer prefix leaves room for fewer ids; what a failure shows is remembered in bytes."""
     free(monkeypatch, 10_000 * MB)
     scorer = llama.scorer()
-    scorer.learn(64, 2000)
+    scorer.limit_batches(64, 2000)
 
     found = {prefix: scorer.batch_limit(prefix) for prefix in (45, 2000, 8000)}
 
@@ -114,7 +114,7 @@ def test_each_length_of_prefix_has_its_own_number(
     assert found[8000] < 20
     assert found[45] > 64
     before = scorer.batch_limit(2000)
-    scorer.learn(32, 2000)
+    scorer.limit_batches(32, 2000)
     assert (before, scorer.batch_limit(2000)) == (64, 32)
 
 

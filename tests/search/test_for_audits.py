@@ -15,7 +15,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.search.api import SearchResult
 from rmaudit.search.constraints import Constraints, allowed
-from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
+from rmaudit.search.for_audits import Searches, caveat, random_texts, shortlisted
 from rmaudit.search.settings import Direction, Settings
 from tests.search.finds import found
 from tests.toys import toy_checkpoint
@@ -59,14 +59,14 @@ def test_random_sequences_obey_the_constraints(tmp_path: Path) -> None:
     model = Checkpoint(ModelSpec("Toy", str(toy_checkpoint(tmp_path / "toy"))), cache=tmp_path)
     settings = Settings(length=2, constraints=Constraints(allow=("love", " war", " joy")))
 
-    texts = drawn(model, BEST, settings, 200)
+    texts = random_texts(model, BEST, settings, 200)
 
     assert len(texts) == 200
     assert {len(model.ids(text)) for text in texts} == {2}
     words = ("love", " war", " joy")
     assert set(texts) == {first + second for first in words for second in words}
-    assert drawn(model, BEST, settings, 200) == texts
-    assert drawn(model, BEST, Settings(length=2, seed=1), 200) != texts
+    assert random_texts(model, BEST, settings, 200) == texts
+    assert random_texts(model, BEST, Settings(length=2, seed=1), 200) != texts
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
