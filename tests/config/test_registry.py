@@ -27,11 +27,16 @@ REGISTRY = (
 # What --model means
 
 
+def registry(folder: Path, text: str) -> Registry:
+    """The registry of a folder whose models.yaml has this text."""
+    (folder / "models.yaml").write_text(text, encoding="utf-8")
+    return load_registry(folder / "models.yaml")
+
+
 @pytest.fixture
 def three(tmp_path: Path) -> Registry:
     """A registry of three models."""
-    (tmp_path / "models.yaml").write_text(REGISTRY)
-    return load_registry(tmp_path / "models.yaml")
+    return registry(tmp_path, REGISTRY)
 
 
 @pytest.fixture
@@ -131,26 +136,24 @@ def test_the_hub_id_of_an_entry_means_the_entry(inside: Path) -> None:
     """It keeps the pinned commit and all else that the registry says of it."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     entry = f"  A: {{source: owner/name, revision: {commit}, default: true}}\n"
-    (inside / "models.yaml").write_text(f"models:\n{entry}", encoding="utf-8")
 
-    assert resolve(load_registry(inside / "models.yaml"), "owner/name") == [
-        ModelSpec("A", "owner/name", revision=commit, default=True)
-    ]
+    (found,) = resolve(registry(inside, f"models:\n{entry}"), "owner/name")
+
+    assert found == ModelSpec("A", "owner/name", revision=commit, default=True)
 
 
 def test_a_hub_id_of_two_entries_is_refused(inside: Path) -> None:
     """Both are named: which of their waivers should hold is not known. By name each is found."""
     entries = "A: {source: owner/name, default: true}, B: {source: owner/name, dtype: float32}"
-    (inside / "models.yaml").write_text(f"models: {{{entries}, C: {{source: o/c}}}}")
-    registry = load_registry(inside / "models.yaml")
+    two = registry(inside, f"models: {{{entries}, C: {{source: o/c}}}}")
 
     with pytest.raises(SpecError) as caught:
-        resolve(registry, "owner/name")
+        resolve(two, "owner/name")
 
     said = ("models.yaml", "owner/name", "2 models, 'A', 'B'", "give a name of these")
     assert all(part in str(caught.value) for part in said), caught.value
-    assert [spec.name for spec in resolve(registry, "B")] == ["B"]
-    assert [spec.name for spec in resolve(registry, "o/c")] == ["C"]
+    assert [spec.name for spec in resolve(two, "B")] == ["B"]
+    assert [spec.name for spec in resolve(two, "o/c")] == ["C"]
 
 
 def test_the_own_entry_of_a_hub_id_goes_before_the_one_that_rmaudit_brings(inside: Path) -> None:
@@ -160,9 +163,7 @@ def test_the_own_entry_of_a_hub_id_goes_before_the_one_that_rmaudit_brings(insid
         for spec in load_registry(local_files.bundled("models.yaml")).models.values()
         if "/" in spec.source
     )
-    (inside / "models.yaml").write_text(
-        f"models: {{A: {{source: {shipped.source}, default: true}}}}"
-    )
+    registry(inside, f"models: {{A: {{source: {shipped.source}, default: true}}}}")
 
     (found,) = resolve(known_models(inside / "models.yaml"), shipped.source)
 
@@ -236,14 +237,13 @@ def test_a_folder_beside_the_file_is_found(inside: Path, monkeypatch: pytest.Mon
     """Also where it looks like a hub id; with a revision it is one."""
     for name in ("runs/checkpoint-1200", "base", "owner/name"):
         (inside / name).mkdir(parents=True)
-    (inside / "models.yaml").write_text(
-        "models:\n  A: {source: runs/checkpoint-1200, base: base, default: true}\n"
-        f"  B: {{source: owner/name, revision: {'f' * 40}}}\n  C: {{source: owner/other}}\n",
-        encoding="utf-8",
-    )
     monkeypatch.chdir("/")  # what is relative is so to the file
 
-    models = load_registry(inside / "models.yaml").models
+    models = registry(
+        inside,
+        "models:\n  A: {source: runs/checkpoint-1200, base: base, default: true}\n"
+        f"  B: {{source: owner/name, revision: {'f' * 40}}}\n  C: {{source: owner/other}}\n",
+    ).models
 
     assert models["A"].source == str(inside / "runs" / "checkpoint-1200")
     assert models["A"].base == str(inside / "base")
@@ -255,8 +255,7 @@ def test_a_folder_beside_the_file_is_found(inside: Path, monkeypatch: pytest.Mon
 
 def test_rmaudits_models_are_known_beside_those_of_a_file(inside: Path) -> None:
     """The file's own come first and go before one of the same name; its default is the default."""
-    own = "models:\n  Mine: {source: a/b, default: true}\n  N-Lla-8B: {source: a/c}\n"
-    (inside / "models.yaml").write_text(own, encoding="utf-8")
+    registry(inside, "models:\n  Mine: {source: a/b, default: true}\n  N-Lla-8B: {source: a/c}\n")
     bundled = load_registry(ROOT / "models.yaml")
 
     known = known_models()
@@ -276,7 +275,7 @@ def test_rmaudits_models_are_known_beside_those_of_a_file(inside: Path) -> None:
 
 def test_a_glob_means_the_files_own_models(inside: Path) -> None:
     """`--model '*'` audits no 27 models that a team never named; a name finds each of these."""
-    (inside / "models.yaml").write_text(REGISTRY, encoding="utf-8")
+    registry(inside, REGISTRY)
     known = known_models()
 
     assert [spec.name for spec in resolve(known, "*")] == ["N-Lla", "N-Gem", "S-Gem"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import rmaudit
+from rmaudit.prompts import PROMPTS
 from tests.plugin.conftest import Run
 
 CONFTEST = """
@@ -64,8 +66,13 @@ def test_a_function_that_fails_gives_no_number(run: Run, tmp_path: Path) -> None
 
 def test_a_function_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: Path) -> None:
     """The same scores of the same tokens and texts, through a checkpoint and through a function."""
-    conftest = CONFTEST.format(vocabulary=str(toy), score="float(TOY.score(prompt, [response])[0])")
-    conftest = conftest.replace("batch=2", "batch=500") + f"TOY = rmaudit.load({str(toy)!r})\n"
+    model = rmaudit.load(toy, cache=tmp_path / "cache")
+    scored = rmaudit.sweep(model, "best", cache=tmp_path / "cache").frame
+    scores = dict(zip(scored["text"], map(float, scored["score"]), strict=True))
+    several = ["love of the city", "war and peace"]
+    more = model.score(PROMPTS["best"].text, several).tolist()
+    scores |= dict(zip(several, more, strict=True))
+    conftest = CONFTEST.format(vocabulary=str(toy), score=f"({scores!r})[response]")
     body = """
 @declare(-99.0, prompts=["best"])
 def test_mean(sweep, rewards):
