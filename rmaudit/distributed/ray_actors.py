@@ -33,7 +33,7 @@ class FileServer:
         return getattr(self.files, operation)(*given)
 
 
-class RemoteFiles(LocalFiles):
+class ServedFiles(LocalFiles):
     """The files of a folder on another node, reached by that folder's `FileServer` actor.
 
     What lies beside the scores (`root.parent`) is available only if that node's folder is on this
@@ -118,7 +118,7 @@ class ScoreMaker:
         from rmaudit.models.open_model import opened
         from rmaudit.scores.store import Store
 
-        self.store = Store(RemoteFiles(self.place, self.server) if self.server else self.place)
+        self.store = Store(ServedFiles(self.place, self.server) if self.server else self.place)
         try:
             if self.module:
                 importlib.import_module(self.module)
