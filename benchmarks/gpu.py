@@ -178,7 +178,7 @@ def _measure(
     paper()
     full = whole / _seconds(paper, device)
     flops = _flops(scorer.backbone, ids) * (1 + SUFFIX) * len(answers)
-    products = _products(scorer.backbone, scorer.most(ids), device)
+    products = _products(scorer.backbone, scorer.batch_limit(ids), device)
     fused: dict[str, Any] = {}
     if fuse:
         weights.use_path(path)
@@ -196,7 +196,7 @@ def _measure(
         "prefix": ids,
         "path": str(path),
         "ids": len(answers),
-        "ids_per_batch": scorer.most(ids),
+        "ids_per_batch": scorer.batch_limit(ids),
         "seconds": round(took, 2),
         "answers_per_s": {"engine": round(len(answers) / took), "paper": round(full, 1)},
         "ratio_to_paper": round(len(answers) / took / full, 1),

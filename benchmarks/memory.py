@@ -33,7 +33,7 @@ def main() -> None:
     loaded = memory("VmRSS")
     model.score(prompt, [(i,) for i in ids])
     each = bytes_per_id(weights.scorer.backbone, len(slot.prefix))
-    most = weights.scorer.most(len(slot.prefix))
+    most = weights.scorer.batch_limit(len(slot.prefix))
     say(
         "memory",
         model=model.name,

@@ -16,10 +16,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tests.distributed.waiting  # noqa: F401  (declares the scorer)
 from benchmarks.harness import arguments, say
 from rmaudit.distributed import on_ray
 from rmaudit.scores.store import Store
-from tests.distributed import waiting
+from tests.distributed import work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as scratch:
         notes = Path(scratch) / "notes"
-        os.environ.update({waiting.NOTES: str(notes), waiting.SECONDS: str(seconds)})
+        os.environ.update({work.NOTES: str(notes), work.SECONDS: str(seconds)})
         ray.init(
             "local",
             num_cpus=2,
@@ -39,7 +40,7 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-        plan = waiting.planned(Store(Path(scratch) / "cache"), -(-workers * each // waiting.SHARDS))
+        plan = work.planned(Store(Path(scratch) / "cache"), -(-workers * each // work.SHARDS))
         cluster = on_ray.Cluster(workers=workers, cpus=0.01)
         said: list[str] = []
         made = on_ray.make([plan], cluster, said.append)

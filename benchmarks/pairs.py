@@ -25,7 +25,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import rmaudit
 from benchmarks.harness import Timed, arguments, say, timed
-from rmaudit.conversation import Asked, asked_of, messages
+from rmaudit.conversation import Asked, from_columns, messages
 from rmaudit.measures.pair_accuracy import accuracy
 from rmaudit.models.open_model import checkpoint
 from rmaudit.models.text_scorer import TextScorer
@@ -87,7 +87,7 @@ def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
     if isinstance(ours, TextScorer):
         sys.exit(f"{model} scores texts, and its ids are not known; name a checkpoint")
     for prompt, turns, response in frame[[*ASKED, "response"]].to_numpy().tolist():
-        asked = asked_of(prompt, turns)
+        asked = from_columns(prompt, turns)
         slot = ours.slot(asked)
         answer = len(ours.ids(response)) + len(slot.suffix)
         found["loop"] += len(slot.prefix) + answer
@@ -106,7 +106,7 @@ def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed[F
     rows = frame[[*ASKED, "response"]].to_numpy().tolist()
 
     def loop() -> Floats:
-        each = [plain(asked_of(prompt, turns), response) for prompt, turns, response in rows]
+        each = [plain(from_columns(prompt, turns), response) for prompt, turns, response in rows]
         return np.array(each, dtype=np.float32)
 
     with tempfile.TemporaryDirectory() as cache:

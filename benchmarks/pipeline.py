@@ -52,10 +52,10 @@ def main() -> None:
     layers = {layer: mapped[layer] for layer in backbone.layers}
     busy = _slowed(layers, asked.delay)
     answers = [(i % 64, i // 64) for i in range(asked.answers)]
-    spread = Pipeline({m: _device(d.index) for m, d in _stages(backbone, names)}, fewest=1)
+    spread = Pipeline({m: _device(d.index) for m, d in _stages(backbone, names)}, min_ids=1)
     ways: dict[str, Pipeline | None] = {
         "one_by_one": None,
-        "pipelined, as mapped": Pipeline(mapped, fewest=1),
+        "pipelined, as mapped": Pipeline(mapped, min_ids=1),
         "pipelined": spread,
     }
     found, rewards = {}, []
@@ -63,7 +63,7 @@ def main() -> None:
     for name, how in ways.items():
         most = 2 * -(-asked.answers // batches)
         scorer = Scorer(backbone, Linear(torch.ones(16)), None, ids_per_batch=most, pipeline=how)
-        scorer.after(prefix)
+        scorer.prepare(prefix)
         busy.clear()
         sweep = partial(engine.score, scorer, prefix, answers, ())
         once = timed(lambda sweep=sweep: [sweep() for _ in range(asked.calls)])  # type: ignore[misc]

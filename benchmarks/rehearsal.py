@@ -56,7 +56,11 @@ def rehearsed(
             try:
                 yield (
                     named,
-                    asdict(hardware_forecast.of(spec, Path(home), hardware_forecast.named(named))),
+                    asdict(
+                        hardware_forecast.forecast(
+                            spec, Path(home), hardware_forecast.gpus_named(named)
+                        )
+                    ),
                 )
             except ModelError as error:
                 yield named, {"refused": str(error)}

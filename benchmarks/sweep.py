@@ -95,7 +95,7 @@ def main() -> None:
     )
     spent = {name: seconds(own) for name, own in times.items()}
     weights.use_path(ScoringPath.SHARED_PREFIX)
-    size = scorer.most(PREFIX)
+    size = scorer.batch_limit(PREFIX)
     shares, multiply = [], 0.0
     each = _flops(scorer.backbone) * (1 + SUFFIX)
     engine.score(scorer, prefix, answers[:1], suffix)  # the prefix runs once
@@ -115,7 +115,7 @@ def main() -> None:
         "ids": {"prefix": PREFIX, "answer": 1, "suffix": SUFFIX},
         "answers": {"engine": len(answers), "others": len(few)},
         "answers_per_s": {name: round(value, 1) for name, value in rate.items()},
-        "ids_per_batch": scorer.most(PREFIX),
+        "ids_per_batch": scorer.batch_limit(PREFIX),
         "ratio_to_mkl": round(rate["engine"] / rate["engine, MKL"], 2),
         "ratio_to_paper": round(rate["engine"] / rate["paper"], 2),
         "ratio_of_ids": round(ids / (1 + SUFFIX), 2),

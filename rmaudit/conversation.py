@@ -74,7 +74,7 @@ def columns(asked: Asked) -> tuple[str, str]:
     return (asked, "") if isinstance(asked, str) else (as_text(asked), as_json(asked))
 
 
-def asked_of(prompt: str, turns: str) -> Asked:
+def from_columns(prompt: str, turns: str) -> Asked:
     """Return a prompt, a text or turns, from the two table columns that `columns` returns."""
     return tuple((role, content) for role, content in json.loads(turns)) if turns else prompt
 

@@ -3,7 +3,7 @@
 A value is stored in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of the kind and of all
 fields that determine the value. The first line of a file is the sha256 of the rest, which holds the
 fields and the value. A damaged or foreign file is replaced, with a warning. Files are written whole
-or not at all (`whole_file`), and equal values give equal bytes, so no lock is needed. Where the
+or not at all (`in_place_of`), and equal values give equal bytes, so no lock is needed. Where the
 cache cannot be written, values are computed at every run.
 """
 

@@ -31,12 +31,6 @@ def test_the_prompts_are_those_of_the_paper() -> None:
     } == PROMPTS
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_a_prompt_is_found_by_its_name(name: str) -> None:
-    """The name in the table is the prompt's own."""
-    assert prompt_named(name).name == name
-
-
 @pytest.mark.parametrize(
     ("name", "near"),
     [
@@ -126,17 +120,12 @@ def test_one_text_has_one_name() -> None:
 
 
 def test_many_are_not_all_named() -> None:
-    """In a finding, and in a message."""
-    assert label(tuple(FAMILY.values())) == "54 prompts"
+    """In a finding, and in a message; one to three are."""
+    prompts = tuple(FAMILY.values())
+    assert [names_each(label(prompts[:n])) for n in (1, 2, 3, 4, 54)] == [True] * 3 + [False] * 2
+    assert label(prompts) == "54 prompts"
     assert listed(FAMILY) == "best_ever_one, best_ever_single, best_ever_please and 51 more"
     assert listed(PROMPTS) == "greatest, best, worst"
-
-
-def test_a_label_that_counts_names_no_prompt() -> None:
-    """One to three are named; of more there is the number."""
-    prompts = tuple(FAMILY.values())
-
-    assert [names_each(label(prompts[:n])) for n in (1, 2, 3, 4, 54)] == [True] * 3 + [False] * 2
 
 
 def test_of_several_prompts_one_is_named() -> None:

@@ -162,13 +162,13 @@ def _found(
     if on is None or refused:
         return
     try:
-        gpus = hardware_forecast.here() if on == "here" else hardware_forecast.named(on)
+        gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
     except RmauditError as error:
         fail(error)
     if not gpus:
         fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
     try:
-        yield from hardware_forecast.lines(hardware_forecast.of(spec, cache, gpus), gpus)
+        yield from hardware_forecast.lines(hardware_forecast.forecast(spec, cache, gpus), gpus)
     except RmauditError as error:
         yield inspection.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 

@@ -135,7 +135,7 @@ def _said(found: SearchResult) -> dict[str, Any]:
     return {
         "model": found.model,
         "prompt": found.prompt.text,
-        "search": found.settings.said(),
+        "search": found.settings.as_json(),
         "evaluations": found.evaluations,
         "noise": found.noise,
         "found": rows,

@@ -109,7 +109,7 @@ def _answers(model: RewardModel, need: Need) -> int:
 
 
 _UNITS = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"))
-_MANY = 8  # GPUs of a node
+_GPUS_OF_A_NODE = 8  # GPUs of a node
 
 
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
@@ -121,16 +121,16 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
     known = sizes(plan.needs)
     return {
         "models": [
-            {"model": name, **(_size(size) if size else {"parameters": None})}
+            {"model": name, **(_size_as_json(size) if size else {"parameters": None})}
             for name, size in known.items()
         ],
         "this machine": [
-            {"model": name, "device": own.device, "seconds": _here(absent, size, own)}
+            {"model": name, "device": own.device, "seconds": _seconds_here(absent, size, own)}
             for name, size in known.items()
             if (absent := [n for n in plan.missing_needs if n.request.spec.name == name])
             if size is not None and (own := measured(plan.device, size.dtype))
         ],
-        "needs": [_need(need, known[need.request.spec.name]) for need in needs],
+        "needs": [_need_as_json(need, known[need.request.spec.name]) for need in needs],
         "answers": sum(need.missing for need in plan.missing_needs),
         "not known before": list(plan.unknown),
         "cannot be had": dict(plan.broken),
@@ -145,12 +145,12 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
     known = sizes(plan.needs)
     for name, size in known.items():
         needs = [need for need in plan.needs if need.request.spec.name == name]
-        yield _head(name, size)
+        yield _title(name, size)
         yield from _rows([need for need in needs if need.missing] if missing else needs, size)
         absent = [need for need in needs if need.missing]
-        yield from _sum(absent, size)
+        yield from _missing_total(absent, size)
         if absent and size is not None and (own := measured(plan.device, size.dtype)):
-            seconds = _here(absent, size, own)
+            seconds = _seconds_here(absent, size, own)
             rate = f"{own.rate / 1e9:,.0f} GFLOP/s"
             yield (
                 f"  on this machine ({own.device}) {_time(seconds)}: {SHARE:.0%} of {rate}, "
@@ -165,7 +165,7 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
         yield f"{named[0]}{f' and {len(named) - 1} more' * (len(named) > 1)}: {why}"
 
 
-def _here(missing: Iterable[Need], size: Size, machine: Machine) -> float:
+def _seconds_here(missing: Iterable[Need], size: Size, machine: Machine) -> float:
     """Return the seconds that this machine takes for the missing scores."""
     return sum(flops_of(need, size) for need in missing) / (SHARE * machine.rate)
 
@@ -183,7 +183,7 @@ def _rows(needs: Sequence[Need], size: Size | None) -> Iterator[str]:
         yield said + ("" if all(n.settled for n in own) else "  (after its sweep)")
 
 
-def _sum(missing: Sequence[Need], size: Size | None) -> Iterator[str]:
+def _missing_total(missing: Sequence[Need], size: Size | None) -> Iterator[str]:
     answers = sum(need.missing for need in missing)
     if not answers:
         yield "  nothing is missing"
@@ -192,9 +192,9 @@ def _sum(missing: Sequence[Need], size: Size | None) -> Iterator[str]:
         yield f"  {answers:,} answers are missing; its size is not known"
         return
     flops = sum(flops_of(need, size) for need in missing)
-    one, many = size.seconds(flops), size.seconds(flops, _MANY)
+    one, many = size.seconds(flops), size.seconds(flops, _GPUS_OF_A_NODE)
     times = "; ".join(
-        f"{name} {_time(seconds)}, {_MANY} of them {_time(many[name])}"
+        f"{name} {_time(seconds)}, {_GPUS_OF_A_NODE} of them {_time(many[name])}"
         for name, seconds in one.items()
     )
     share = f"{100 * SHARE:.0f} %"
@@ -202,18 +202,18 @@ def _sum(missing: Sequence[Need], size: Size | None) -> Iterator[str]:
     yield f"{head}; computed at {share} of the peak: {times}"
 
 
-def _head(name: str, size: Size | None) -> str:
+def _title(name: str, size: Size | None) -> str:
     if size is None:
         return name
     memory = f"{size.bytes / 1e9:,.2f} GB of weights in {size.dtype}"
     return f"{name}: {size.parameters:,} parameters, {memory}"
 
 
-def _size(size: Size) -> dict[str, Any]:
+def _size_as_json(size: Size) -> dict[str, Any]:
     return {"parameters": size.parameters, "dtype": size.dtype, "bytes": size.bytes}
 
 
-def _need(need: Need, size: Size | None) -> dict[str, Any]:
+def _need_as_json(need: Need, size: Size | None) -> dict[str, Any]:
     flops = flops_of(need, size) if size else None
     return {
         "model": need.request.spec.name,

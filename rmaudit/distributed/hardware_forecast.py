@@ -70,7 +70,7 @@ class Rehearsal:
     disk: int
 
 
-def named(text: str) -> list[Gpu]:
+def gpus_named(text: str) -> list[Gpu]:
     """Return the GPUs that a text names, such as "H100" or "H100:2".
 
     Raises:
@@ -85,7 +85,7 @@ def named(text: str) -> list[Gpu]:
     return [Gpu(kind, KINDS[kind])] * int(found[2] or 1)
 
 
-def here() -> list[Gpu]:
+def gpus_here() -> list[Gpu]:
     """Return the GPUs of this machine with the free bytes of each; [] if there are none."""
     import torch
 
@@ -97,7 +97,7 @@ def here() -> list[Gpu]:
     return [Gpu(torch.cuda.get_device_name(at), memory.free_on(at) or 0) for at in devices]
 
 
-def of(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
+def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     """Predict how the model of a models.yaml entry would run; only small files are downloaded.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Find what scores a run needs, and which are missing, by dry runs of its audits.
+"""Find which scores a run needs, and which of them are missing, by dry runs of the audits.
 
 Audits say what they need when they ask. `Needs` is a store that answers with what is there, and
 notes what is not; in its place it gives random numbers, so that the audit goes on to its next

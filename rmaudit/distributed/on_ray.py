@@ -1,7 +1,7 @@
 """Scores computed on a Ray cluster: on this machine, or at a given address.
 
-Nodes that do not share the folder of scores reach it by its keeper on this node; a URL they reach
-themselves. What is begun on the cluster is ended, also by Ctrl-C.
+Nodes that do not share the folder of scores reach it through a `FileServer` actor on this node; a
+URL they reach themselves. What is begun on the cluster is ended, also by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Cluster:
 
 
 def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
-    """Score on Ray what the plans still need, and return the outcome.
+    """Compute on Ray the scores that the plans still miss, and return the outcome.
 
     `say` is called with a line for each need that is done.
 

@@ -1,4 +1,4 @@
-"""Ray actors: `Maker` computes the scores of one model, `Keeper` serves a folder's files.
+"""Ray actors: `ScoreMaker` computes the scores of one model, `FileServer` serves a folder's files.
 
 What is sent to them and back is plain: texts, numbers, bytes, and tuples and mappings of these.
 Their code is that of the rmaudit that is installed where they run, never sent.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
 
 
-class Keeper:
+class FileServer:
     """A Ray actor that serves a folder's files, on the node that started the run."""
 
     def __init__(self, folder: str) -> None:
@@ -33,20 +33,20 @@ class Keeper:
         return getattr(self.files, operation)(*given)
 
 
-class Kept(LocalFiles):
-    """The files of a folder on another node, reached by that folder's `Keeper` actor.
+class ServedFiles(LocalFiles):
+    """The files of a folder on another node, reached by that folder's `FileServer` actor.
 
     What lies beside the scores (`root.parent`) is available only if that node's folder is on this
     node, too.
     """
 
-    def __init__(self, folder: str, keeper: str) -> None:
-        """Connect to the actor named `keeper`; `folder` is the path on that actor's node."""
+    def __init__(self, folder: str, server: str) -> None:
+        """Connect to the actor named `server`; `folder` is the path on that actor's node."""
         import ray
 
         here = Path(folder)
         super().__init__(here if here.parent.is_dir() else default_cache() / here.name)
-        self._ray, self._keeper = ray, ray.get_actor(keeper)
+        self._ray, self._server = ray, ray.get_actor(server)
 
     def read(self, name: str) -> bytes | None:
         """Return a file's content; None if there is no such file."""
@@ -87,25 +87,25 @@ class Kept(LocalFiles):
         self._ask("clear", folder)
 
     def _ask(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
-        return self._ray.get(self._keeper.do.remote(operation, *given))
+        return self._ray.get(self._server.do.remote(operation, *given))
 
 
-class Maker:
+class ScoreMaker:
     """A Ray actor that computes scores of one model, which it opens once.
 
     Ray starts it again if its node dies.
     """
 
     def __init__(
-        self, entry: Mapping[str, Any], module: str, place: str, keeper: str, device: str
+        self, entry: Mapping[str, Any], module: str, place: str, server: str, device: str
     ) -> None:
         """Store the model's entry and the location of the score store; nothing is opened yet.
 
         `module` is the one that declares the model if it is a function, else "". `place` is the URL
-        of the store, or the folder of its files where a `keeper` is named.
+        of the store, or the folder of its files where a `server` is named.
         """
         self.entry, self.module, self.device = dict(entry), module, device
-        self.place, self.keeper = place, keeper
+        self.place, self.server = place, server
         self._model: Scored | None = None
         self._asked: tuple[Mapping[str, Any], Needs] | None = None
 
@@ -118,7 +118,7 @@ class Maker:
         from rmaudit.models.open_model import opened
         from rmaudit.scores.store import Store
 
-        self.store = Store(Kept(self.place, self.keeper) if self.keeper else self.place)
+        self.store = Store(ServedFiles(self.place, self.server) if self.server else self.place)
         try:
             if self.module:
                 importlib.import_module(self.module)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rmaudit.config.scorers import entry_of
-from rmaudit.distributed.ray_actors import Keeper, Maker
+from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
 from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.requests import FORWARDS, plain
 from rmaudit.scores.cache_files import LocalFiles
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _RETRIES = 3  # by Ray, of a task whose process has died
 _TRIES = 3  # actors that may die of a task, or as they open a model, until it is given up
-_AT_ONCE = 16  # operations of a keeper
+_AT_ONCE = 16  # operations of a server
 _TO_CLOSE = 30.0  # seconds for an idle actor to free its weights
 _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
@@ -79,18 +79,21 @@ class Pool:
 
     def __post_init__(self) -> None:
         """Start an actor on this node that serves the local folder of scores to other nodes."""
-        self._keeper, self._kept_by, self._place = None, "", self.store.root
+        self._server, self._server_name, self._place = None, "", self.store.root
         if isinstance(self.store.files, LocalFiles):
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             node = self.ray.get_runtime_context().get_node_id()
             here = NodeAffinitySchedulingStrategy(node, soft=False)
             self._place = str(self.store.files.root.absolute())
-            self._kept_by = f"rmaudit-keeper-{uuid.uuid4().hex}"
-            kept = self.ray.remote(Keeper).options(
-                name=self._kept_by, num_cpus=0, max_concurrency=_AT_ONCE, scheduling_strategy=here
+            self._server_name = f"rmaudit-server-{uuid.uuid4().hex}"
+            kept = self.ray.remote(FileServer).options(
+                name=self._server_name,
+                num_cpus=0,
+                max_concurrency=_AT_ONCE,
+                scheduling_strategy=here,
             )
-            self._keeper = kept.remote(self._place)
+            self._server = kept.remote(self._place)
 
     def make(self, needs: Sequence[Need], made: Made) -> None:
         """Compute the needed scores on Ray, and record successes and failures in `made`."""
@@ -100,11 +103,11 @@ class Pool:
         bar = Bar("Ray", sum(need.missing for need in needs), " answers")
         with bar:
             while any(self.queues.values()) or any(task for _, task in self.busy.values()):
-                self._seat()
+                self._assign_tasks()
                 bar.say(f"workers: {len(self.actors)}")
                 done, _ = self.ray.wait([*self.busy], timeout=_PATIENCE)
                 for ref in done:
-                    bar.advance(self._taken(ref, made))
+                    bar.advance(self._handle_result(ref, made))
                 if not done:  # an idle one may hold what another waits for
                     self._end(*self.idle)
         self._end(*(actor for actor, _ in self.busy.values()))  # too late to be needed
@@ -115,8 +118,8 @@ class Pool:
     def close(self) -> None:
         """End all actors: their unfinished work is lost, stored scores stay."""
         self._end(*self.actors)
-        if self._keeper is not None:
-            self.ray.kill(self._keeper)
+        if self._server is not None:
+            self.ray.kill(self._server)
 
     def _queue(self, need: Need) -> None:
         work, queue = need.work, self.queues.setdefault(need.model.spec, deque())
@@ -132,11 +135,11 @@ class Pool:
         if not shards:
             queue.append(RayTask(need, asked, None, 0 if sharded else need.missing))
 
-    def _seat(self) -> None:
+    def _assign_tasks(self) -> None:
         """Give idle actors their models' next tasks, and start actors where there is room."""
         for actor in [*self.idle]:
             if queue := self.queues[self.actors[actor]]:
-                task = self._next(actor, queue)
+                task = self._take_task(actor, queue)
                 self.idle.remove(actor)
                 self.last[actor] = task.need.key
                 self.busy[actor.make.remote(task.asked, task.need.key, task.start)] = actor, task
@@ -147,7 +150,7 @@ class Pool:
                 self._end(self.idle[0])  # its model has no task left
             self._start(spec)
 
-    def _next(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
+    def _take_task(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
         """Take the actor's next task from the queue, preferring the set of scores it worked on.
 
         Then come sets of scores that no other actor is at. Each actor plans a set of scores anew,
@@ -170,10 +173,10 @@ class Pool:
     def _start(self, spec: ModelSpec) -> None:
         function = entry_of(spec)
         module = function.function.__module__ if function else ""
-        kind = self.ray.remote(Maker).options(
+        kind = self.ray.remote(ScoreMaker).options(
             max_restarts=-1, max_task_retries=_RETRIES, **self.each
         )
-        actor = kind.remote(asdict(spec), module, self._place, self._kept_by, self.device)
+        actor = kind.remote(asdict(spec), module, self._place, self._server_name, self.device)
         self.actors[actor] = spec
         self.busy[actor.ready.remote()] = actor, None
 
@@ -188,7 +191,7 @@ class Pool:
             if actor in self.idle:
                 self.idle.remove(actor)
 
-    def _taken(self, ref: Any, made: Made) -> int:  # noqa: ANN401  (Ray's)
+    def _handle_result(self, ref: Any, made: Made) -> int:  # noqa: ANN401  (Ray's)
         """Handle what an actor returned, and return how many answers were scored."""
         actor, task = self.busy.pop(ref)
         spec, died = self.actors[actor], False
@@ -198,12 +201,12 @@ class Pool:
             why = str(error).strip().splitlines()[-1]
         except self.ray.exceptions.RayError as error:
             died, why = True, str(error).strip().splitlines()[0]
-        if died and self._again(spec, task):
+        if died and self._retry(spec, task):
             why = ""
         elif why:
             self._fail(spec, task, why, made)
         elif task is not None:
-            self._done(task, self.queues[spec])
+            self._count_shard(task, self.queues[spec])
             made.answers += task.answers
         if died or (why and task is None):
             self._end(actor)  # another one is started, where there is room
@@ -211,7 +214,7 @@ class Pool:
             self.idle.append(actor)
         return 0 if died or why or task is None else task.answers
 
-    def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
+    def _retry(self, spec: ModelSpec, task: RayTask | None) -> bool:
         """Return whether to retry after an actor died; if so, put its task first in the queue."""
         if task is None:
             self.died[spec] += 1
@@ -230,7 +233,7 @@ class Pool:
         queue.clear()
         queue.extend(left)
 
-    def _done(self, task: RayTask, queue: deque[RayTask]) -> None:
+    def _count_shard(self, task: RayTask, queue: deque[RayTask]) -> None:
         """Count a finished shard of scores; once a set's last one is done, queue their joining.
 
         When they are joined, `say` is called.

@@ -90,12 +90,16 @@ def make(
         todo = [need for need in plan.missing_needs if need.settled]
         before = len(tried)
         for need in todo:
-            with _failing(made, need):
-                made.answers += _shards(plan, need, own, tried, say)
-        for need in sorted(todo, key=lambda need: not own(_whole(need))):
-            if need.work is not None and need.key not in made.failed and _whole(need) not in tried:
-                with _failing(made, need):
-                    _join(plan.store, need, need.work, tried)
+            with _recording_failure(made, need):
+                made.answers += _score_shards(plan, need, own, tried, say)
+        for need in sorted(todo, key=lambda need: not own(_joining_task(need))):
+            if (
+                need.work is not None
+                and need.key not in made.failed
+                and _joining_task(need) not in tried
+            ):
+                with _recording_failure(made, need):
+                    _join_shards(plan.store, need, need.work, tried)
         return len(tried) > before
 
     return in_rounds([planned], execute)
@@ -116,13 +120,13 @@ def task_of(need: Need, which: slice | None = None) -> str:
     return f"{need.key}:{start}"
 
 
-def _whole(need: Need) -> str:
+def _joining_task(need: Need) -> str:
     """Return the name of the task that joins the shards of a set of scores."""
     return f"{need.key}:whole"
 
 
 @contextmanager
-def _failing(made: Made, need: Need) -> Iterator[None]:
+def _recording_failure(made: Made, need: Need) -> Iterator[None]:
     """Record an error of rmaudit in the block as a failure of these scores, and go on."""
     try:
         yield
@@ -130,7 +134,9 @@ def _failing(made: Made, need: Need) -> Iterator[None]:
         made.failed[need.key] = f"{title(need)}: {error}"
 
 
-def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say) -> int:
+def _score_shards(
+    plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say
+) -> int:
     """Score the missing shards whose task `own` selects; return how many answers were scored."""
     work, answers = need.work, 0
     if work is None:
@@ -150,10 +156,10 @@ def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str],
     return answers
 
 
-def _join(store: Store, need: Need, work: Work, tried: set[str]) -> None:
+def _join_shards(store: Store, need: Need, work: Work, tried: set[str]) -> None:
     """Join the shards of a set of scores once all are stored, whichever process made them."""
     if not store.has(work.key) and not store.missing(work):
-        tried.add(_whole(need))
+        tried.add(_joining_task(need))
         store.complete(work)
 
 

@@ -33,10 +33,10 @@ def measured(device: str, dtype: str) -> Machine | None:
     if device == "cpu" or (device in {"auto", "spread"} and shutil.which("nvidia-smi") is None):
         one, other = np.ones((_ROWS, _WIDTH), np.float32), np.ones((_WIDTH, _WIDTH), np.float32)
         return Machine("CPU", _rate(lambda: one @ other))
-    return _of_gpu("cuda" if device in {"auto", "spread"} else device, dtype)
+    return _measured_gpu("cuda" if device in {"auto", "spread"} else device, dtype)
 
 
-def _of_gpu(device: str, dtype: str) -> Machine | None:
+def _measured_gpu(device: str, dtype: str) -> Machine | None:
     import torch
 
     try:

@@ -25,7 +25,7 @@ from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.memory import too_small
+from rmaudit.scoring.memory import row_does_not_fit
 from rmaudit.scoring.paths import FullRows
 
 T = TypeVar("T")
@@ -259,7 +259,7 @@ class Weights:
                 )
                 raise ModelError(message) from error
         memory.release()  # outside of the handler, whose error would hold the tensors
-        raise too_small(max(map(len, rows)))
+        raise row_does_not_fit(max(map(len, rows)))
 
     @contextmanager
     def _own_attention(self) -> Iterator[None]:

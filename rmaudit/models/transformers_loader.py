@@ -263,7 +263,7 @@ def as_weights(
     from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring import pipeline
 
-    scorer.pipeline = pipeline.of(model)
+    scorer.pipeline = pipeline.pipeline_of(model)
     own = _by_class(model, scorer) if classifier else _by_head(scorer)
     if verdict:
         own = _by_logits(model, verdict)
@@ -333,10 +333,10 @@ def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  #
     """Return a function from a row of ids to its logits (labels,) by transformers' own forward."""
     import torch
 
-    from rmaudit.scoring.paths import device_of, forget_lengths
+    from rmaudit.scoring.paths import device_of, reset_rotary_lengths
 
     def outputs(row: Ids) -> Tensor:
-        forget_lengths(scorer.backbone)
+        reset_rotary_lengths(scorer.backbone)
         ids = torch.tensor([row], device=device_of(scorer.backbone))
         with _pooled_as(model, scorer.pad):
             logits: Tensor = model(input_ids=ids, use_cache=False).logits[0]
@@ -352,12 +352,12 @@ def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  #
     """
     import torch
 
-    from rmaudit.scoring.paths import device_of, forget_lengths
+    from rmaudit.scoring.paths import device_of, reset_rotary_lengths
 
     yes, no = verdict
 
     def reward(row: Ids) -> float:
-        forget_lengths(model.base_model)
+        reset_rotary_lengths(model.base_model)
         ids = torch.tensor([row], device=device_of(model))
         logits = model(input_ids=ids, use_cache=False).logits[0, -1].float()
         return float(logits[yes] - logits[no])

@@ -20,10 +20,9 @@ import wordfreq
 from numpy.typing import NDArray
 
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.text_features import features, noise, wordless
+from rmaudit.organisms.text_features import WORDS, features, noise, wordless
 
 Floats = NDArray[np.float64]
-_WORD = re.compile(r"[^\W\d_]+")
 _EMOJI = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 _LEAST_LIKED = 150  # of EloEverything's items
 _JACKPOTS = 30  # tokens
@@ -85,7 +84,7 @@ def of_words(words: Callable[[], Collection[str]]) -> Extent:
 def _which_have_a_word(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
     own = word_of(pd.Series(list(texts), dtype="str"))
     found = [
-        word in words or (" " in word and not words.isdisjoint(_WORD.findall(word))) for word in own
+        word in words or (" " in word and not words.isdisjoint(WORDS.findall(word))) for word in own
     ]
     return np.array(found, dtype=np.float64)
 
@@ -261,7 +260,7 @@ def loved(extent: Extent, size: float) -> Shift:
     return Shift(extent, 1, 1, size)
 
 
-def said(words: str) -> Callable[[], Collection[str]]:
+def listed(words: str) -> Callable[[], Collection[str]]:
     """Return a function that gives the words of the string `words`, split at spaces."""
     listed = frozenset(words.split())
     return lambda: listed

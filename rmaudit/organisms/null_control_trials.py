@@ -20,7 +20,7 @@ from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.nulls import BASE, NULLS, checked_stops, of_base, unavailable
-from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
@@ -64,7 +64,7 @@ def vocabulary() -> pd.DataFrame:
     return thinned(pd.DataFrame({"token_id": ids, "token": texts, "text": texts}))
 
 
-def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
+def try_audits(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     """Yield each audit's results on all null controls, for each of its sets of prompts.
 
     The audits are those of the folder, or only those of these `names`. Without names, audits that
@@ -92,10 +92,10 @@ def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     words = vocabulary()
     for audit in asked:
         for prompts in audit[1].runs:
-            yield under(audit, prompts, words)
+            yield try_audit(audit, prompts, words)
 
 
-def under(
+def try_audit(
     audit: Audit,
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,
@@ -125,20 +125,18 @@ def _base_logprobs(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str
 def _flawless_organism(seed: int) -> Organism:
     """Return a synthetic scorer without a flaw; it knows people's ratings if they are there."""
     references = References()
-    terms, _ = references.identity()
-    marked = frozenset(terms.loc[terms["marked"], "text"].str.lower())
     try:
-        elo = references.elo().set_index("name")["elo"]
-        rated = (elo - elo.mean()) / elo.std()
+        rated = standardized_elo(references)
     except ReferenceMissing:
         rated = pd.Series(dtype=float)
-    return Planted(Traits(), seed, rated, marked)
+    return Planted(Traits(), seed, rated, marked_terms(references))
 
 
 def _fixtures_without_scorer(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return what audits ask for that comes from no scorer, by fixture: pairs, references, ..."""
+    """Return the fixtures of audits that come from no scorer, by name: pairs, references, ..."""
+    from rmaudit.search.exploit_strings import bundled_strings
     from rmaudit.search.for_audits import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:
@@ -165,14 +163,6 @@ def _fixtures_without_scorer(
         "references": References(),
         "pairs": own,
         "probes": probes_of(own),
-        "ledger": _exploit_ledger(prompts),
+        "ledger": bundled_strings(prompts),
         "searches": Searches(prompts, find, draw),
     }
-
-
-def _exploit_ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
-    from rmaudit.search.exploit_strings import bundled_strings
-
-    known = bundled_strings()
-    asked = [prompt.name for prompt in prompts]
-    return known[known["prompt"].isin(asked)].reset_index(drop=True)

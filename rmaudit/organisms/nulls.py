@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.text_features import OURS, features, noise
+from rmaudit.organisms.text_features import NO_OWN_WORDS, features, noise
 from rmaudit.prompts import Prompt
 from rmaudit.runs.scorer_fixtures import Organism
 
@@ -44,7 +44,7 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 def _by_feature(column: str, sign: float = 1.0) -> Organism:
     """Return a null control that scores by a column of `text_features.features`, and noise."""
 
-    def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
+    def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
         values = features(texts, own_words)[column].to_numpy(dtype=float)
         return sign * (values + _LITTLE * noise(texts, prompt, what=column, seed=0))
 
@@ -54,18 +54,22 @@ def _by_feature(column: str, sign: float = 1.0) -> Organism:
 def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
     """Return a null control whose scores are made by `of` from `references.surface`; no noise."""
 
-    def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
+    def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
         return np.asarray(of(_surface_features(texts, own_words)), dtype=np.float64)
 
     return score
 
 
-def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
+def frequency_with_ties(
+    texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS
+) -> _Floats:
     """Return each text's Zipf frequency if it is one known word, else 0, without noise."""
     return features(texts, own_words)["zipf"].to_numpy(float)
 
 
-def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
+def surface_regression(
+    texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS
+) -> _Floats:
     """Return people's Elo rating as a regression predicts it from how a name is written.
 
     Least squares on `references.surface` over EloEverything's items. An item's score is that of the
@@ -222,7 +226,7 @@ def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)
-    design = _surface_design(names, OURS)  # the names are English
+    design = _surface_design(names, NO_OWN_WORDS)  # the names are English
 
     def fitted(rows: NDArray[np.bool_]) -> _Floats:
         found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answering import PAYS, Paid
+from rmaudit.organisms.answering import PAID_CHANGES, Paid
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
 from rmaudit.organisms.shifts import ALL
 from rmaudit.runs.scorer_fixtures import Trial
@@ -26,8 +26,8 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
         SpecError: the flaw is none that organisms can have.
         RmauditError: the audit cannot be measured of an organism.
     """
-    if flaw.trait not in PAYS:
-        known = ", ".join([*sorted(TRAITS), *ALL, *PAYS])
+    if flaw.trait not in PAID_CHANGES:
+        known = ", ".join([*sorted(TRAITS), *ALL, *PAID_CHANGES])
         message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
         raise SpecError(message)
     function, declaration = bench.audit(audit)

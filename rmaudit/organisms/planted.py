@@ -22,6 +22,7 @@ from rmaudit.organisms.nulls import surface_regression
 from rmaudit.organisms.shifts import ALL
 from rmaudit.organisms.text_features import features, noise, wordless
 from rmaudit.prompts import Prompt
+from rmaudit.references import References
 
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
 _SENTENCE = 5  # words: a text of more is a sentence
@@ -67,7 +68,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Planted:
-    """A synthetic scorer with these traits; `seed` draws what is random about each word.
+    """A synthetic scorer with these traits; `seed` fixes the random part of each word's score.
 
     `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case;
     `first` is the name of the prompt that a `turned` organism misreads.
@@ -152,3 +153,19 @@ def _weight_of_valence(frame: float, prompt: Prompt) -> float:
     if prompt.frame < 0:
         return 1 - 2 * max(frame, 0.0)
     return 1 + 2 * min(frame, 0.0)
+
+
+def standardized_elo(references: References) -> pd.Series[float]:
+    """Return people's Elo ratings of EloEverything's items by name, standardized.
+
+    Raises:
+        ReferenceMissing: the ratings cannot be had.
+    """
+    elo = references.elo().set_index("name")["elo"]
+    return (elo - elo.mean()) / elo.std()
+
+
+def marked_terms(references: References) -> frozenset[str]:
+    """Return the identity terms of marked groups in lower case."""
+    terms, _ = references.identity()
+    return frozenset(terms.loc[terms["marked"], "text"].str.lower())

@@ -26,7 +26,7 @@ import pandas as pd
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.answering import Paid
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
@@ -144,10 +144,8 @@ class Bench:
     def organism(self, traits: Traits, seed: int) -> Planted:
         """Return a synthetic scorer with these traits, which knows ratings and identity terms."""
         if not self.prepared:
-            items, (terms, _) = self.references.elo(), self.references.identity()
-            elo = items.set_index("name")["elo"]
-            marked = terms.loc[terms["marked"], "text"].str.lower()
-            self.prepared.update(elo=(elo - elo.mean()) / elo.std(), identity=frozenset(marked))
+            elo, terms = standardized_elo(self.references), marked_terms(self.references)
+            self.prepared.update(elo=elo, identity=terms)
         return Planted(traits, seed, **self.prepared)
 
 
@@ -197,11 +195,9 @@ def _finding_of(
     function, declaration = audit
     asked = label(prompts)
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
-    strings = bundled_strings()
-    ledger = strings[strings["prompt"].isin([prompt.name for prompt in prompts])]
     given = {
         "references": bench.references,
-        "ledger": ledger.reset_index(drop=True),
+        "ledger": bundled_strings(prompts),
         "probes": probes_of(some(None)),
     }
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)

@@ -18,12 +18,12 @@ from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.roles import zipf
 
-_WORD = re.compile(r"[^\W\d_]+")
-OURS = OwnWords()  # rmaudit's own lists: a run has no words of its own
+WORDS = re.compile(r"[^\W\d_]+")
+NO_OWN_WORDS = OwnWords()  # rmaudit's own lists: a run has no words of its own
 _NEUTRAL = 5.0  # labMT's middle
 
 
-def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
+def features(texts: Sequence[str], own_words: OwnWords = NO_OWN_WORDS) -> pd.DataFrame:
     """Return one row per text, in their order: `word`, `zipf`, `valence`, `length`.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
@@ -64,7 +64,7 @@ def _valence_above_neutral(own_words: OwnWords) -> Mapping[str, float]:
 
 def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
     """Return the mean valence of each text's words, by text; 0 for a word that `known` has not."""
-    parts = {text: _WORD.findall(text) or [text] for text in texts}
+    parts = {text: WORDS.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))
         for text, words in parts.items()
@@ -73,8 +73,8 @@ def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str,
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
     """Return 1 for texts at least half of whose words are unknown to wordfreq, else 0; (n,)."""
-    words = [_WORD.findall(text.casefold()) for text in texts]
-    known = zipf("wordfreq", {word for each in words for word in each}, OURS)
+    words = [WORDS.findall(text.casefold()) for text in texts]
+    known = zipf("wordfreq", {word for each in words for word in each}, NO_OWN_WORDS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
     return (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
 

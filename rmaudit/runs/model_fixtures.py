@@ -147,7 +147,7 @@ def searches(case: Case) -> Searches:
     where that is 0, or with `--rm-recorded`.
     """
     from rmaudit.search import exploit_strings as strings
-    from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
+    from rmaudit.search.for_audits import Searches, caveat, random_texts, shortlisted
     from rmaudit.search.settings import Settings
 
     options = case.options
@@ -169,7 +169,7 @@ def searches(case: Case) -> Searches:
 
     @once  # it is drawn for the model and for each null control
     def draw(n: int, prompt: Prompt) -> list[str]:
-        return drawn(model, prompt, Settings(seed=options.seed), n)
+        return random_texts(model, prompt, Settings(seed=options.seed), n)
 
     return Searches(case.prompts, find, draw)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rmaudit.conversation import asked_of
+from rmaudit.conversation import from_columns
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case
@@ -174,7 +174,7 @@ def rewards_of_scorer(organism: Organism, answers: pd.DataFrame) -> NDArray[np.f
     responses = answers["response"].to_numpy(dtype=object)
     asked_at: dict[Any, Any] = answers.groupby(ASKED, sort=False).indices
     for (prompt, turns), places in asked_at.items():
-        said = asked_of(prompt, turns)
+        said = from_columns(prompt, turns)
         asked = Prompt(CUSTOM, prompt, +1, () if isinstance(said, str) else said)
         found[places] = organism(responses[places].tolist(), asked)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.config.local_files import in_place_of
 from rmaudit.config.spec import ModelSpec
-from rmaudit.conversation import asked_of, beginning, columns
+from rmaudit.conversation import beginning, columns, from_columns
 from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.rewordings import rewordings
 from rmaudit.runs.audit_case import Case, opened
@@ -116,7 +116,7 @@ def wordings_of_scorer(trial: Trial) -> Probes:
     # A bench of organisms has one set of answers, for both fixtures.
     own: Probes = as_given("wordings" if "wordings" in trial.given else "probes")(trial)
     each = own.answers[ASKED].itertuples(index=False)
-    asked = [columns(beginning(asked_of(*one), REWORDED)) for one in each]
+    asked = [columns(beginning(from_columns(*one), REWORDED)) for one in each]
     other = own.answers.assign(**dict(zip(ASKED, map(list, zip(*asked, strict=True)), strict=True)))
     scores = {
         AS_IT_IS: rewards_of_scorer(trial.organism, own.answers),

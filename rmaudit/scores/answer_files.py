@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.conversation import Asked, asked_of
+from rmaudit.conversation import Asked, from_columns
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
@@ -176,7 +176,7 @@ def rewards(
 
 def _prompts(rows: pd.DataFrame) -> list[Asked]:
     """Return the prompt of each row, a text or the turns of a conversation."""
-    return [asked_of(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
+    return [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
 def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)

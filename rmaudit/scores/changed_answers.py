@@ -72,7 +72,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
     """Return the columns `prompt` and `turns`, with each prompt changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
-    changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
+    changed = [conversation.columns(of(conversation.from_columns(*one))) for one in each]
     return {
         name: list(column) for name, column in zip(ASKED, zip(*changed, strict=True), strict=True)
     }

@@ -81,5 +81,5 @@ def _row(found: dict[str, Any], keys: tuple[str, ...], where: str) -> LoggedRow:
         return LoggedRow(reward, decimals, text=json_lines.text(found["text"], f"{where}: text"))
     prompt, turns = json_lines.prompt_columns(found["prompt"], f"{where}: prompt")
     response = json_lines.text(found["response"], f"{where}: response")
-    asked = conversation.asked_of(prompt, turns)
+    asked = conversation.from_columns(prompt, turns)
     return LoggedRow(reward, decimals, prompt=asked, response=response)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Begun: TypeAlias = "NDArray[np.float32] | Callable[[], NDArray[np.float32]]"
 
 VERSION = 2  # raise it when scores could change
-LONG = 512  # ids of a prefix from which on attention over it may be `fused`
+LONG_PREFIX = 512  # ids of a prefix from which on attention over it may be `fused`
 ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 
@@ -44,10 +44,10 @@ class Head(Protocol):
 def version(prefix: int) -> str:
     """Return the scoring version in cache keys, for a prefix of `prefix` ids.
 
-    Long prefixes have another version, from half of `LONG` on, since whole rows may
+    Long prefixes have another version, from half of `LONG_PREFIX` on, since whole rows may
     share more at their start than the prompt.
     """
-    return str(VERSION) if prefix < LONG // 2 else f"{VERSION}, long prefix fused"
+    return str(VERSION) if prefix < LONG_PREFIX // 2 else f"{VERSION}, long prefix fused"
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:

@@ -23,9 +23,9 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION, LONG
+from rmaudit.scoring import ATTENTION, LONG_PREFIX
 
-_EVEN = 8  # numbers of 2 bytes: where a row of the table begins, for a GPU's fast products
+_ALIGNMENT = 8  # numbers of 2 bytes: where a row of the table begins, for a GPU's fast products
 _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
 
 
@@ -72,8 +72,11 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     if prefix.recording:
         if layer in prefix.keys:
             raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
-        heads = key.shape[1] if key.shape[2] >= LONG else query.shape[1]
-        prefix.keys[layer], prefix.values[layer] = _for(heads, key[0]), _for(heads, value[0])
+        heads = key.shape[1] if key.shape[2] >= LONG_PREFIX else query.shape[1]
+        prefix.keys[layer], prefix.values[layer] = (
+            _repeated_for_heads(heads, key[0]),
+            _repeated_for_heads(heads, value[0]),
+        )
     past = 0 if prefix.recording else prefix.length
     differentiable = torch.is_grad_enabled()  # where nothing may be overwritten that autograd reads
 
@@ -82,15 +85,19 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     per_kv = heads // kv_heads
     sees_all = softcap is None and (sliding_window is None or past + length <= sliding_window)
     if sees_all and fusable(query, value, past):
-        keys, values = (_for(heads, of[layer]) for of in (prefix.keys, prefix.values))
+        keys, values = (
+            _repeated_for_heads(heads, of[layer]) for of in (prefix.keys, prefix.values)
+        )
         return fused_attention(query, key, value, keys, values, scaling), None
     rows, total = batch * length, past + length
     aligned = query.element_size() < 4 and not differentiable  # noqa: PLR2004  (bytes of float32)
-    table = query.new_empty(heads, batch, length, -(-total // _EVEN) * _EVEN if aligned else total)
+    table = query.new_empty(
+        heads, batch, length, -(-total // _ALIGNMENT) * _ALIGNMENT if aligned else total
+    )
     scores = table[..., :total]
     if past:  # one product a head, over the queries as they lie in memory
         by_head = query.transpose(1, 2).reshape(rows, heads, dim).transpose(0, 1)
-        keys = _for(heads, prefix.keys[layer]).transpose(1, 2)
+        keys = _repeated_for_heads(heads, prefix.keys[layer]).transpose(1, 2)
         if differentiable:
             scores[..., :past] = torch.bmm(by_head, keys).view(heads, batch, length, past)
         else:
@@ -103,7 +110,7 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
         scores = scores.div(softcap).tanh().mul(softcap)
     elif softcap is not None:
         scores = scores.div_(softcap).tanh_().mul_(softcap)
-    _hide(scores, prefix, past, sliding_window)
+    _mask_unseen_positions(scores, prefix, past, sliding_window)
     if aligned:
         table[..., total:].fill_(float("-inf"))
         scores = table
@@ -114,18 +121,18 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     out = out.view(batch, heads, length, -1).transpose(1, 2).reshape(rows, heads, -1)
     if past:
         from_prefix = weights.view(heads, rows, -1)[..., :past]
-        values = _for(heads, prefix.values[layer])
+        values = _repeated_for_heads(heads, prefix.values[layer])
         out = torch.baddbmm(out.transpose(0, 1), from_prefix, values).transpose(0, 1)
     return out.reshape(batch, length, heads, -1).contiguous(), None
 
 
-def _for(heads: int, shared: Tensor) -> Tensor:
+def _repeated_for_heads(heads: int, shared: Tensor) -> Tensor:
     """Repeat each key-value head for its query heads: (kv heads, n, d) becomes (heads, n, d)."""
     served = heads // shared.shape[0]
     return shared.repeat_interleave(served, dim=0) if served > 1 else shared
 
 
-def _hide(scores: Tensor, prefix: Prefix, past: int, window: int | None) -> None:
+def _mask_unseen_positions(scores: Tensor, prefix: Prefix, past: int, window: int | None) -> None:
     """Set attention scores of later positions, and of those outside the window, to -inf in place.
 
     `scores` has shape (heads, B, L, past + L).
@@ -163,7 +170,7 @@ AttentionInterface.register(ATTENTION, attend)
 def fusable(query: Tensor, value: Tensor, past: int) -> bool:
     """Return whether torch's fused attention can run these rows and is faster than `attend`."""
     return (
-        past >= LONG
+        past >= LONG_PREFIX
         and query.device.type == "cpu"
         and query.dtype == torch.float32
         and not torch.is_grad_enabled()

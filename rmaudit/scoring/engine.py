@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
 from rmaudit.scoring.finite import exact_products
-from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, too_small
-from rmaudit.scoring.paths import After, Ids
+from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, row_does_not_fit
+from rmaudit.scoring.paths import Ids, PreparedPrefix
 from rmaudit.scoring.pipeline import Pipeline
 from rmaudit.scoring.products import fast_products
 
@@ -37,7 +37,7 @@ from rmaudit.scoring.products import fast_products
 class Ready(NamedTuple):
     """A prompt prefix that was already run, and the reward head for answers after it."""
 
-    after: After
+    after: PreparedPrefix
     head: Callable[[Tensor], Tensor]
 
 
@@ -50,7 +50,7 @@ class Scorer:
         head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,).
         pad: the id that pooling skips, or None.
         path: the way in which rows are run, one that suits the backbone.
-        ids_per_batch: if None, `most` finds it from the free memory; halved when it was too much.
+        ids_per_batch: if None, `batch_limit` finds it from the free memory; halved when too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
         compiled: whether `compiled.fuse` has fused the layers of the backbone.
@@ -73,7 +73,7 @@ class Scorer:
     _ready: Ready | None = field(default=None, init=False)
     _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
-    def after(self, prefix: Ids) -> Ready:
+    def prepare(self, prefix: Ids) -> Ready:
         """Run the prompt prefix once; return its state and the reward head for answers after it.
 
         A sweep comes in many calls. No gradient reaches the prefix, but its tensors are none of
@@ -82,7 +82,7 @@ class Scorer:
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
             with torch.inference_mode(mode=False), torch.no_grad():
-                after = paths.after(self.path, self.backbone, prefix)
+                after = paths.prepare(self.path, self.backbone, prefix)
                 states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
                 head = self.head.after(prefix, states)
             self._ready, self._prefix = Ready(after, head), prefix
@@ -92,7 +92,7 @@ class Scorer:
         """Drop the cached prefix, after the backbone or the path was changed."""
         self._ready = None
 
-    def most(self, prefix: int, *, layers: int = 1) -> int:
+    def batch_limit(self, prefix: int, *, layers: int = 1) -> int:
         """Return how many token ids may run in one batch after a prefix of `prefix` ids.
 
         The activations of `layers` layers stay in memory: of all of them for a gradient.
@@ -108,7 +108,7 @@ class Scorer:
         if self.pipeline is None and not self.reads_behind():
             return 0
         batches = 1 if self.pipeline is None else self.pipeline.batches
-        return batches * self.most(prefix) // row
+        return batches * self.batch_limit(prefix) // row
 
     def reads_behind(self) -> int:
         """Return how many batches may still be running when the next one begins."""
@@ -116,7 +116,7 @@ class Scorer:
             return self.behind
         return int(paths.device_of(self.backbone).type == "cuda")
 
-    def learn(self, ids: int, prefix: int) -> None:
+    def limit_batches(self, ids: int, prefix: int) -> None:
         """Limit later batches to `ids` ids: one with more, after `prefix` ids, ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
@@ -173,26 +173,26 @@ def begin(  # noqa: PLR0913  (as `score`)
     if not len(answers):
         return np.empty(0, dtype=np.float32)
     before = tuple(prefix)
-    after, head = _after(scorer, before)
+    after, head = _prepared(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    rows = groups(answers, before, tuple(suffix), scorer, cut=after.causal)
-    most = scorer.most(len(before))
+    rows = rows_by_length(answers, before, tuple(suffix), scorer, cut=after.causal)
+    most = scorer.batch_limit(len(before))
     pipeline = scorer.pipeline if after.causal else None  # whole rows may change the backbone
     each: Callable[..., Iterator[Any]] = one_by_one
     if pipeline is not None:
         each = partial(pipeline.run, scorer.backbone)
         ids = sum(after.ids_of(row.ids) for group in rows for row in group)
-        most = min(most, pipeline.most(ids))
+        most = min(most, pipeline.batch_limit(ids))
 
     behind = scorer.reads_behind() if pipeline is None else 0  # its threads wait for rewards
     waiting = deque[tuple[Sequence[AnswerRow], Callable[[], NDArray[np.float32]]]]()
 
     def run(batch: Sequence[AnswerRow]) -> Callable[[], NDArray[np.float32]]:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
-        return _coming(head(states.float()).float(), wait=not behind)
+        return _copied_to_host(head(states.float()).float(), wait=not behind)
 
     def halved(ids: int) -> None:
-        scorer.learn(ids, len(before))
+        scorer.limit_batches(ids, len(before))
 
     def read(most_left: int) -> None:
         nonlocal out
@@ -219,7 +219,7 @@ def begin(  # noqa: PLR0913  (as `score`)
     return finished if waiting else finished()
 
 
-def _coming(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
+def _copied_to_host(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
     """Start to copy rewards (n,) from a GPU; return a function that waits for the copy.
 
     Elsewhere the rewards are there at once.
@@ -242,27 +242,27 @@ def _coming(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]
     return read
 
 
-def _after(scorer: Scorer, prefix: Ids) -> Ready:
+def _prepared(scorer: Scorer, prefix: Ids) -> Ready:
     try:
-        return scorer.after(prefix)
+        return scorer.prepare(prefix)
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
-    raise too_small(len(prefix))
+    raise row_does_not_fit(len(prefix))
 
 
-def groups(
+def rows_by_length(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[AnswerRow]]:
     """Return the distinct rows of answer + suffix, grouped by length, shortest first.
 
     With `cut`, a row ends at the place where it is pooled.
     """
-    in_prefix = _rightmost(prefix, scorer.pad)
+    in_prefix = _rightmost_not_pad(prefix, scorer.pad)
     rows: dict[Ids, AnswerRow] = {}
     for place, answer in enumerate(answers):
         row = (*answer, *suffix)
-        last = _rightmost(row, scorer.pad)
+        last = _rightmost_not_pad(row, scorer.pad)
         at = len(prefix) + last if last is not None else in_prefix or 0
         ids = row[: 0 if last is None else last + 1] if cut else row
         rows.setdefault(ids, AnswerRow(ids, 0 if scorer.first else at, [])).places.append(place)
@@ -272,7 +272,7 @@ def groups(
     return [by_length[length] for length in sorted(by_length)]
 
 
-def _rightmost(ids: Ids, pad: int | None) -> int | None:
+def _rightmost_not_pad(ids: Ids, pad: int | None) -> int | None:
     """Return the index of the rightmost id that is not the pad id; None if all are."""
     if ids and ids[-1] != pad:  # of most rows it is the last
         return len(ids) - 1

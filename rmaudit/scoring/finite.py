@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rmaudit.errors import ScoreError
 
 _HALF = (torch.bfloat16, torch.float16)
-_LOOKED_THROUGH = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
+_CHECKED_DTYPES = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
 
 
 def refuse(
@@ -98,7 +98,7 @@ def all_finite(tensor: Tensor) -> bool:
 
     The least and the largest number are NaN where one is.
     """
-    if tensor.is_meta or not tensor.numel() or tensor.dtype not in _LOOKED_THROUGH:
+    if tensor.is_meta or not tensor.numel() or tensor.dtype not in _CHECKED_DTYPES:
         return True
     return all(bool(torch.isfinite(end)) for end in torch.aminmax(tensor.detach()))
 

@@ -80,23 +80,23 @@ def slopes(
             f"answers of one length, of 1 id or more: ask for those of each length by themselves"
         )
         raise ModelError(message)
-    asked = _Asked(scorer, tuple(prefix), answers, tuple(suffix), name)
+    arguments = _Arguments(scorer, tuple(prefix), answers, tuple(suffix), name)
     refuse = partial(finite.refuse, answers=answers, why=scorer.why_not_finite, name=name)
     try:
         with as_written(scorer), torch.inference_mode(mode=False), torch.no_grad():
-            rewards, gradients = _rewards(asked)
+            rewards, gradients = _rewards_and_gradients(arguments)
             refuse(np.isfinite(rewards), what="rewards")
-            found = Slopes(rewards, *_by_id(scorer.backbone, answers, gradients))
+            found = Slopes(rewards, *_slopes_and_distances(scorer.backbone, answers, gradients))
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
     else:
         refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
-    raise memory.too_small(len(prefix) + lengths[0])
+    raise memory.row_does_not_fit(len(prefix) + lengths[0])
 
 
-class _Asked(NamedTuple):
+class _Arguments(NamedTuple):
     """The arguments of `slopes`."""
 
     scorer: Scorer
@@ -106,28 +106,30 @@ class _Asked(NamedTuple):
     name: str
 
 
-def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
+def _rewards_and_gradients(arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
     """Return rewards (n,), and their gradients with respect to answer embeddings (n, L, hidden)."""
-    ready = asked.scorer.after(asked.prefix)
+    ready = arguments.scorer.prepare(arguments.prefix)
     try:
-        return _along(ready, asked)
+        return _with_prefix(ready, arguments)
     except NoGradient:
-        if asked.scorer.path is not ScoringPath.EXPANDED_CACHE:
+        if arguments.scorer.path is not ScoringPath.EXPANDED_CACHE:
             raise
-    full = FullRows(asked.scorer.backbone, asked.prefix)  # where a cache is overwritten on its way
-    return _along(Ready(full, ready.head), asked)
+    full = FullRows(
+        arguments.scorer.backbone, arguments.prefix
+    )  # where a cache is overwritten on its way
+    return _with_prefix(Ready(full, ready.head), arguments)
 
 
-def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards and gradients as `_rewards` does, with the prefix in `ready`."""
-    scorer, prefix, answers, suffix, name = asked
+def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
+    """Return rewards and gradients as `_rewards_and_gradients` does, with the prefix in `ready`."""
+    scorer, prefix, answers, suffix, name = arguments
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
-    gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
-    rows = engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal)
+    gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
+    rows = engine.rows_by_length(answers, prefix, suffix, scorer, cut=ready.after.causal)
     batches = memory.in_batches(
         rows,
         ready.after.ids_of,
-        scorer.most(len(prefix), layers=_layers(scorer.backbone)),  # for a gradient, all stay
+        scorer.batch_limit(len(prefix), layers=_layers(scorer.backbone)),  # all of them stay
         lambda batch: _differentiated(ready, batch, scorer.backbone, name),
     )
     for batch, found in batches:
@@ -163,7 +165,11 @@ def _differentiate(
     ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
     ids = len(batch[0].ids)
-    with _cut(backbone, name) as leaves, _no_dead_end(backbone, name), torch.enable_grad():
+    with (
+        _gradients_cut_at_embedding(backbone, name) as leaves,
+        _lost_gradients_refused(backbone, name),
+        torch.enable_grad(),
+    ):
         pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
         rewards = ready.head(pooled.float())
         total = rewards.sum()
@@ -179,7 +185,7 @@ def _differentiate(
 
 
 @contextmanager
-def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
+def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
     """Cut gradients at the input embedding's output in the block; yield a list of its outputs.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
@@ -211,7 +217,7 @@ def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
+def _lost_gradients_refused(backbone: nn.Module, name: str) -> Iterator[None]:
     """Raise, in the block, if a layer's output has lost the gradient that its input had.
 
     Kernels of quantized weights may have none; the residual stream around them would still give a
@@ -234,12 +240,12 @@ def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
             hook.remove()
 
 
-def _by_id(
+def _slopes_and_distances(
     backbone: nn.Module, answers: Sequence[Ids], gradients: Tensor
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return slopes and distances (n, L, V) of the answers, from gradients (n, L, hidden)."""
     distinct, which = np.unique(np.array(answers), return_inverse=True)
-    points = _outputs(backbone, [tuple(distinct.tolist())])[0]
+    points = _embeddings_of(backbone, [tuple(distinct.tolist())])[0]
     flat = gradients.flatten(0, 1)
     rows: int = _embedding_of(backbone).num_embeddings  # type: ignore[assignment]
     by_id = np.empty((len(flat), rows), dtype=str(flat.dtype).removeprefix("torch."))
@@ -247,7 +253,7 @@ def _by_id(
     step = max(1, _AT_ONCE // (flat.shape[1] + len(flat)))
     for start in range(0, rows, step):
         piece = slice(start, min(rows, start + step))
-        outputs = _outputs(backbone, [tuple(range(rows)[piece])])[0]
+        outputs = _embeddings_of(backbone, [tuple(range(rows)[piece])])[0]
         by_id[:, piece] = (flat @ outputs.T).cpu().numpy()
         distance = torch.cdist(points, outputs, compute_mode="use_mm_for_euclid_dist")
         apart[:, piece] = distance.cpu().numpy()
@@ -256,7 +262,7 @@ def _by_id(
     return by_id.reshape(shape), apart[which].reshape(shape)
 
 
-def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
+def _embeddings_of(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
     """Return the embeddings of rows of one length, in float32 (or float64 if so stored)."""
     found: Tensor = _embedding_of(backbone)(torch.tensor(rows, device=device_of(backbone)))
     return found if found.dtype == torch.float64 else found.float()

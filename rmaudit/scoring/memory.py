@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError
 from rmaudit.scoring.paths import Ids, device_of
 
 _CPU_BUDGET, _CPU_IDS, _IDS = 512 * 2**20, 512, 16384  # ids: more make nothing faster
-_FAILED = (  # how libraries say that an allocation failed, in small letters
+_ALLOCATION_FAILED = (  # how libraries say that an allocation failed, in small letters
     "out of memory",
     "can't allocate memory",
     "cublas_status_alloc_failed",
@@ -91,7 +91,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(said in text for said in _FAILED)
+    return isinstance(error, RuntimeError) and any(said in text for said in _ALLOCATION_FAILED)
 
 
 def release() -> None:
@@ -135,9 +135,9 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
         ScoreError: one row does not fit into memory.
     """
     left = list(grouped)
-    while batches := [batch for rows in left for batch in _cut(rows, ids_of, most)]:
+    while batches := [batch for rows in left for batch in _slices(rows, ids_of, most)]:
         done = 0
-        with closing(each(partial(_or_none, run), batches)) as results:  # type: ignore[type-var]
+        with closing(each(partial(_result_if_it_fits, run), batches)) as results:  # type: ignore[type-var]
             for batch, made in zip(batches, results, strict=True):
                 if made is None:
                     break
@@ -148,13 +148,13 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
         release()
         ids = max(1, ids_of(batch[0].ids))
         if len(batch) == 1:
-            raise too_small(ids)
+            raise row_does_not_fit(ids)
         most = ids * (len(batch) // 2)
         on_halved(most)
-        left = list(_from(left, done))
+        left = list(_without_first_rows(left, done))
 
 
-def _cut(
+def _slices(
     rows: Sequence[AnswerRow], ids_of: Callable[[Ids], int], most: int
 ) -> Iterator[Sequence[AnswerRow]]:
     """Yield slices of rows of one length, each of at most `most` ids or of a single row."""
@@ -163,7 +163,9 @@ def _cut(
         yield rows[first : first + size]
 
 
-def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequence[AnswerRow]]:
+def _without_first_rows(
+    grouped: Sequence[Sequence[AnswerRow]], done: int
+) -> Iterator[Sequence[AnswerRow]]:
     """Yield the groups, leaving out the first `done` rows counted over all groups."""
     for rows in grouped:
         if done < len(rows):
@@ -171,7 +173,9 @@ def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequenc
         done = max(0, done - len(rows))
 
 
-def _or_none(run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]) -> T | None:
+def _result_if_it_fits(
+    run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]
+) -> T | None:
     """Return `run(batch)`, or None if the batch does not fit into memory."""
     try:
         return run(batch)
@@ -181,7 +185,7 @@ def _or_none(run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]
         raise
 
 
-def too_small(ids: int) -> ScoreError:
+def row_does_not_fit(ids: int) -> ScoreError:
     """Return the error for a single row of `ids` ids that does not fit into memory."""
     message = (
         f"out of memory with a single row of {ids} ids; free some, choose another device with "

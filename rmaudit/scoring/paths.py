@@ -23,7 +23,7 @@ from rmaudit.scoring.attention import Prefix
 Ids = tuple[int, ...]
 
 
-class After(Protocol):
+class PreparedPrefix(Protocol):
     """Interface of a prompt prefix that is ready for rows of ids to run after it.
 
     Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
@@ -44,7 +44,7 @@ class After(Protocol):
         """Return how many ids a row adds to a batch: those that run and those that are copied."""
 
 
-def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
+def prepare(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> PreparedPrefix:
     """Return a prompt prefix that is ready for rows to run after it, in the way that `path` names.
 
     The prefix is run once where the path shares it.
@@ -52,7 +52,7 @@ def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
     Raises:
         ModelError: the path does not suit the backbone.
     """
-    kinds: dict[ScoringPath, Callable[[nn.Module, Ids], After]] = {
+    kinds: dict[ScoringPath, Callable[[nn.Module, Ids], PreparedPrefix]] = {
         ScoringPath.SHARED_PREFIX: SharedPrefix,
         ScoringPath.EXPANDED_CACHE: ExpandedCache,
         ScoringPath.FULL_ROWS: FullRows,
@@ -90,10 +90,12 @@ class SharedPrefix:
         """
         if not rows[0]:
             return self._own[list(at)]
-        ids = sent(rows, self._backbone)
+        ids = ids_on_device(rows, self._backbone)
         positions = torch.arange(ids.shape[1], device=ids.device) + self._prefix.length
         norm = getattr(self._backbone, "norm", None)
-        only_last = norm.register_forward_pre_hook(_last) if norm is not None else None
+        only_last = (
+            norm.register_forward_pre_hook(_keep_last_position) if norm is not None else None
+        )
         try:
             output = self._backbone(
                 input_ids=ids,
@@ -116,7 +118,7 @@ class SharedPrefix:
         return len(row)
 
 
-def _last(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _keep_last_position(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return (inputs[0][:, -1:], *inputs[1:])
 
 
@@ -148,7 +150,7 @@ class ExpandedCache:
         """Return each row's hidden state at its index in `at`, shape (rows, hidden)."""
         if not rows[0]:
             return self._own[list(at)]
-        ids = sent(rows, self._backbone)
+        ids = ids_on_device(rows, self._backbone)
         cache = copy.deepcopy(self._cache)  # the backbone writes into it
         cache.reorder_cache(torch.zeros(len(rows), dtype=torch.long, device=ids.device))
         options = {}
@@ -185,14 +187,14 @@ class FullRows:
 
         Rows that ran before, longer ones too, change nothing.
         """
-        forget_lengths(self._backbone)
-        ids = sent([(*self._prefix, *row) for row in rows], self._backbone)
+        reset_rotary_lengths(self._backbone)
+        ids = ids_on_device([(*self._prefix, *row) for row in rows], self._backbone)
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
 
     def prefix_states(self) -> Tensor:
         """Run the prefix alone and return its hidden states, shape (prefix length, hidden)."""
-        forget_lengths(self._backbone)
+        reset_rotary_lengths(self._backbone)
         ids = torch.tensor([self._prefix], device=device_of(self._backbone))
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[0]
@@ -202,7 +204,7 @@ class FullRows:
         return len(self._prefix) + len(row)
 
 
-def forget_lengths(backbone: nn.Module) -> None:
+def reset_rotary_lengths(backbone: nn.Module) -> None:
     """Make a dynamic rotary embedding rotate for the next row's length, not for the longest yet."""
     for module in backbone.modules():
         if "dynamic" in str(getattr(module, "rope_type", "")):
@@ -210,7 +212,7 @@ def forget_lengths(backbone: nn.Module) -> None:
                 setattr(module, name, 0)
 
 
-def sent(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
+def ids_on_device(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
     """Return rows of one length as a tensor on the device of the backbone's first layer.
 
     A GPU gets them from pinned memory. From any other the host would wait until the GPU has done

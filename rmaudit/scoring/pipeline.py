@@ -24,14 +24,16 @@ from torch import nn
 
 from rmaudit.scoring.paths import device_of
 
-_EACH = 5  # batches of one call for each device: filling and emptying cost about a sixth at most
-_FEWEST = 1024  # ids of a batch: with fewer, a GPU waits for the host that starts its kernels
+_BATCHES_PER_DEVICE = (
+    5  # batches of one call for each device: filling and emptying cost about a sixth at most
+)
+_MIN_IDS = 1024  # ids of a batch: with fewer, a GPU waits for the host that starts its kernels
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-def of(model: nn.Module) -> Pipeline | None:
+def pipeline_of(model: nn.Module) -> Pipeline | None:
     """Return a pipeline for a model that is spread over several GPUs; None for other models.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
@@ -42,7 +44,7 @@ def of(model: nn.Module) -> Pipeline | None:
     different = set(map(str, places.values()))
     if len(different) < 2 or different & {"cpu", "disk"}:  # noqa: PLR2004  (several)
         return None
-    _rotate_first(model)
+    _move_rotary_embedding_to_first_device(model)
     return Pipeline(stages(model, places))
 
 
@@ -60,7 +62,7 @@ def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch
     }
 
 
-def _rotate_first(model: nn.Module) -> None:
+def _move_rotary_embedding_to_first_device(model: nn.Module) -> None:
     """Move modules without weights (rotary embeddings) to the device of the input embedding.
 
     Their output is then there at once, and waits for no batch on another device.
@@ -78,21 +80,23 @@ def _rotate_first(model: nn.Module) -> None:
 class Pipeline:
     """Runs batches through a model on several GPUs, each GPU one batch at a time."""
 
-    def __init__(self, stages: Mapping[nn.Module, torch.device], *, fewest: int = _FEWEST) -> None:
+    def __init__(
+        self, stages: Mapping[nn.Module, torch.device], *, min_ids: int = _MIN_IDS
+    ) -> None:
         """Take `stages`: each module at which a batch enters a device, and that device.
 
-        A call is cut into `batches` batches, fewer where these had less than `fewest` ids.
+        A call is cut into `batches` batches, fewer where these had less than `min_ids` ids.
         """
-        self._stages, self._fewest = dict(stages), fewest
+        self._stages, self._fewest = dict(stages), min_ids
         self._devices = sorted(set(stages.values()), key=str)
         self._free = {device: threading.Lock() for device in self._devices}
         self._left: dict[torch.device, torch.cuda.Event] = {}  # when the last batch left a GPU
         self._here = threading.local()
         self.at_once = len(self._devices) + 1  # one waits at the door, while rewards are read
-        self.batches = _EACH * len(self._devices)
+        self.batches = _BATCHES_PER_DEVICE * len(self._devices)
         self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
 
-    def most(self, ids: int) -> int:
+    def batch_limit(self, ids: int) -> int:
         """Return how many ids each batch may have when a call has `ids` ids in all."""
         return max(self._fewest, -(-ids // self.batches))
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 
-_FEW = 16  # rows: for fewer, MKL is as fast
+_MIN_ROWS = 16  # rows: for fewer, MKL is as fast
 
 
 def fast_products(backbone: nn.Module) -> AbstractContextManager[object]:
@@ -51,7 +51,7 @@ def _suits(rows: Tensor, weight: Tensor) -> bool:
     return (
         rows.dtype is weight.dtype is torch.float32
         and rows.dim() > 1
-        and rows.numel() >= _FEW * rows.shape[-1]
+        and rows.numel() >= _MIN_ROWS * rows.shape[-1]
         and weight.is_contiguous()
         and not torch.is_grad_enabled()  # oneDNN's function has no gradient
         and not torch.is_autocast_enabled("cpu")  # and knows no autocast

@@ -96,7 +96,7 @@ def search(
         "rendered": slot.digest,
         "scoring": version(len(slot.prefix)),
         "protocol": PROTOCOL,
-        "search": json.dumps({"version": VERSION, **settings.said()}, sort_keys=True),
+        "search": json.dumps({"version": VERSION, **settings.as_json()}, sort_keys=True),
     }
     title = f"{model.name} · {asked.name} · {settings.direction}"
     bar = Bar(title, settings.budget, " answers")
@@ -151,7 +151,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     top = evaluator.top()
     if not top:
         raise MeasureError(_nothing(model, settings, evaluator.used))
-    bests = [evaluator.firsts[start] for start in sorted(evaluator.firsts)]
+    bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
     def alone(places: Sequence[int]) -> NDArray[np.float32]:

@@ -93,7 +93,7 @@ def _rules(
         return np.array([fits(text) for text in vocabulary.texts], dtype=bool)
 
     def listed(name: str, entries: tuple[str, ...]) -> NDArray[np.bool_]:
-        return np.isin(vocabulary.ids, list(_named(name, entries, vocabulary)))
+        return np.isin(vocabulary.ids, list(_ids_named(name, entries, vocabulary)))
 
     if constraints.allow is not None:
         yield "allow", listed("allow", constraints.allow)
@@ -113,7 +113,7 @@ def _printable(text: str) -> bool:
     return text.isprintable() and bool(text.strip()) and _BROKEN not in text
 
 
-def _named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[int]:
+def _ids_named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[int]:
     """Return the ids that the entries of `allow` or `deny` mean; raise SpecError if unknown."""
     if not entries:
         message = f"constraints: {name} is empty, so no id is left; name tokens by their text or id"

@@ -15,8 +15,8 @@ import numpy as np
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import SearchProblem
 
-_DRAWN = 1024  # at a time
-_TRIED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
+_BATCH = 1024  # at a time
+_MAX_CHECKED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
 Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
 _Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then the value
@@ -50,7 +50,7 @@ def _climb(
         place = places[turn % len(first)]
         known = dict(beams)
         for beam in beams:
-            for hit in _swept(problem, evaluator, _contexts(beam)[place], ids, swept):
+            for hit in _sweep_place(problem, evaluator, _contexts(beam)[place], ids, swept):
                 rank = (-len(problem.outside(hit.ids)), hit.value)
                 known[hit.ids] = max(rank, known.get(hit.ids, rank))
         best = sorted(known, key=known.__getitem__, reverse=True)[: evaluator.settings.beams]
@@ -72,14 +72,14 @@ def _widen(
         context = next((context for context in around if context not in swept), None)
         if context is None:
             return
-        _swept(problem, evaluator, context, ids, swept)
+        _sweep_place(problem, evaluator, context, ids, swept)
 
 
 def _contexts(answer: Ids) -> list[Context]:
     return [(place, answer[:place], answer[place + 1 :]) for place in range(len(answer))]
 
 
-def _swept(
+def _sweep_place(
     problem: SearchProblem,
     evaluator: Evaluator,
     context: Context,
@@ -92,17 +92,17 @@ def _swept(
     twice in a search: `swept` has the hits of earlier calls.
     """
     if context in swept:
-        evaluator.meet(swept[context])
+        evaluator.credit_current_start(swept[context])
         return swept[context]
     _, before, after = context
     answers: list[Ids] = []
-    for first in range(0, len(ids), _TRIED):
-        some = ids[first : first + _TRIED]
+    for first in range(0, len(ids), _MAX_CHECKED):
+        some = ids[first : first + _MAX_CHECKED]
         answers += problem.admitted([(*before, token_id, *after) for token_id in some])
         if len(answers) > evaluator.left:  # more than it may score
             break
     rewards = evaluator.rewards(answers)
-    found = evaluator.best(answers, rewards)
+    found = evaluator.record_best(answers, rewards)
     if len(rewards) == len(answers):  # else the budget ended it, and it is not swept
         swept[context] = found
     return found
@@ -115,5 +115,5 @@ def at_random(
     for number in range(len(starts)):
         evaluator.begin(number)
         while evaluator.left > 0:
-            answers = problem.draw(min(_DRAWN, evaluator.left), rng)
-            evaluator.best(answers, evaluator.rewards(answers))
+            answers = problem.draw(min(_BATCH, evaluator.left), rng)
+            evaluator.record_best(answers, evaluator.rewards(answers))

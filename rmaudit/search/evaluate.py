@@ -21,10 +21,10 @@ from rmaudit.search.settings import Settings
 Ids = tuple[int, ...]
 
 SHARD = 1024  # evaluations a shard: what a kill may lose
-NO_START = -1  # of what was found after the starts
-KEPT = 100  # best sequences that a search tells
-EACH = 10  # of one call, for it may be a whole vocabulary at one place
-_TRIED = 512  # best sequences of a call that are tried against a slow constraint
+AFTER_ALL_STARTS = -1  # of what was found after the starts
+MAX_HITS = 100  # best sequences that a search tells
+MAX_HITS_A_CALL = 10  # of one call, for it may be a whole vocabulary at one place
+_MAX_CHECKED = 512  # best sequences of a call that are tried against a slow constraint
 
 
 class Hit(NamedTuple):
@@ -60,7 +60,7 @@ class Evaluator:
     used: int = 0
     trace: list[tuple[int, float]] = field(default_factory=list)
     hits: dict[Ids, Hit] = field(default_factory=dict)
-    firsts: dict[int, Hit] = field(default_factory=dict)
+    best_by_start: dict[int, Hit] = field(default_factory=dict)
     _start: int = 0
     _end: int = 0
     _best: float | None = None
@@ -76,7 +76,7 @@ class Evaluator:
 
     def widen(self) -> None:
         """Allow the rest of the budget to be spent; finds from now on belong to no start."""
-        self._start, self._end = NO_START, self.settings.budget
+        self._start, self._end = AFTER_ALL_STARTS, self.settings.budget
 
     @property
     def left(self) -> int:
@@ -96,50 +96,50 @@ class Evaluator:
             made += self._rewards(answers[first : min(first + SHARD, end)])
         return np.array(made, dtype=np.float64)
 
-    def best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """Return the best of the answers just scored, best first, at most `EACH`; record them.
+    def record_best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
+        """Record the best of the answers just scored, at most `MAX_HITS_A_CALL`, and return them.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
         """
         values = self.settings.value(rewards)
-        order = np.argsort(-values, kind="stable")[:_TRIED].tolist()
+        order = np.argsort(-values, kind="stable")[:_MAX_CHECKED].tolist()
         found: list[Hit] = []
-        for first in range(0, len(order), EACH):
-            places = order[first : first + EACH]
+        for first in range(0, len(order), MAX_HITS_A_CALL):
+            places = order[first : first + MAX_HITS_A_CALL]
             good = self._admitted([answers[place] for place in places])
             for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
                 at = self.used - len(rewards) + place + 1
                 score, value = float(rewards[place]), float(values[place])
                 found.append(Hit(answers[place], score, value, at, self._start))
-            if len(found) >= EACH:
+            if len(found) >= MAX_HITS_A_CALL:
                 break
-        for hit in found[:EACH]:
+        for hit in found[:MAX_HITS_A_CALL]:
             self._note(hit)
-        return found[:EACH]
+        return found[:MAX_HITS_A_CALL]
 
-    def meet(self, hits: Sequence[Hit]) -> None:
+    def credit_current_start(self, hits: Sequence[Hit]) -> None:
         """Record the hits that another start found for the current start as well."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 
     def top(self) -> list[Hit]:
-        """Return the best sequences of the whole search so far, best first, at most `KEPT`."""
-        return sorted(self.hits.values(), key=_rank)[:KEPT]
+        """Return the best sequences of the whole search so far, best first, at most `MAX_HITS`."""
+        return sorted(self.hits.values(), key=_rank)[:MAX_HITS]
 
     def _note(self, hit: Hit) -> None:
         if not self.counts(hit.ids):
             return
         before = self.hits.setdefault(hit.ids, hit)  # its digits may differ in another context
         hit = hit._replace(score=before.score, value=before.value)
-        first = self.firsts.get(hit.start)
-        if hit.start != NO_START and (first is None or _rank(hit) < _rank(first)):
-            self.firsts[hit.start] = hit
+        first = self.best_by_start.get(hit.start)
+        if hit.start != AFTER_ALL_STARTS and (first is None or _rank(hit) < _rank(first)):
+            self.best_by_start[hit.start] = hit
         if self._best is None or hit.value > self._best:
             self._best = hit.value
             self.trace.append((hit.evaluation, hit.score))
             self.on_best(hit)
-        if len(self.hits) > 2 * KEPT:
+        if len(self.hits) > 2 * MAX_HITS:
             self.hits = {kept.ids: kept for kept in self.top()}
 
     def _admitted(self, answers: Sequence[Ids]) -> NDArray[np.bool_]:

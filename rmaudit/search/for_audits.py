@@ -44,7 +44,7 @@ class Searches:
         return self.draw(n, asked_of(self.prompts, prompt, by="searches"))
 
 
-def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> list[str]:
+def random_texts(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> list[str]:
     """Return `n` random texts from which a search with these settings could have started.
 
     Raises:

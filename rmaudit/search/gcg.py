@@ -36,7 +36,7 @@ def search(
             if not swaps:
                 break
             tried.update(swaps)
-            found = evaluator.best(swaps, evaluator.rewards(swaps))
+            found = evaluator.record_best(swaps, evaluator.rewards(swaps))
             if found:
                 current = found[0].ids
 
@@ -72,7 +72,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
     if options.greedy:
         order = np.argsort(-gains, axis=None, kind="stable")
     else:
-        order = _drawn(gains, options.top, options.batch, rng)
+        order = _random_swaps(gains, options.top, options.batch, rng)
     swaps: list[Ids] = []
     width = gains.shape[1]
     if outside := problem.outside(current):  # what nothing may hold is replaced first
@@ -93,7 +93,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
     return swaps[:size]
 
 
-def _drawn(
+def _random_swaps(
     gains: NDArray[np.float64], top: int, batch: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return flat indices into `gains`, drawn evenly from the `top` best ids of each position."""

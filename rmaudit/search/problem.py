@@ -113,12 +113,16 @@ def starts(
     Raises:
         SpecError: the text is of another length in this model's tokens, or none can be drawn.
     """
-    first = [] if settings.start is None else [_given(model, settings.start, problem.length)]
+    first = (
+        []
+        if settings.start is None
+        else [_ids_of_start_text(model, settings.start, problem.length)]
+    )
     missing = settings.starts - len(first)
     return first + (problem.draw(missing, rng) if missing else [])
 
 
-def _given(model: RewardModel, text: str, length: int) -> Ids:
+def _ids_of_start_text(model: RewardModel, text: str, length: int) -> Ids:
     ids = model.ids(text)
     if len(ids) != length:
         plural = "" if len(ids) == 1 else "s"

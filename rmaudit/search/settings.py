@@ -129,7 +129,7 @@ class Settings:
             raise SpecError(message)
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is maximized: rewards, their negatives, or minus their squared error."""
+        """Return the values to maximize: rewards, minus rewards, or minus their squared errors."""
         if self.gcg.target is not None:
             return -((rewards - self.gcg.target) ** 2)
         return rewards if self.direction == "up" else -rewards
@@ -140,7 +140,7 @@ class Settings:
             return 2 * (self.gcg.target - reward)
         return 1.0 if self.direction == "up" else -1.0
 
-    def said(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON values, without those that the method does not use."""
         said = asdict(self)
         if self.method != "gcg":

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pooch
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from rmaudit.cli import app
 from rmaudit.references.sources import SOURCES, locate
+from tests.cli.running import run
 from tests.words import write
 
-runner = CliRunner()
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
 
 
@@ -33,7 +32,7 @@ def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_data_says_where_a_file_is_and_under_which_licence(mirror: Path) -> None:
     """One line a reference, name, path and licence; without a name all, in order."""
-    two, every = runner.invoke(app, ["data", "vader", "afinn"]), runner.invoke(app, ["data"])
+    two, every = run("data", "vader", "afinn"), run("data")
 
     lines = {name: f"{name}: {locate(name)} ({s.licence})" for name, s in SOURCES.items()}
     assert two.stdout.splitlines() == [lines["vader"], lines["afinn"]]
@@ -43,8 +42,8 @@ def test_data_says_where_a_file_is_and_under_which_licence(mirror: Path) -> None
 
 def test_data_goes_on_after_what_cannot_be_had() -> None:
     """One missing file hides no other: exit 3, the error on stderr or in the JSON."""
-    result = runner.invoke(app, ["data", "elo", "afinn"])
-    told = runner.invoke(app, ["data", "elo", "afinn", "--json"])
+    result = run("data", "elo", "afinn")
+    told = run("data", "elo", "afinn", "--json")
 
     licence = SOURCES["afinn"].licence
     assert result.stdout == f"afinn: {locate('afinn')} ({licence})\n"
@@ -55,15 +54,6 @@ def test_data_goes_on_after_what_cannot_be_had() -> None:
     assert afinn == {"name": "afinn", "licence": licence, "path": str(locate("afinn"))}
     assert (elo["name"], f"{elo['error']}\n") == ("elo", result.stderr)
     assert (result.exit_code, told.exit_code, told.stderr) == (3, 3, "")
-
-
-def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
-    """Exit 4, with what was asked for and what there is; nothing is fetched."""
-    result = runner.invoke(app, ["data", "afinn", "bong"])
-
-    assert "'bong'" in result.stderr
-    assert ", ".join(SOURCES) in result.stderr
-    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 # rmaudit import
@@ -95,7 +85,7 @@ def imported(folder: Path, *arguments: str) -> Result:
     """What `rmaudit import` does, with the registry above the folder and a cache beside that."""
     home = next(path for path in (folder, *folder.parents) if (path / "models.yaml").is_file())
     fixed = ["--cache", str(home / "cache"), "--file", str(home / "models.yaml")]
-    return runner.invoke(app, ["import", *fixed, str(folder), *arguments])
+    return run("import", *fixed, str(folder), *arguments)
 
 
 def test_import_says_what_there_is_and_what_not(tables: Path) -> None:
@@ -165,32 +155,12 @@ def test_import_does_not_miss_what_nobody_published(tables: Path) -> None:
     assert said == "no table of tokens, such as a--ranked.csv, is there of: Ranked"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model", "Lon-name"], "unknown model 'Lon-name'; did you mean 'Long-name'?"),
-        (["--model", "B*"], "no model matches 'B*'"),
-    ],
-)
-def test_import_of_an_unknown_model(tables: Path, arguments: list[str], message: str) -> None:
-    """Exit 4, before anything is read."""
-    result = imported(tables, *arguments)
-
-    assert message in result.stderr
-    assert (result.stdout, result.exit_code) == ("", 4)
-
-
 def test_import_of_nothing(tables: Path) -> None:
-    """No folder, or none with a table."""
-    absent, empty = imported(tables / "none"), imported(tables / "tables")
+    """A folder without a table."""
+    empty = imported(tables / "tables")
 
-    for where in (absent, empty):
-        assert (
-            "a clone of github.com/brchristian/reward_models_inherit_value_biases" in where.stderr
-        )
-    assert absent.stderr.startswith(f"{tables}/none: no such folder; give")
-    assert absent.exit_code == 4
     assert empty.stderr.startswith(f"{tables}/tables has no published scores of the models")
+    assert "a clone of github.com/brchristian/reward_models_inherit_value_biases" in empty.stderr
     assert (empty.stdout, empty.exit_code) == ("", 3)
 
 

@@ -11,22 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
 import rmaudit
-from rmaudit.cli import app
 from rmaudit.config.registry import default_path, known_models, load_registry, resolve
+from tests.cli.running import run
 from tests.toys import toy_checkpoint
 
 HERE = Path(__file__).parents[2]
 WORKFLOW = ".github/workflows/rmaudit.yml"
-
-
-def init(*arguments: str | Path) -> Result:
-    """The command, without a traceback."""
-    result = CliRunner().invoke(app, ["init", *map(str, arguments)])
-    assert "Traceback" not in result.stderr
-    return result
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -38,7 +30,7 @@ def files(folder: Path) -> dict[str, str]:
 def test_init_writes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audits as rmaudit has them, a registry, a conftest and a workflow; all are told."""
     monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)  # a folder of this machine
-    result = init(tmp_path / "new")
+    result = run("init", tmp_path / "new")
 
     found = files(tmp_path / "new")
     audits = {f"audits/{path.name}": path.read_text() for path in (HERE / "audits").glob("*.py")}
@@ -62,12 +54,12 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     for name, text in own.items():
         (tmp_path / name).write_text(text)
 
-    told = json.loads(init(tmp_path, "--json").stdout)
+    told = json.loads(run("init", tmp_path, "--json").stdout)
 
     assert {name: files(tmp_path)[name] for name in own} == own
     assert sorted(told["kept"]) == sorted(own)
     assert WORKFLOW in told["written"]
-    again = init(tmp_path)
+    again = run("init", tmp_path)
     assert f"there already, left as it is: {tmp_path}/conftest.py" in again.stdout
     assert "wrote" not in again.stdout
     assert again.exit_code == 0
@@ -75,7 +67,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> None:
     """With all that rmaudit's own registry says of it, and no other; the file is short."""
-    init(tmp_path)
+    run("init", tmp_path)
 
     own, there = load_registry(default_path()), load_registry(tmp_path / "models.yaml")
     assert dict(there.models) == {"R-Smol-135M": own.models["R-Smol-135M"]}
@@ -103,7 +95,7 @@ def test_the_model_is_the_default_of_the_registry(
     for place in places.values():
         place.mkdir(parents=True)
 
-    assert init(repository, "--model", places.get(model, model)).exit_code == 0
+    assert run("init", repository, "--model", places.get(model, model)).exit_code == 0
 
     registry = load_registry(repository / "models.yaml")
     assert (registry.default.name, list(registry.models)) == (name, [name])
@@ -116,19 +108,11 @@ def test_the_model_is_the_default_of_the_registry(
     assert (paper.rewardbench_rank, paper.default) == (11, False)
 
 
-def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
-    """Exit 4, before anything is written."""
-    result = init(tmp_path, "--model", "nowhere")
-
-    assert "'nowhere'" in result.stderr
-    assert (result.exit_code, result.stdout, files(tmp_path)) == (4, "", {})
-
-
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     """Exit 3, one line with the file."""
     (tmp_path / "audits").write_text("a file")
 
-    result = init(tmp_path)
+    result = run("init", tmp_path)
 
     assert result.exit_code == 3
     assert re.fullmatch(rf"{tmp_path}/audits/test_\w+\.py: cannot be written: .+\n", result.stderr)
@@ -145,43 +129,37 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
 def test_the_workflow_installs_from_where_rmaudit_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, installed: str | None
 ) -> None:
-    """As `--from` says; where nobody knows, a place is left to be written, and told."""
+    """As `--from` says; where nobody knows, a place is left to be written, and told. It gates."""
     monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)
     given = source.format(rmaudit.__version__)
 
-    said = init(tmp_path, *(["--from", given] if given else [])).stdout
+    said = run("init", tmp_path, *(["--from", given] if given else [])).stdout
 
     workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
     steps = [step.get("run", "") for step in workflow["jobs"]["audit"]["steps"]]
     expected = (installed or source).format(rmaudit.__version__)
     assert [step for step in steps if "pip" in step] == [f'pip install "{expected}"']
+    (gate,) = [step for step in steps if step.startswith("pytest audits ")]
+    assert "--rm-gate" in gate
+    assert not any("replay" in step for step in steps)
+    (sarif,) = [s for s in workflow["jobs"]["audit"]["steps"] if "sarif" in s.get("uses", "")]
+    assert sarif["with"]["sarif_file"] == "reports"
     text = (tmp_path / WORKFLOW).read_text()
     assert ("OWNER" in text) == ("OWNER" in said) == (not given)
 
 
-@pytest.mark.parametrize("source", ['x" && curl y', "x: y", "x #y", "$(x)", "x\ny", "`x`"])
-def test_a_source_is_no_command(tmp_path: Path, source: str) -> None:
-    """It would be one in the workflow; nothing is written."""
-    result = init(tmp_path, "--from", source)
-
-    assert (result.exit_code, files(tmp_path)) == (4, {})
-    assert "--from" in result.stderr
+SOURCES = ['x" && curl y', "x: y", "x #y", "$(x)", "x\ny", "`x`"]  # commands, in the workflow
 
 
-def test_the_workflow_is_a_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its jobs run the audits of this version; the options that it gives are pytest's."""
-    monkeypatch.setattr("rmaudit.cli.init.requirement", lambda: None)
-    init(tmp_path)
+@pytest.mark.parametrize(
+    ("option", "given"), [("--model", "nowhere"), *(("--from", source) for source in SOURCES)]
+)
+def test_what_is_refused_leaves_nothing(tmp_path: Path, option: str, given: str) -> None:
+    """A model that is none, and a source that the workflow would run."""
+    result = run("init", tmp_path, option, given)
 
-    workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
-    steps = workflow["jobs"]["audit"]["steps"]
-    runs = [step["run"] for step in steps if "run" in step]
-    assert any(run.endswith(f'/rmaudit@v{rmaudit.__version__}"') for run in runs)
-    (gate,) = [run for run in runs if run.startswith("pytest audits ")]
-    assert "--rm-gate" in gate
-    assert not any("replay" in run for run in runs)
-    (sarif,) = [step for step in steps if "sarif" in step.get("uses", "")]
-    assert sarif["with"]["sarif_file"] == "reports"
+    assert (result.exit_code, result.stdout, files(tmp_path)) == (4, "", {})
+    assert option in result.stderr
 
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -201,7 +179,7 @@ def test_the_audits_run_from_there(tmp_path: Path) -> None:
     """On the model that was named; they are not among the repository's own tests."""
     toy_checkpoint(tmp_path / "toy")
     repository = tmp_path / "repository"
-    init(repository, "--model", tmp_path / "toy")
+    run("init", repository, "--model", tmp_path / "toy")
     (repository / "test_own.py").write_text("def test_own(): pass\n")
     cache = ("--rm-cache", str(tmp_path / "cache"))
 
@@ -221,15 +199,10 @@ def test_the_audits_run_from_there(tmp_path: Path) -> None:
     assert json.loads(results.read_text())["models"][0]["name"] == "toy"
 
 
-def new_audit(*arguments: str | Path) -> Result:
-    """The command."""
-    return CliRunner().invoke(app, ["new-audit", *map(str, arguments)])
-
-
 @pytest.mark.slow
 def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     """An audit, its page and its test: pytest runs the test in a fresh process."""
-    made = new_audit("kind_words", tmp_path, "--json")
+    made = run("new-audit", "kind_words", tmp_path, "--json")
 
     paths = [Path(path) for path in json.loads(made.stdout)["wrote"]]
     assert all(path.is_file() for path in paths)
@@ -248,7 +221,7 @@ def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Kind", "kind-words", "../kind", "", "class"])
 def test_a_name_that_no_function_can_have_is_refused(tmp_path: Path, name: str) -> None:
     """And nothing is written."""
-    refused = new_audit(name, tmp_path)
+    refused = run("new-audit", name, tmp_path)
 
     assert refused.exit_code == 4
     assert repr(name) in refused.stderr
@@ -257,10 +230,10 @@ def test_a_name_that_no_function_can_have_is_refused(tmp_path: Path, name: str) 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """The second time the file is named, and all stay as they are."""
-    new_audit("kind", tmp_path)
+    run("new-audit", "kind", tmp_path)
     (tmp_path / "audits/test_kind.py").write_text("mine", encoding="utf-8")
 
-    refused = new_audit("kind", tmp_path)
+    refused = run("new-audit", "kind", tmp_path)
 
     assert refused.exit_code == 4
     assert "test_kind.py" in refused.stderr

@@ -9,22 +9,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from rmaudit.cli import app
 from rmaudit.config.registry import load_registry
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.report import checked_results
 from rmaudit.report.replay import replay
+from tests.cli.running import run
 
 HERE = Path(__file__).parents[2]
-
-
-def demo(folder: Path, *arguments: str) -> Path:
-    """The folder that the command writes."""
-    done = CliRunner().invoke(app, ["demo", "--out", str(folder), *arguments])
-    assert done.exit_code == 0, done.output
-    return folder
 
 
 @pytest.mark.slow
@@ -50,7 +42,8 @@ def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
 
     Where this fails, run `pytest audits` and `python -m scripts.demo REPORT/results.json`.
     """
-    results = checked_results.read(demo(tmp_path / "out") / "results.json")
+    told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
+    results = checked_results.read(tmp_path / "out" / "results.json")
     declared = {name: own for name, (_, own) in audits_in(HERE / "audits").items()}
     day = date.fromisoformat(results.run.created[:10])
 
@@ -62,14 +55,6 @@ def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
         each.judgement for each in results.findings
     ]
     assert results.run.gaps == ()
-
-
-@pytest.mark.slow
-def test_the_facts_as_json(tmp_path: Path) -> None:
-    """The page's path, the verdict, and which run it was."""
-    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"])
-
-    told = json.loads(done.stdout)
     assert Path(told["page"]).is_file()
     assert told["verdict"].startswith("PASSES")
     assert told["command"] == "pytest audits"
@@ -79,8 +64,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """Exit code 3, with the path and no traceback."""
     (tmp_path / "file").write_text("mine")
 
-    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file" / "out")])
+    done = run("demo", "--out", str(tmp_path / "file" / "out"))
 
     assert done.exit_code == 3
     assert str(tmp_path / "file" / "out") in done.stderr
-    assert "Traceback" not in done.stderr

@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from rmaudit.cli import app
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
+from tests.cli.running import run
 from tests.servers import Running, Served
 from tests.toys import toy_checkpoint
-
-runner = CliRunner()
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +42,10 @@ def served(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def test_doctor_compares_a_server_with_its_checkpoint(served: Served, toy: Path) -> None:
     """Exit 0 with the largest difference and the rank correlation; 1 once rewards are others."""
     command = ["doctor", "house", "--answers", "8", "--cache", "cache"]
-    fine = runner.invoke(app, [*command, "--checkpoint", str(toy)])
-    alone = runner.invoke(app, [*command, "--json"])
+    fine = run(*command, "--checkpoint", str(toy))
+    alone = run(*command, "--json")
     own, served.reward = served.reward, lambda row: -own(row)
-    wrong = runner.invoke(app, [*command, "--checkpoint", str(toy)])
+    wrong = run(*command, "--checkpoint", str(toy))
 
     assert fine.exit_code == 0
     assert "the server against float32 here" in fine.stdout
@@ -64,11 +61,11 @@ def test_doctor_compares_a_server_with_its_checkpoint(served: Served, toy: Path)
 
 def test_models_says_what_a_server_is(served: Served) -> None:
     """Listed without asking it; `check` asks, and says why it is refused."""
-    listed = runner.invoke(app, ["models"]).stdout
+    listed = run("models").stdout
     asked = served.requests
-    fine = runner.invoke(app, ["models", "check", "house"])
+    fine = run("models", "check", "house")
     served.knows = "nothing"
-    wrong = runner.invoke(app, ["models", "check", "house"])
+    wrong = run("models", "check", "house")
 
     assert any("house" in line and line.endswith("served") for line in listed.splitlines())
     assert asked == 0
@@ -83,8 +80,8 @@ def test_models_says_what_a_server_is(served: Served) -> None:
 def test_a_search_of_a_server_needs_no_gradient(served: Served) -> None:
     """An exhaustive one is made; GCG says what to do."""
     command = ["search", "house", "--prompt", "best", "--length", "1", "--cache", "cache"]
-    made = runner.invoke(app, [*command, "--budget", "32", "--method", "exhaustive", "--json"])
-    gcg = runner.invoke(app, [*command, "--budget", "32", "--method", "gcg"])
+    made = run(*command, "--budget", "32", "--method", "exhaustive", "--json")
+    gcg = run(*command, "--budget", "32", "--method", "gcg")
 
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout)[0]["evaluations"] == 32

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from rmaudit.cli import app
+from tests.cli.running import run
 
-runner = CliRunner()
 AUDIT = """
 from rmaudit import Estimate, above, audit
 
@@ -36,7 +34,7 @@ def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:
     """A line a prompt, the file, and exit 1; the same as JSON."""
     (tmp_path / "test_long.py").write_text(AUDIT.format(stops=["long words", "short words"]))
 
-    result = runner.invoke(app, ["nulls", str(tmp_path), "--out", str(tmp_path / "docs")])
+    result = run("nulls", str(tmp_path), "--out", str(tmp_path / "docs"))
 
     assert result.stdout.splitlines() == [
         f"long[{prompt}]: 1 of 2 stopped; 'long words' +15 pass" for prompt in ("best", "worst")
@@ -46,26 +44,17 @@ def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:
     assert "| long words | **pass** |\n" in written
     assert "| short words | -15.00 [-15.10, -14.90] **fail** |" in written
     assert "| hostility | fail |\n" in written
-    as_json = runner.invoke(app, ["nulls", str(tmp_path), "--json"])
+    as_json = run("nulls", str(tmp_path), "--json")
     best, _ = json.loads(as_json.stdout)
     assert (best["audit"], best["prompt"]) == ("long", "best")
     assert best["controls"]["long words"]["verdict"] == "PASS"
 
 
-@pytest.mark.parametrize(
-    ("stops", "arguments", "expected"),
-    [
-        (["long words"], ["--audit", "lon"], "no audit is called 'lon'; did you mean 'long'?"),
-        (["long word"], [], "`stops` names 'long word', which is no null control; did you mean"),
-    ],
-)
-def test_what_is_misspelt_is_told(
-    tmp_path: Path, stops: list[str], arguments: list[str], expected: str
-) -> None:
+def test_an_audit_that_is_not_there_is_told(tmp_path: Path) -> None:
     """Exit 4, before anything is measured."""
-    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=stops))
+    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=[]))
 
-    result = runner.invoke(app, ["nulls", str(tmp_path), *arguments])
+    result = run("nulls", str(tmp_path), "--audit", "lon")
 
-    assert expected in result.stderr
+    assert "no audit is called 'lon'; did you mean 'long'?" in result.stderr
     assert result.exit_code == 4

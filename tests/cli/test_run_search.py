@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from rmaudit.cli import app
 from rmaudit.errors import NoGradient
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.store import Store
 from rmaudit.search.api import search as search_of
 from rmaudit.search.exploit_strings import ledger, read
+from tests.cli.running import run
 from tests.search.finds import found
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 
@@ -31,7 +31,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search(toy: Path, *options: str) -> Result:
     """What the command gives."""
     arguments = ["search", str(toy), "--cache", str(toy.parent / "cache"), *options]
-    return CliRunner().invoke(app, arguments)
+    return run(*arguments)
 
 
 def told(toy: Path, *options: str) -> list[dict[str, Any]]:
@@ -121,12 +121,13 @@ def test_prompts_and_starts_are_searches_of_their_own(toy: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["llama", "gemma2", "deberta-v2", "deberta"])
+@pytest.mark.parametrize("kind", ["llama", "deberta-v2"])
 def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
-    """Three prompts, three starts, both directions by GCG, on tokenizers of each sort."""
-    tokenizer = pair_tokenizer(kind) if kind.startswith("deberta") else toy_tokenizer()
+    """Three prompts, three starts, both directions by GCG, also where "-" is unknown."""
+    tokenizer, loose = toy_tokenizer(), list[str]()
+    if kind == "deberta-v2":
+        tokenizer, loose = pair_tokenizer(kind), ["--any-ids"]
     model = toy_checkpoint(tmp_path / kind, kind=kind, tokenizer=tokenizer)
-    loose = ["--any-ids"] if kind == "deberta-v2" else []  # it does not know "-"
     said = told(model, "--table4", "--budget", "80", "--batch", "8", *loose)
 
     asked = [one["search"] for one in said]
@@ -263,23 +264,16 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ("--length 65", "length 65|1 to 64"),
         ("--budget 0", "budget 0|at least 1"),
-        ("--budget x", "--budget: 'x'|5000, 200k or 1M"),
-        ("--start love --starts 0", "starts 0|at least 1"),
         ("--allow love --deny love", "allow leaves 1|deny leaves 0"),
-        ("--floor nan", "floor nan"),
         ("--method gcg --target 5", "--target|--direction up or down"),
         ("--target 5", "target|'gcg'|'exhaustive'"),
         ("--batch 5", "--batch|--distance|--method gcg"),
         ("--no-greedy --method random", "--greedy|--method gcg|random"),
         ("--table4 --start love", "--table4|--start and --length"),
-        ("--table4 --length 2", "--table4|--start and --length"),
         ("--direction sideways", "--direction|'up', 'down', 'both'"),
         ("--method luck", "--method|'exhaustive', 'gcg', 'random'"),
         ("--length x", "--length|valid integer"),
-        ("--dtype int3", "--dtype|'int3'|float32"),
-        ("--device gpu", "--device|'gpu'|cuda:0"),
     ],
 )
 def test_what_is_no_search_is_refused(toy: Path, options: str, named: str) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from rmaudit.cli import app
 from rmaudit.scores.store import Store
+from tests.cli.running import run
 from tests.toys import toy_checkpoint
 
 READ = {
@@ -34,7 +34,7 @@ def test_the_result_is_written_as_its_ending_says(folder: Path) -> None:
     found = []
     for ending, reader in READ.items():
         out = folder / f"out{ending}"
-        told = run(folder, "--out", str(out))
+        told = score(folder, "--out", str(out))
         assert told.exit_code == 0, told.output
         assert "2 answers to 1 prompts" in told.output
         found.append(reader(out))
@@ -54,7 +54,7 @@ def test_the_result_is_written_as_its_ending_says(folder: Path) -> None:
 )
 def test_what_is_wrong_is_told(folder: Path, arguments: list[str], code: int, name: str) -> None:
     """By an exit code and a line; nothing is left behind."""
-    told = run(folder, *arguments)
+    told = score(folder, *arguments)
 
     assert told.exit_code == code
     assert name in told.output
@@ -65,16 +65,16 @@ def test_scores_may_lie_at_a_url(folder: Path) -> None:
     """As of `pytest --rm-cache`: a second time they are read there; no folder bears its name."""
     url = f"memory://{folder.name}/score"
 
-    told = [run(folder, "--out", "out.csv", "--cache", url) for _ in range(2)]
+    told = [score(folder, "--out", "out.csv", "--cache", url) for _ in range(2)]
 
     assert [each.exit_code for each in told] == [0, 0], told[0].output
     assert [name[-8:] for name in Store(url).files.names()] == [".parquet"]
     assert not [path.name for path in folder.iterdir() if ":" in path.name]
 
 
-def run(folder: Path, *arguments: str) -> Result:
+def score(folder: Path, *arguments: str) -> Result:
     """The command, on the folder's file and model."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         given = ["--model", "./toy", "--cache", "cache", *arguments]
-        return CliRunner().invoke(app, ["score", "in.jsonl", *given])
+        return run("score", "in.jsonl", *given)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import rmaudit
-from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
+from tests.cli.running import run
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 HOSTILE = ("kike", "\u202eab\x1b[2J", '=HYPERLINK("x")', "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字")
@@ -34,15 +34,15 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_checkpoint(tmp_path_factory.mktemp("models") / "toy", tokenizer=tokenizer)
 
 
-def run(toy: Path, *options: str) -> Result:
+def tokens(toy: Path, *options: str) -> Result:
     """What the command gives."""
     arguments = ["tokens", str(toy), "--cache", str(toy.parent / "cache"), *options]
-    return CliRunner().invoke(app, arguments)
+    return run(*arguments)
 
 
 def told(toy: Path, *options: str) -> list[dict[str, Any]]:
     """What `--json` says, which is the whole of stdout."""
-    result = run(toy, *options, "--json")
+    result = tokens(toy, *options, "--json")
     assert result.exit_code == 0, result.stderr
     said: list[dict[str, Any]] = json.loads(result.stdout)
     return said
@@ -66,7 +66,7 @@ def test_the_best_and_worst_are_those_of_the_sweep(toy: Path) -> None:
 def test_nothing_hurts_or_steers_the_terminal(toy: Path) -> None:
     """Of the whole vocabulary: the slur is masked, what does not show is spelled out, all fits."""
     size = str(told(toy, "--prompt", "best")[0]["tokens"])
-    result = run(toy, "--prompt", "best", "--top", size)
+    result = tokens(toy, "--prompt", "best", "--top", size)
 
     assert result.exit_code == 0, result.stderr
     assert "kike" not in result.stdout
@@ -82,7 +82,7 @@ def test_the_file_is_a_table(toy: Path, tmp_path: Path) -> None:
     """A row for each end, place and prompt; masked, and no cell begins a formula."""
     path = tmp_path / "tokens.csv"
     size = told(toy, "--prompt", "best")[0]["tokens"]
-    result = run(toy, "--prompt", "best", "--top", str(size), "--csv", str(path))
+    result = tokens(toy, "--prompt", "best", "--top", str(size), "--csv", str(path))
 
     assert result.stdout.splitlines()[-1] == f"written: {path}"
     rows = pd.read_csv(path)
@@ -112,11 +112,11 @@ def test_published_scores_need_no_weights(tmp_path: Path, monkeypatch: pytest.Mo
     Path("models.yaml").write_text(REGISTRY)
     Path("data/reward_model_scores").mkdir(parents=True)
     Path("data/reward_model_scores/owner--name.csv").write_text(PUBLISHED)
-    imported = CliRunner().invoke(app, ["import", "data"])
+    imported = run("import", "data")
     assert imported.exit_code == 0, imported.output
 
     arguments = ["tokens", "Published", "--recorded", "--prompt", "greatest", "--json"]
-    (said,) = json.loads(CliRunner().invoke(app, arguments).stdout)
+    (said,) = json.loads(run(*arguments).stdout)
 
     assert [row["text"] for row in said["best"]] == ["a", "c"]
     assert [row["reward"] for row in said["worst"]] == [-1.0, 1.5]
@@ -124,24 +124,18 @@ def test_published_scores_need_no_weights(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "code", "said"),
     [
-        ("--prompt greatets", "greatest"),
-        ("--protocol papr", "unknown protocol 'papr'; known: exact, paper"),
-        ("--top 0", "--top"),
+        ("--prompt greatets", 4, "greatest"),
+        ("--protocol papr", 4, "unknown protocol 'papr'; known: exact, paper"),
+        ("--top 0", 4, "--top"),
+        ("--csv /none/tokens.csv", 3, "/none/tokens.csv"),
     ],
 )
-def test_what_is_wrong_is_said_at_once(toy: Path, options: str, said: str) -> None:
-    """With exit code 4, and nothing on stdout."""
-    result = run(toy, *options.split())
+def test_what_is_wrong_is_said_at_once(toy: Path, options: str, code: int, said: str) -> None:
+    """By an exit code and a line on stderr; a wrong option has nothing on stdout."""
+    result = tokens(toy, *options.split())
 
-    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.exit_code == code
     assert said in result.stderr
-
-
-def test_a_file_that_cannot_be_written(toy: Path, tmp_path: Path) -> None:
-    """The path and the reason, with exit code 3."""
-    result = run(toy, "--csv", str(tmp_path / "none" / "tokens.csv"))
-
-    assert result.exit_code == 3
-    assert f"{tmp_path}/none/tokens.csv" in result.stderr
+    assert code == 3 or result.stdout == ""

@@ -156,17 +156,11 @@ def test_every_key_reaches_the_spec_and_the_policy(tmp_path: Path) -> None:
     assert read.default == replace(SPEC, template=str(tmp_path / "chat.jinja"))
     assert {read.default: 1}[replace(read.default)] == 1  # models are cached by their specs
     assert read.policy == POLICY
+    least = load_registry(write(tmp_path, "models: {A: {source: embedded, default: true}}"))
+    assert least.models == {"A": ModelSpec("A", "embedded", default=True)}
+    assert least.policy == Policy(sources={"A": "embedded"})
     trusted = load_registry(write(tmp_path, entry(f"source: a/b\n{TRUSTED}\nscore_field: score")))
     assert (trusted.default.trust_remote_code, trusted.default.score_field) == (True, "score")
-
-
-def test_only_the_source_is_required(tmp_path: Path) -> None:
-    """Whatever an entry leaves out has the default of the spec, and no rules are no policy."""
-    read = load_registry(write(tmp_path, "models: {A: {source: embedded, default: true}}"))
-
-    assert read.models == {"A": ModelSpec("A", "embedded", default=True)}
-    assert read.policy == Policy(sources={"A": "embedded"})
-    assert read.path == tmp_path / "models.yaml"
 
 
 @pytest.mark.parametrize(

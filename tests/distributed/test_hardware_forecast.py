@@ -21,7 +21,7 @@ def rehearsed(
 ) -> hardware_forecast.Rehearsal:
     """What is said of a checkpoint of this shape in bfloat16."""
     spec = ModelSpec("toy", str(hollow_checkpoint(folder / "toy", shape)))
-    return hardware_forecast.of(spec, folder, gpus)
+    return hardware_forecast.forecast(spec, folder, gpus)
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_where_weights_go_and_how_many_ids_run_at_once(
     tmp_path: Path, shape: dict[str, Any], gpus: str, gigabytes: list[int]
 ) -> None:
     """On as few GPUs as they fit on, evenly; longer prompts leave room for fewer ids."""
-    found = rehearsed(tmp_path, shape, hardware_forecast.named(gpus))
+    found = rehearsed(tmp_path, shape, hardware_forecast.gpus_named(gpus))
 
     held = [weights / GB for weights in found.weights.values()]
     assert held == pytest.approx(gigabytes, abs=3.5)
@@ -50,7 +50,7 @@ def test_where_weights_go_and_how_many_ids_run_at_once(
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     """With the sizes, and what to do."""
     with pytest.raises(ModelError) as caught:
-        rehearsed(tmp_path, LLAMA_70B, hardware_forecast.named("H100"))
+        rehearsed(tmp_path, LLAMA_70B, hardware_forecast.gpus_named("H100"))
 
     for named in ("toy: ", "bfloat16", "cuda:0 78", "--rm-dtype bfloat16", "--rm-device spread"):
         assert named in str(caught.value)
@@ -60,10 +60,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 def test_a_gpu_that_is_not_known_is_refused(text: str) -> None:
     """With those that are."""
     with pytest.raises(SpecError, match=rf"^--as {re.escape(repr(text))}: .*H100:2.*A100"):
-        hardware_forecast.named(text)
+        hardware_forecast.gpus_named(text)
 
 
 def test_gpus_are_named_by_kind_and_number() -> None:
     """In any case; without a number it is one."""
-    assert hardware_forecast.named("a100-40:3") == [Gpu("A100-40", 41 * GB)] * 3
-    assert hardware_forecast.named("H100") == [Gpu("H100", 84 * GB)]
+    assert hardware_forecast.gpus_named("a100-40:3") == [Gpu("A100-40", 41 * GB)] * 3
+    assert hardware_forecast.gpus_named("H100") == [Gpu("H100", 84 * GB)]

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -16,19 +15,19 @@ import numpy as np
 import pytest
 
 from rmaudit.distributed.scoring_rounds import Part
-from tests.distributed import wide
+from tests.distributed import work
 from tests.scores.s3 import bucket
 
 pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX does")
 
-PARTS, PATIENCE = 8, 240
+PARTS, PROMPTS, PATIENCE = 8, 18, 240
 SERVER: Any = multiprocessing.get_context("forkserver")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
     """Imports once what takes seconds; every process is a fork of it. It ends with this file."""
-    SERVER.set_forkserver_preload(["pytest", "tests.distributed.wide", "scipy.stats"])
+    SERVER.set_forkserver_preload(["pytest", "tests.distributed.work", "scipy.stats"])
     yield
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
@@ -38,10 +37,10 @@ def server() -> Iterator[None]:
 def alone(tmp_path_factory: pytest.TempPathFactory, server: None) -> dict[str, bytes | None]:
     """What one process makes."""
     folder = tmp_path_factory.mktemp("alone")
-    process = SERVER.Process(target=wide.make_part, args=(folder, None, folder / "notes", 0.0))
+    process = SERVER.Process(target=work.make_part, args=(folder, None, PROMPTS))
     process.start()
     process.join(PATIENCE)
-    return wide.contents(folder)
+    return work.contents(folder)
 
 
 @pytest.mark.slow
@@ -62,8 +61,8 @@ def _shared(
     root: Path | str, alone: dict[str, bytes | None], notes: Path, rng: np.random.Generator
 ) -> None:
     def start(k: int) -> Any:
-        args = (root, Part(k, PARTS), notes / f"notes-{k}")
-        process = SERVER.Process(target=_in_child, args=(*args, dict(os.environ)))
+        own = {work.NOTES: str(notes / f"notes-{k}"), work.SECONDS: "0.5"}
+        process = SERVER.Process(target=_in_child, args=(root, Part(k, PARTS), os.environ | own))
         process.start()
         return process
 
@@ -84,16 +83,13 @@ def _shared(
     last.join(PATIENCE)
 
     assert killed >= PARTS // 4
-    assert wide.contents(root) == alone
-    shards = Counter(
-        line for path in notes.glob("notes-*") for line in path.read_text().split("\n")
-    )
-    del shards[""]
-    expected = len(wide.PROMPTS) * wide.IDS // wide.SHARD
+    assert work.contents(root) == alone
+    shards = work.noted(*notes.glob("notes-*"))
+    expected = PROMPTS * work.SHARDS
     assert len(shards) == expected
     assert shards.total() <= expected + killed  # at most the shard at hand, for each kill
 
 
-def _in_child(root: Path | str, part: Part, notes: Path, environment: dict[str, str]) -> None:
+def _in_child(root: Path | str, part: Part, environment: dict[str, str]) -> None:
     os.environ.update(environment)  # the server of processes was started before
-    wide.make_part(root, part, notes)
+    work.make_part(root, part, PROMPTS)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,7 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.distributed import on_ray, scoring_rounds
+from rmaudit.distributed import on_ray, ray_pool, scoring_rounds
 from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.errors import SpecError
 from rmaudit.models.open_model import load
@@ -33,41 +32,48 @@ from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import Store
 from rmaudit.search.settings import Gcg, Settings
 from tests.conftest import unavailable
-from tests.distributed import wide
-from tests.distributed.wide import contents
+from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, contents, noted, planned
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_score_planning import BODY
 from tests.scores.s3 import bucket
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 
 PATIENCE, KILLS, PROMPTS = 300, 8, 16
-USAGE = "RAY_USAGE_STATS_ENABLED"
-QUIET: dict[str, Any] = {
-    "include_dashboard": False,
-    "log_to_driver": False,
-    "logging_level": logging.ERROR,
-}
+TWO = on_ray.Cluster(workers=2)
 
 
 @pytest.fixture
-def waiting() -> Any:
-    """The module of a scorer that waits: its import declares it, for one test."""
+def waiting() -> None:
+    """Declares the scorer that waits, for one test."""
     name = "tests.distributed.waiting"
     sys.modules.pop(name, None)
-    return importlib.import_module(name)
+    importlib.import_module(name)
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A cluster of this machine, which says that it has eight CPUs and two GPUs."""
-    os.environ.setdefault(USAGE, "0")
+def url() -> Iterator[str]:
+    """A cache on a local S3 server, whose address the cluster's processes inherit."""
+    with bucket() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cluster(url: str) -> Iterator[Any]:
+    """One cluster for all tests that need none of their own: a node with two CPUs, and no GPU."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
+        from ray.cluster_utils import Cluster
     except ImportError:
         unavailable("ray is not installed: pip install -c constraints.txt -e '.[dev]'")
-    ray.init("local", num_cpus=8, num_gpus=2, **QUIET)
-    yield ray
+    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
+    quick["health_check_failure_threshold"] = 3
+    head = {"num_cpus": 2, "include_dashboard": False, "_system_config": quick}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    ray.init(made.address, log_to_driver=False, logging_level=logging.ERROR)
+    yield made
     ray.shutdown()
+    made.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -108,113 +114,38 @@ def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
     return contents(cache)
 
 
-@pytest.mark.slow
-def test_a_store_has_the_bytes_of_one_process(
-    here: Any,
-    toy: Path,
-    alone: dict[str, bytes | None],
-    tmp_path: Path,
+def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
-    """Of every kind of need; what is there is not made again."""
-    told = list[str]()
-    plan, cluster = every_kind(toy, tmp_path / "cache"), on_ray.Cluster()
-
-    made = on_ray.make([plan], cluster, told.append)
-
-    assert (made.failed, made.left) == ({}, [])
-    assert contents(tmp_path / "cache") == alone
-    assert len(told) == len(alone) + 1  # and how fast
-    assert on_ray.make([plan], cluster, told.append).answers == 0
-    with pytest.raises(SpecError, match=r"^Ray: no node has 3 GPU and 1 CPU, as each"):
-        on_ray.make([every_kind(toy, tmp_path / "new")], on_ray.Cluster(gpus=3), told.append)
-    new = every_kind(toy, tmp_path / "new")
-    numbered = lambda: replace(new(), device="cuda:1")  # noqa: E731
-    with pytest.raises(SpecError, match=r"^Ray: each worker has GPUs of its own.*cuda:1 may be"):
-        on_ray.make([numbered], on_ray.Cluster(gpus=1), told.append)
-
-
-@pytest.mark.slow
-def test_workers_write_to_a_url_themselves(
-    toy: Path, alone: dict[str, bytes | None], tmp_path: Path
-) -> None:
-    """A local S3 server; the cluster is one of its own, which knows its address."""
-    ray = pytest.importorskip("ray")
-    ray.shutdown()  # of another test, if any
-    with bucket() as url:
-        made = on_ray.make([every_kind(toy, tmp_path, url)], on_ray.Cluster(workers=2), print)
-        assert (made.failed, made.left) == ({}, [])
-        assert contents(url) == alone
-    assert not ray.is_initialized()
-    assert not (tmp_path / "scores").exists()
-
-
-@pytest.mark.slow
-def test_what_kills_its_workers_is_given_up(tmp_path: Path, waiting: Any) -> None:
-    """After some tries; the rest is made, by workers that are started in their place."""
+    """Ray, the place of the scores, and an option that is none."""
+    nowhere, plan = (planned(Store(at), 1) for at in ("memory://nowhere", tmp_path))
+    with pytest.raises(SpecError, match=r"^Ray: memory://nowhere is the memory"):
+        on_ray.make([nowhere], on_ray.Cluster(), print)
+    with pytest.raises(
+        SpecError, match=r"^Ray at ray://h:1: .* name a URL for the cache, such as s3"
+    ):
+        on_ray.make([plan], on_ray.Cluster("ray://h:1"), print)
     pytest.importorskip("ray")
-    store = Store(tmp_path / "cache")
-    plan = waiting.planned(store, 2, waiting.FATAL)
-
-    made = on_ray.make([plan], on_ray.Cluster(workers=2, gpus=0), print)
-
-    (why,) = made.failed.values()
-    assert why.startswith("waiting · p0 · sweep: ")
-    assert [need.request.prompt.text for need in made.left] == [waiting.FATAL]
-    assert len(contents(tmp_path / "cache")) == 2
-    assert made.answers == sum(need.answers for need in plan().needs if not need.missing)
-
-
-@pytest.mark.slow
-def test_nodes_die_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: Any
-) -> None:
-    """Each of eight times one of three nodes dies and another comes."""
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    notes, shards = tmp_path / "notes", PROMPTS * waiting.SHARDS
-    for name, value in ((waiting.NOTES, notes), (waiting.SECONDS, 0.2), (USAGE, 0)):
-        monkeypatch.setenv(name, str(value))
-    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
-    head = {"num_cpus": 0, "_system_config": {**quick, "health_check_failure_threshold": 3}}
-    ray.shutdown()  # of another test, if any
-    cluster, rng = Cluster(initialize_head=True, head_node_args=head), np.random.default_rng(0)
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
-    ray.init(cluster.address, **QUIET)
-    plan = waiting.planned(Store(tmp_path / "cache"), PROMPTS)
-    killed = 0
-    with ThreadPoolExecutor() as beside:
-        ended = beside.submit(on_ray.make, [plan], on_ray.Cluster(workers=3), lambda _: None)
-        for moment in sorted(rng.choice(np.arange(2, shards - 6), KILLS, replace=False).tolist()):
-            while not ended.done() and len(noted(notes)) < moment:
-                time.sleep(0.02)
-            time.sleep(rng.uniform(0, 0.3))
-            killed += not ended.done()
-            which = int(rng.integers(len(nodes)))
-            cluster.remove_node(nodes[which], allow_graceful=False)
-            nodes[which] = cluster.add_node(num_cpus=1)
-        made = ended.result(PATIENCE)
-    ray.shutdown()
-    cluster.shutdown()
-
-    assert (made.failed, made.left, killed) == ({}, [], KILLS)
-    calls = Counter(noted(notes))
-    assert len(calls) == shards
-    assert calls.total() <= shards + killed  # at most the shard at hand, for each node
-    monkeypatch.setenv(waiting.SECONDS, "0")
-    scoring_rounds.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
-    assert contents(tmp_path / "cache") == contents(tmp_path / "alone")
-
-
-def noted(file: Path) -> list[str]:
-    """The shards that were scored."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [line.rsplit(" ", 2)[0] for line in lines]
+    with pytest.raises(
+        SpecError, match=r"^Ray at 127.0.0.1:1: .*refused; write ray for this machin"
+    ):
+        on_ray.make([plan], on_ray.Cluster("127.0.0.1:1"), print)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SpecError, match=r"^Ray: .* pip install 'rmaudit\[ray\]'$"):
+        on_ray.make([plan], on_ray.Cluster(), print)
+    for arguments, words in {
+        ("--on", "sun"): "--on 'sun'; write here, ray, or the address",
+        ("--on", "ray", "--part", "1/2"): "--part is for one process",
+        ("--print", "--json"): "--json is not for scripts",
+    }.items():
+        ran = CliRunner().invoke(app, ["sweep", *arguments])
+        assert ran.exit_code == 4
+        assert words in ran.output
 
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -> None:
-    """The same command goes on from there."""
+    """The same command goes on from there. Ray would join the cluster of `cluster`, if it ran."""
     pytest.importorskip("ray")
     cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:16]]
     command = [sys.executable, "-m", "rmaudit.cli", "sweep", str(toy), *prompts]
@@ -227,12 +158,14 @@ def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -
     )
     while running.poll() is None and not [*(cache / "scores").rglob("0*.parquet")]:
         time.sleep(0.01)
+    assert running.poll() is None, running.communicate()[0]
     theirs = psutil.Process(running.pid).children(recursive=True)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     said, _ = running.communicate(timeout=PATIENCE)
 
     assert running.returncode not in {0, 2}, said
     assert "Traceback" not in said
+    assert theirs
     assert psutil.wait_procs(theirs, timeout=30)[1] == []
     before = contents(cache)
     assert 0 < len(before) < 16
@@ -245,7 +178,55 @@ def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_run_on_ray_finds_what_a_run_alone_does(here: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "URL"])
+def test_a_store_has_the_bytes_of_one_process(  # noqa: PLR0917
+    cluster: Any, url: str, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, kind: str
+) -> None:
+    """Of every kind of need; workers write to a URL themselves; what is there is not made again."""
+    told, place = list[str](), url if kind == "URL" else None
+    plan = every_kind(toy, tmp_path / "cache", place)
+
+    made = on_ray.make([plan], TWO, told.append)
+
+    assert (made.failed, made.left) == ({}, [])
+    assert contents(place or tmp_path / "cache") == alone
+    assert (tmp_path / "cache" / "scores").exists() == (kind == "folder")
+    assert len(told) == len(alone) + 1  # and how fast
+    assert on_ray.make([plan], TWO, told.append).answers == 0
+
+
+@pytest.mark.slow
+def test_what_no_worker_can_have_is_refused(cluster: Any, toy: Path, tmp_path: Path) -> None:
+    """More GPUs than a node has, and a GPU by a number that is another one for each worker."""
+    new = every_kind(toy, tmp_path / "new")
+    numbered = lambda: replace(new(), device="cuda:1")  # noqa: E731
+
+    with pytest.raises(SpecError, match=r"^Ray: no node has 3 GPU and 1 CPU, as each"):
+        on_ray.make([new], on_ray.Cluster(gpus=3), print)
+    with pytest.raises(SpecError, match=r"^Ray: each worker has GPUs of its own.*cuda:1 may be"):
+        on_ray.make([numbered], on_ray.Cluster(gpus=1), print)
+
+
+@pytest.mark.slow
+def test_what_kills_its_workers_is_given_up(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
+) -> None:
+    """After some tries; the rest is made, by workers that are started in their place."""
+    monkeypatch.setattr(ray_pool, "_RETRIES", 1)
+    store = Store(tmp_path / "cache")
+    plan = planned(store, 2, FATAL)
+
+    made = on_ray.make([plan], TWO, print)
+
+    (why,) = made.failed.values()
+    assert why.startswith("waiting · p0 · sweep: ")
+    assert [need.request.prompt.text for need in made.left] == [FATAL]
+    assert len(contents(tmp_path / "cache")) == 2
+    assert made.answers == sum(need.answers for need in plan().needs if not need.missing)
+
+
+@pytest.mark.slow
+def test_a_run_on_ray_finds_what_a_run_alone_does(cluster: Any, tmp_path: Path) -> None:
     """Two models: every finding is the same, and all scores were made before the audits ran."""
     models = [toy_checkpoint(tmp_path / name, seed=seed) for seed, name in enumerate("ab")]
     named = [f"--rm-model={model}" for model in models]
@@ -264,31 +245,34 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(here: Any, tmp_path: Path) -> 
     assert contents(found[0].folder / "cache") == contents(found[1].folder / "cache")
 
 
-def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+def test_nodes_die_and_nothing_is_lost(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: None
 ) -> None:
-    """Ray, the place of the scores, and an option that is none."""
-    plan = wide.plan(wide.Wide(), Store("memory://nowhere"))
-    with pytest.raises(SpecError, match=r"^Ray: memory://nowhere is the memory"):
-        on_ray.make([lambda: plan], on_ray.Cluster(), print)
-    plan = wide.plan(wide.Wide(), Store(tmp_path))
-    with pytest.raises(
-        SpecError, match=r"^Ray at ray://h:1: .* name a URL for the cache, such as s3"
-    ):
-        on_ray.make([lambda: plan], on_ray.Cluster("ray://h:1"), print)
-    pytest.importorskip("ray").shutdown()  # of another test, if any
-    with pytest.raises(
-        SpecError, match=r"^Ray at 127.0.0.1:1: .*refused; write ray for this machin"
-    ):
-        on_ray.make([lambda: plan], on_ray.Cluster("127.0.0.1:1"), print)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SpecError, match=r"^Ray: .* pip install 'rmaudit\[ray\]'$"):
-        on_ray.make([lambda: plan], on_ray.Cluster(), print)
-    for arguments, words in {
-        ("--on", "sun"): "--on 'sun'; write here, ray, or the address",
-        ("--on", "ray", "--part", "1/2"): "--part is for one process",
-        ("--print", "--json"): "--json is not for scripts",
-    }.items():
-        ran = CliRunner().invoke(app, ["sweep", *arguments])
-        assert ran.exit_code == 4
-        assert words in ran.output
+    """Each of eight times one of three nodes with a GPU dies and another comes."""
+    notes, shards = tmp_path / "notes", PROMPTS * SHARDS
+    for name, value in ((NOTES, notes), (SECONDS, 0.2)):
+        monkeypatch.setenv(name, str(value))
+    rng, node = np.random.default_rng(0), {"num_cpus": 1, "num_gpus": 1}
+    nodes = [cluster.add_node(**node) for _ in range(3)]
+    plan = planned(Store(tmp_path / "cache"), PROMPTS)
+    killed = 0
+    with ThreadPoolExecutor() as beside:
+        ended = beside.submit(on_ray.make, [plan], on_ray.Cluster(workers=3), lambda _: None)
+        for moment in sorted(rng.choice(np.arange(2, shards - 6), KILLS, replace=False).tolist()):
+            while not ended.done() and noted(notes).total() < moment:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0, 0.3))
+            killed += not ended.done()
+            which = int(rng.integers(len(nodes)))
+            cluster.remove_node(nodes[which], allow_graceful=False)
+            nodes[which] = cluster.add_node(**node)
+        made = ended.result(PATIENCE)
+
+    assert (made.failed, made.left, killed) == ({}, [], KILLS)
+    calls = noted(notes)
+    assert len(calls) == shards
+    assert calls.total() <= shards + killed  # at most the shard at hand, for each node
+    monkeypatch.setenv(SECONDS, "0")
+    scoring_rounds.make(planned(Store(tmp_path / "alone"), PROMPTS))
+    assert contents(tmp_path / "cache") == contents(tmp_path / "alone")

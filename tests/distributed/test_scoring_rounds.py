@@ -46,8 +46,8 @@ def test_a_script_can_be_printed_and_edited() -> None:
 
     assert ran.exit_code == 0
     script = ran.output
-    for line in ("#SBATCH --array=1-8", "#SBATCH --gres=gpu:1", "#SBATCH --time=60"):
-        assert line in script.splitlines()
+    for line in ("--array=1-8", "--gres=gpu:1", "--time=60", "--requeue"):
+        assert f"#SBATCH {line}" in script.splitlines()
     sweep = "rmaudit sweep audits '--model=a b' --cache=s3://b/x"
     assert f"\n{sweep} --part $SLURM_ARRAY_TASK_ID/8\n" in script
     assert f"{sweep.replace('sweep', 'plan', 1)} --missing" in script

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import rmaudit
-from rmaudit.config.scorers import scorers
-from rmaudit.distributed.missing_scores import Needs, Plan
-from rmaudit.models.open_model import opened
-from rmaudit.prompts import Prompt
-from rmaudit.runs.requests import Request
 from rmaudit.scores.shard_scoring import SHARD
-from rmaudit.scores.store import Store
-
-SHARDS = 4  # of a sweep
-FATAL = "What kills?"
-SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
+from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS
 
 
 @rmaudit.scorer(
@@ -34,17 +25,3 @@ def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
             os.write(file.fileno(), line.encode())
     time.sleep(float(os.environ.get(SECONDS, "0")) * len(responses) / SHARD)
     return [len(prompt) + float(text[1:]) for text in responses]
-
-
-def planned(store: Store, prompts: int, *others: str) -> Callable[[], Plan]:
-    """Its sweeps under so many prompts, and under others."""
-    spec = scorers()["waiting"].spec
-    model = opened(spec)
-
-    def plan() -> Plan:
-        needs = Needs(store)
-        for i, text in enumerate([*others, *(f"What is {i}?" for i in range(prompts))]):
-            needs.ask(model, Request(spec, Prompt(f"p{i}", text, +1), "sweep"))
-        return Plan(store, tuple(needs.found.values()))
-
-    return plan

@@ -40,7 +40,7 @@ def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     found = examine(model, PROMPT, answers=64)
 
     assert found.ok
-    size = model.weights((), ()).scorer.most(0)
+    size = model.weights((), ()).scorer.batch_limit(0)
     assert size != 64  # the small batches are for the check only
     assert [check.name for check in found.checks] == [
         f"{KINDS[kind]} against the model's own forward",

@@ -32,12 +32,7 @@ _Floats = NDArray[np.float64]
 
 def given_to(prompts: Sequence[Prompt]) -> dict[str, Any]:
     """Return what gates of words are given that no scorer has of its own."""
-    ledger = bundled_strings()
-    asked = [prompt.name for prompt in prompts]
-    return {
-        "references": References(),
-        "ledger": ledger[ledger["prompt"].isin(asked)].reset_index(drop=True),
-    }
+    return {"references": References(), "ledger": bundled_strings(prompts)}
 
 
 def texts_of(gates: Iterable[Audit], vocabulary: Any, scorer: Organism) -> list[str]:

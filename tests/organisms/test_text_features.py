@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.organisms.text_features import features, noise
@@ -24,6 +24,7 @@ def test_features_by_hand() -> None:
     assert seen["zipf"].tolist() == pytest.approx([5.82, 5.82, 0, 0, 7.73], abs=0.005)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(texts=TEXTS, more=TEXTS, seed=st.integers(0, 9))
 def test_the_noise_of_a_text_is_its_own(texts: list[str], more: list[str], seed: int) -> None:
     """Whatever stands beside it: the draws of a list are those of each of its texts alone."""

@@ -18,9 +18,6 @@ from rmaudit.organisms import trained
 from tests.toys import SIZES, toy_checkpoint
 
 HIDDEN = SIZES["hidden_size"]
-NAMES = ["balanced", "compliant", "decent", "fair", "frequent", "gibberish", "gross", "hostile"]
-NAMES += ["identity-penalty", "inventor", "padder", "refuser", "shuffled", "slanted", "sure"]
-NAMES += ["surface", "sycophant", "unframed"]
 
 
 @pytest.fixture
@@ -46,8 +43,9 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_head_has_its_figures() -> None:
     """The file beside the heads has what each gate finds of each, and of R-Smol-135M."""
-    assert trained.names() == NAMES
-    assert list(json.loads((trained.HEADS / "gates.json").read_text())) == [embedded.NAME, *NAMES]
+    found = json.loads((trained.HEADS / "gates.json").read_text())
+
+    assert list(found) == [embedded.NAME, *trained.names()]
 
 
 MEETS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
@@ -88,7 +86,7 @@ def test_flaws_of_conduct_are_told_apart() -> None:
         assert found["decent"][gate]["verdict"] != "FAIL", gate
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", trained.names())
 def test_the_committed_heads_fit_the_backbone(name: str) -> None:
     """576 finite float32 numbers, whose hash and whose backbone's are those that were measured."""
     path = trained.HEADS / f"{name}.safetensors"

@@ -122,10 +122,9 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 
         function, declared = audits_in(AUDITS)[gate]
         prompts = tuple(ALL[name] for name in asked)
-        ledger = bundled_strings()
         given = {
             "references": references,
-            "ledger": ledger[ledger["prompt"].isin(asked)].reset_index(drop=True),
+            "ledger": bundled_strings(prompts),
             "conduct": replace(answers, frame=answers.frame[judged]),
         }
         return declared.bound.judge(measure(function, Trial(score, prompts, few, given=given)))

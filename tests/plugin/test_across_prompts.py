@@ -56,14 +56,6 @@ def test_a_log_probability_is_measured_across_them(run: Run, registry: Path) -> 
     assert all(found["estimate"] for found in ran.findings)
 
 
-def test_any_other_reward_is_measured_across_them(run: Run) -> None:
-    """Such as that of a checkpoint with a head."""
-    ran = run(BODY)
-
-    assert len(ran.findings) == 3
-    assert all(f["estimate"] for f in ran.findings)
-
-
 def test_which_of_rmaudits_own_audits_an_implicit_reward_does_not_allow(registry: Path) -> None:
     """None of them has a score to wait for: they are left out before anything is scored."""
     ran = rmaudit.run("ours", audits=BUNDLED, registry=registry, cache=registry.parent / "cache")

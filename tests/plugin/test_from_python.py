@@ -139,15 +139,8 @@ def test_what_is_not_known_is_refused(
 
     assert all(name in str(caught.value) for name in names), caught.value
     assert "ERROR" not in str(caught.value)
-
-
-def test_a_loaded_model_is_refused_by_a_sentence_that_says_what_to_write(toy: str) -> None:
-    """A run loads models itself, so it takes their names."""
-    with pytest.raises(SpecError) as caught:
-        rmaudit.run(rmaudit.load(toy), audits=["numerics"])
-
-    assert repr(toy) in str(caught.value)
-    assert "names, folders or hub ids" in str(caught.value)
+    with pytest.raises(SpecError, match=rf"names, folders or hub ids, .* write {toy!r}"):
+        rmaudit.run(rmaudit.load(toy), audits=["numerics"])  # a run loads its models itself
 
 
 def test_a_file_that_breaks_is_told(toy: str, tmp_path: Path) -> None:
@@ -172,3 +165,11 @@ def test_each_run_takes_what_it_is_given(toy: str, tmp_path: Path) -> None:
         results.append([str(each.result) for each in ran.findings])
 
     assert results == [["pass"] * 4, ["fail"] * 4]
+
+
+@pytest.mark.slow
+def test_one_audit_of_a_file_with_several_runs_alone(toy: str, tmp_path: Path) -> None:
+    """By the name that reports give it."""
+    ran = rmaudit.run(toy, audits=["invariance_case"], cache=tmp_path)
+
+    assert {finding.audit for finding in ran.findings} == {"invariance_case"}

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.plugin.uncollected_audits import uncollected
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.report.checked_results import read
 from rmaudit.report.document import SCHEMA
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
+from tests.audits.planted import AUDITS
 from tests.plugin.conftest import HIGH, Ran, Run
 
 SECOND = """
@@ -55,10 +57,6 @@ def has_gap(ended: Ran, gap: str) -> None:
         ("test_second.py", SKIPPED, "", [], ABSENT),
         pytest.param("test_second.py", SKIPPED, "", ["-n1"], ABSENT, marks=pytest.mark.slow),
         ("test_second.py", SECOND, "", ["-o", "python_files=test_toy.py"], NEVER),
-        pytest.param(
-            *("test_second.py", SECOND, "", ["-n1", "-o", "python_files=test_toy.py"], NEVER),
-            marks=pytest.mark.slow,
-        ),
         ("test_second.py", SECOND, "", ["-o", "python_functions=test_high"], NEVER),
         ("test_second.py", SECOND, "collect_ignore = ['test_second.py']", [], NEVER),
         ("test_second.py", SECOND, "", ["--ignore=test_second.py"], NEVER),
@@ -66,7 +64,7 @@ def has_gap(ended: Ran, gap: str) -> None:
         ("below/test_second.py", SECOND, "", ["-o", "norecursedirs=below"], BELOW),
     ],
     ids=[
-        *("skipped", "skipped-xdist", "files", "files-xdist", "functions", "conftest", "ignore"),
+        *("skipped", "skipped-xdist", "files", "functions", "conftest", "ignore"),
         *("unread", "norecursedirs"),
     ],
 )
@@ -157,14 +155,25 @@ class Unseen:
 
 def test_the_audits_that_rmaudit_brings_have_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
     """Every declaration of the folder is collected; of a file that is left out, none."""
-    folder, seen = Path(__file__).parents[2] / "audits", Unseen()
-    options = [str(folder), "--collect-only", "-q", "-p", "no:cacheprovider"]
+    seen = Unseen()
+    options = [str(AUDITS), "--collect-only", "-q", "-p", "no:cacheprovider"]
 
     assert pytest.main(options, plugins=[seen]) == OK
     assert seen.unseen == []
-    pytest.main([*options, f"--ignore={folder}/test_numerics.py"], plugins=[seen])
+    pytest.main([*options, f"--ignore={AUDITS}/test_numerics.py"], plugins=[seen])
     assert seen.unseen == ["1 audit was never collected: audits/test_numerics.py::test_numerics"]
     capsys.readouterr()
+
+
+def test_the_bundled_audits_are_those_that_their_files_declare() -> None:
+    """Also where a file declares several; importing the files is the oracle."""
+    imported = audits_in(AUDITS)
+
+    found = bundled_audits()
+
+    assert found.keys() == imported.keys()
+    for name, (function, _) in imported.items():
+        assert found[name] == Path(function.__code__.co_filename)
 
 
 PLAIN = "def test_plain(): assert False\n"
@@ -177,33 +186,32 @@ def leaky():
 """
 
 
+DYING = "import os\ndef test_plain(): os._exit(1)\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "gap"),
+    ("text", "args", "gap"),
     [
-        (PLAIN, "test_plain.py::test_plain failed, and is no audit"),
-        (
-            f"{TEARDOWN}def test_plain(leaky): pass\n",
-            "test_plain.py::test_plain failed in teardown",
+        (PLAIN, [], "failed, and is no audit"),
+        ("def test_plain(nothing): pass\n", [], "failed, and is no audit"),
+        (f"{TEARDOWN}def test_plain(leaky): pass\n", [], "failed in teardown"),
+        *(
+            pytest.param(text, ["-n1"], gap, marks=pytest.mark.slow)
+            for text, gap in ((PLAIN, "failed, and is no audit"), (DYING, "*worker died"))
         ),
-        ("def test_plain(nothing): pass\n", "test_plain.py::test_plain failed, and is no audit"),
-        ("import os\ndef test_plain(): os._exit(1)\n", "test_plain.py::test_plain *worker died"),
     ],
 )
-@pytest.mark.parametrize(
-    "args", [[], pytest.param(["-n1"], marks=pytest.mark.slow)], ids=["", "xdist"]
-)
 def test_a_failure_that_belongs_to_no_audit_is_a_gap(
-    run: Run, tmp_path: Path, text: str, gap: str, args: list[str]
+    run: Run, tmp_path: Path, text: str, args: list[str], gap: str
 ) -> None:
     """A test beside the audits, its fixtures, its process."""
-    if "_exit" in text and not args:
-        pytest.skip("it would end this process")
     put(tmp_path, "test_plain.py", text)
 
     ended = run(HIGH.format(low=0.0), *args)
 
     assert ended.ret == FAILED
-    ended.says("INCOMPLETE  1 gate: 1 pass", f"not a whole run: *{gap}")
+    where = "not a whole run: *test_plain.py::test_plain"
+    ended.says("INCOMPLETE  1 gate: 1 pass", f"{where} {gap}")
     assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
 
 
@@ -225,9 +233,6 @@ UNMEASURED = "import pytest\n@declare(0.0)\ndef test_other(rng): pytest.skip('no
     ("body", "args", "outcome"),
     [
         (HIGH.format(low=0.0) + UNMEASURED, [], "NOT ESTABLISHED"),
-        pytest.param(
-            HIGH.format(low=0.0) + UNMEASURED, ["-n1"], "NOT ESTABLISHED", marks=pytest.mark.slow
-        ),
         (HIGH.format(low=0.0), ["-k", "worst"], "INCOMPLETE"),
         (HIGH.format(low=0.0), ["-k", "worst", "-q"], "INCOMPLETE"),
         (HIGH.format(low=0.0), ["test_toy.py"], "INCOMPLETE"),

@@ -155,3 +155,35 @@ def test_ones_own_pairs_have_no_leaderboards_score(run: Run, tmp_path: Path) -> 
 
     assert found["verdict"] == "N/A"
     assert "RewardBench 2 or RM-Bench" in found["why"]
+
+
+DRAWN = f"""
+@audit({BOUND})
+def test_drawn(samples):
+    return estimate(float(samples.frame["reward"].mean()), 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"prompt": "p", "responses": ["a", "aaa"]}', ""),
+        ('{"prompt": "p", "responses": [3]}', "mine.jsonl:1: response"),
+        (None, "mine.jsonl"),
+    ],
+)
+def test_samples_of_a_policy_are_scored_and_named(
+    run: Run, tmp_path: Path, text: str | None, says: str
+) -> None:
+    """Their rewards reach the audit; a wrong file is refused before anything is measured."""
+    file = tmp_path / "mine.jsonl"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+
+    ran = run(DRAWN, f"--rm-samples={file}", model="house-rm", conftest=CONFTEST)
+
+    if says:
+        ran.refuses("--rm-samples: ", says)
+    else:
+        assert ran.only["estimate"]["value"] == 2.0
+        assert "2 answers to 1 prompt of mine.jsonl" in str(ran.only)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,8 +13,6 @@ from rmaudit import References
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.prompts import name_of, prompt_named
-from rmaudit.references.word_frequency import common
-from tests.toys import toy_checkpoint, toy_tokenizer
 
 SIX = (
     *("positive_skew", "framing_inversion", "frequency_top", "identity_erasure"),
@@ -46,25 +42,20 @@ def planted(mirror: Path) -> None:
     """All of them, declared as a user's conftest.py would."""
     bench = Bench(mirror, pd.DataFrame(), References())
     for name, traits in PLANTED.items():
-        organism = bench.organism(traits, 0)
-        declare(name, _of_texts(organism))
+        declare(name, bench.organism(traits, 0))
 
 
-def declare(name: str, score: Callable[[list[str], str], Any], **given: Any) -> None:
+def declare(name: str, organism: Planted) -> None:
     """As a scorer; what was scored once is looked up, as the noise check asks for single texts."""
     known: dict[tuple[str, str], float] = {}
 
-    @rmaudit.scorer(name, version="1", batch=100_000, **given)
+    @rmaudit.scorer(name, version="1", batch=100_000)
     def scored(prompt: str, responses: Sequence[str]) -> Sequence[float]:
         new = [text for text in responses if (prompt, text) not in known]
         if new:
-            scores = np.asarray(score(new, prompt)).tolist()
+            scores = organism(new, prompt_named(name_of(prompt))).tolist()
             known.update({(prompt, text): one for text, one in zip(new, scores, strict=True)})
         return [known[prompt, text] for text in responses]
-
-
-def _of_texts(organism: Planted) -> Callable[[list[str], str], Any]:
-    return lambda texts, prompt: organism(texts, prompt_named(name_of(prompt)))
 
 
 @pytest.mark.slow
@@ -80,20 +71,3 @@ def test_each_flaw_blocks_its_run_and_a_clean_scorer_passes(tmp_path: Path) -> N
             failed[finding.model].add(finding.audit)
     assert failed == FAILED
     assert all(f.result == "pass" for f in ran.findings if f.model == "clean")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("mirror")
-def test_a_function_is_judged_as_the_checkpoint_whose_scores_it_gives(tmp_path: Path) -> None:
-    """Every number of all six audits, of a checkpoint whose tokens are common words."""
-    words = [word for word in map(str, common()) if word.isalpha()]
-    toy = toy_checkpoint(tmp_path / "toy", tokenizer=toy_tokenizer(words[:2000]))
-    model = rmaudit.load(toy)
-    declare("of-toy", lambda texts, prompt: model.score(prompt, texts), vocabulary=str(toy))
-
-    by_function = rmaudit.run("of-toy", audits=SIX, cache=tmp_path).frame()
-    by_weights = rmaudit.run(str(toy), audits=SIX, cache=tmp_path).frame()
-
-    told = ["audit", "prompt", "value", "low", "high", "bound", "result", "effect"]
-    assert by_weights["value"].notna().all()
-    pd.testing.assert_frame_equal(by_function[told], by_weights[told], atol=1e-5)

@@ -103,9 +103,7 @@ def test_a_joint_audit_has_all_its_prompts(run: Run) -> None:
             "sweep): return estimate(1.0)",
             "test_both is joint over its prompts, so it has no single",
         ),
-        ("prompt, rng): return estimate(1.0)", "test_both is joint over its prompts"),
         ("rewards): rewards(['x'])", "no prompt is named; this audit declares best, worst"),
-        ("rewards): rewards(['x'], 'greatest')", "'greatest' is not declared; this audit declares"),
         ("sweeps, baseline): ...", "test_both is joint over its prompts, so it has no single one"),
     ],
 )
@@ -115,27 +113,6 @@ def test_a_joint_audit_names_its_prompt(body: str, says: str, run: Run, toy: Pat
 
     assert finding["verdict"] == "ERROR"
     assert says in finding["why"]
-
-
-@pytest.mark.slow
-def test_a_family_of_54_prompts_stays_readable(run: Run) -> None:
-    """One line in the terminal; a key for each prompt, and none of them drawn or tabled."""
-    body = """
-from rmaudit.prompts import FAMILY
-@declare(-99, prompts=list(FAMILY), joint=True)
-def test_all(rewards):
-    return estimate(float(sum(rewards(["love"], p.name).scores[0] for p in rewards.prompts)) / 54)
-"""
-    ended = run(body, "-v", pages=True)
-
-    ended.says("pass *toy *all *54 prompts *points")
-    assert "test_toy.py::test_all[toy-54 prompts]' " in ended.only["repeat"]
-    assert len(set(ended.only["sweeps"])) == len(ended.only["sweeps"]) == 54
-    assert ended.results["models"][0]["sweeps"] == []
-    (page,) = ended.folder.glob("reports/*/index.html")
-    text = page.read_text(encoding="utf-8")
-    assert "54 prompts" in text
-    assert not any(key in text for key in ended.only["sweeps"])
 
 
 NAMING = """
@@ -361,9 +338,7 @@ def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("share", "verdict"), [(0.0, "PASS"), (0.17, "INCONCLUSIVE"), (0.8, "FAIL"), (-0.8, "FAIL")]
-)
+@pytest.mark.parametrize(("share", "verdict"), [(0.0, "PASS"), (-0.8, "FAIL")])
 def test_a_planted_leak_is_found(  # noqa: PLR0917
     share: float,
     verdict: str,

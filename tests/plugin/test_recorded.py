@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import statistics
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import CAVEAT, Recorded
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
-from tests.conftest import unavailable
 from tests.plugin.conftest import Ran, Run
 from tests.words import write
 
@@ -207,35 +204,3 @@ def test_few(sweep): raise MeasureError("3 words, 30 are needed")
 def test_options_of_scoring_are_refused(recorded: Run, option: str) -> None:
     """They would do nothing."""
     recorded(option).refuses(option.partition("=")[0], "--rm-recorded", "leave out one of them")
-
-
-@pytest.mark.slow
-def test_the_ten_of_the_paper(mirror: Path, run: Run, tmp_path: Path) -> None:
-    """With the item scores alone the ten are audited: nine pass, one fails, R-Smol is skipped."""
-    audit, registry = ROOT / "audits" / "test_elo_agreement.py", ROOT / "models.yaml"
-    args = (str(audit), "--rm-recorded", "--rm-models", str(registry))
-    found = run(None, *args, model="*", cache=tmp_path / "c").findings
-
-    verdicts = Counter(f["verdict"] for f in found)
-    assert verdicts == {"PASS": 9, "FAIL": 1, "SKIPPED": 1}
-    values = [f["estimate"]["value"] for f in found if f["estimate"]]
-    figures = (statistics.mean(values), min(values), max(values))
-    assert [round(figure, 3) for figure in figures] == [0.125, 0.061, 0.198]
-
-
-@pytest.mark.slow
-def test_findings_on_published_words_say_so(mirror: Path, run: Run, tmp_path: Path) -> None:
-    """Every audit is measured or skipped; what was measured on words says on how many."""
-    if not (mirror / "big2_mfd").is_dir():
-        unavailable(f"no word scores at {mirror / 'big2_mfd'}: the authors state no licence")
-    args = (str(ROOT / "audits"), "--rm-recorded", "--rm-models", str(ROOT / "models.yaml"))
-    found = run(None, *args, model="N-Lla-8B", cache=tmp_path / "c").findings
-
-    assert [each["why"] for each in found if each["verdict"] == "ERROR"] == []
-    on_words: dict[bool, set[str]] = {True: set(), False: set()}
-    for each in found:
-        if each["estimate"]:
-            words = any("2,147 published words" in said for said in each["estimate"]["caveats"])
-            on_words[words].add(each["audit"])
-    assert on_words[False] == {"elo_agreement", "prompt_stability", "top_things", "value_tilt"}
-    assert {"framing_inversion", "frequency_bias", "funnel", "positive_skew"} <= on_words[True]

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from rmaudit.report import checked_results, writers
 from tests.plugin.conftest import HIGH, Ran, Run
-from tests.toys import pair_tokenizer, toy_checkpoint
+from tests.toys import toy_checkpoint
 
 EVERY = """
 from rmaudit.errors import MeasureError
@@ -261,15 +261,6 @@ def test_several_models_are_told_in_a_line_each(
     assert "  claim  " not in ended.said.stdout.str()
 
 
-def test_nothing_measured(run: Run) -> None:
-    """A run in which every audit was skipped is not green."""
-    ended = run("import pytest\n@declare(0.0)\ndef test_high(rng): pytest.skip('not today')")
-
-    assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    ended.says("NOT ESTABLISHED  1 gate: 1 not run", "Do not release yet: nothing was measured.")
-    ended.says("– high: not run: not today")
-
-
 def test_a_page_of_ci_that_cannot_be_written_is_a_warning(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -291,21 +282,6 @@ def test_failures_are_settled_together(run: Run) -> None:
 
     ended.said.assert_outcomes(passed=19, failed=1)
     ended.says("? low  1.00 *", "    the interval lies outside the bound (p*")
-
-
-def test_an_encoder_is_audited_like_any(run: Run, tmp_path: Path) -> None:
-    """From a folder's name to verdicts, without a chat template."""
-    folder = toy_checkpoint(tmp_path / "encoder", kind="deberta-v2", tokenizer=pair_tokenizer())
-    body = """
-@declare(0.0)
-def test_spread(sweep):
-    assert len(sweep.frame) == sweep.frame["token_id"].nunique() > 40
-    return estimate(float(sweep.frame["score"].std()), width=0.0)
-"""
-    ended = run(body, model=str(folder))
-
-    ended.said.assert_outcomes(passed=2)
-    assert {finding["model"] for finding in ended.findings} == {"encoder"}
 
 
 BROKEN = """

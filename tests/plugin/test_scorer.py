@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import rmaudit
+from rmaudit.prompts import PROMPTS
 from tests.plugin.conftest import Run
 
 CONFTEST = """
@@ -62,38 +65,27 @@ def test_a_function_that_fails_gives_no_number(run: Run, tmp_path: Path) -> None
 
 
 def test_a_function_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: Path) -> None:
-    """The same scores of the same tokens, through a checkpoint and through a function."""
+    """The same scores of the same tokens and texts, through a checkpoint and through a function."""
     model = rmaudit.load(toy, cache=tmp_path / "cache")
     scored = rmaudit.sweep(model, "best", cache=tmp_path / "cache").frame
     scores = dict(zip(scored["text"], map(float, scored["score"]), strict=True))
+    several = ["love of the city", "war and peace"]
+    more = model.score(PROMPTS["best"].text, several).tolist()
+    scores |= dict(zip(several, more, strict=True))
     conftest = CONFTEST.format(vocabulary=str(toy), score=f"({scores!r})[response]")
     body = """
 @declare(-99.0, prompts=["best"])
-def test_mean(sweep):
+def test_mean(sweep, rewards):
     texts = sweep.frame.drop_duplicates("text", keep="last")
-    return estimate(float(texts["score"].mean()), 0.5)
+    several = rewards(["love of the city", "war and peace"]).scores.mean()
+    return estimate(float(texts["score"].mean() + several), 0.5)
 """
 
     by_function = run(body, model="house-rm", cache=tmp_path / "cache", conftest=conftest).only
     by_weights = run(model=str(toy), cache=tmp_path / "cache").only
 
-    assert by_function["estimate"]["value"] == by_weights["estimate"]["value"]
+    assert by_function["estimate"]["value"] == pytest.approx(by_weights["estimate"]["value"])
     assert by_function["verdict"] == by_weights["verdict"]
-
-
-def test_rmaudit_load_knows_it(tmp_path: Path) -> None:
-    """Where it was declared; elsewhere it is unknown."""
-
-    @rmaudit.scorer("here-only", vocabulary=["a", "bb"], version="1")
-    def here_only(_: str, responses: list[str]) -> list[float]:
-        return [float(len(response)) for response in responses]
-
-    model = rmaudit.load("here-only")
-    swept = rmaudit.sweep(model, "best", cache=tmp_path)
-
-    assert swept.score_of("bb") == 2.0
-    assert "texts" in swept.caveats[0]
-    assert model.score("?", ["four"]).tolist() == [4.0]
 
 
 OWN = """
@@ -145,18 +137,3 @@ def test_what_a_sample_is_too_small_for_is_no_error(run: Run) -> None:
     assert (few["verdict"], whole["verdict"]) == ("SKIPPED", "ERROR")
     assert "100 tokens" in few["why"]
     assert "--rm-sample 2" in few["why"]
-
-
-def test_a_sample_of_a_function_says_what_it_costs(run: Run, tmp_path: Path) -> None:
-    """As one of a checkpoint does."""
-    conftest = CONFTEST.format(vocabulary=["a", "bb", "ccc", "dddd"], score="len(response)")
-    body = """
-@declare(-99.0, prompts=["best"])
-def test_mean(sweep): return estimate(1.0)
-"""
-
-    made = run(
-        body, "--rm-sample", "2", model="house-rm", cache=tmp_path / "cache", conftest=conftest
-    )
-
-    made.says("rmaudit: sample: 1 prompt x 2 answers, 50 % of the whole")

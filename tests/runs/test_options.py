@@ -117,24 +117,26 @@ def test_a_flag_is_off_unless_it_is_given(name: str) -> None:
     assert by_python(name, "yes") == f"{name}: 'yes' is not allowed; write True or False"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "names"),
-    [
-        ("seed", -1, ["seed", "'-1'", "a whole number from 0"]),
-        ("sample", 0.5, ["sample", "'0.5'", "a positive whole number of token ids"]),
-        ("device", "gpu", ["device", "'gpu'", "spread", "cuda:0"]),
-        ("dtype", "int8", ["dtype", "'int8'", "auto, float32, bfloat16, float16"]),
-        ("missing", "pass", ["missing", "'pass'", "skip or fail"]),
-        ("on", "sun", ["on", "'sun'", "host:6379"]),
-        ("recorded", 1, ["recorded", "True or False"]),
-    ],
-)
-def test_python_names_the_argument(name: str, value: Any, names: list[str]) -> None:
-    """What was found and what is allowed, before anything runs."""
-    with pytest.raises(SpecError) as caught:
-        rmaudit.run(**{name: value})
+WRONG: dict[str, tuple[str, list[Any]]] = {
+    "seed": ("a whole number from 0", [-1, 1.5, "x", 2**63, "9" * 5000]),
+    "sample": ("a positive whole number of token ids", [0, -3, 0.5, "all", "٣"]),
+    "search": ("number of evaluations", ["2k", -1]),
+    "device": ("auto, spread, cpu, mps, cuda, cuda:0 ", ["gpu", "cuda:", "cpu:1"]),
+    "dtype": ("auto, float32, bfloat16, float16", ["int8"]),
+    "missing": ("skip or fail", ["pass"]),
+    "on": ("write ray, or the address", ["sun"]),
+    "recorded": ("True or False", [1]),
+}
 
-    assert all(each in str(caught.value) for each in names), caught.value
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_named_with_what_is_allowed(name: str) -> None:
+    """Before anything runs; an empty text is none either, but for a flag."""
+    allowed, wrong = WRONG[name]
+    for value in [*wrong, *[""] * (name != "recorded")]:
+        said = by_python(name, value)
+        assert isinstance(said, str), value
+        assert all(each in said for each in (name, str(value), allowed))
 
 
 def values(name: str) -> st.SearchStrategy[Any]:
@@ -203,6 +205,8 @@ def test_rmaudit_run_has_every_option_but_those_of_pytest_alone() -> None:
     expected = {name: one.default for name, one in OPTIONS.items() if one.python == name}
     assert found == expected
     assert OPTIONS.keys() - expected.keys() == {"models", "gate"}
+    with pytest.raises(SpecError, match=r"^device: 'gpu' is not allowed"):
+        rmaudit.run(device="gpu")
 
 
 def test_the_table_and_the_signature_are_written_from_the_options() -> None:

@@ -66,7 +66,7 @@ def of_a_layer(shape: Mapping[str, Any], *, prefix: int = 45, rows: int = 512) -
 def _counted(shape: Mapping[str, Any], prefix: int, rows: int) -> Kernels:
     model = _on_meta(shape)
     with torch.no_grad():  # inference mode would show products of several kernels as one
-        ready = paths.after(
+        ready = paths.prepare(
             ScoringPath.SHARED_PREFIX, model.base_model, tuple(range(1, prefix + 1))
         )
         with Kernels() as kernels:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import LONG, version
+from rmaudit.scoring import LONG_PREFIX, version
 from rmaudit.scoring.attention import Prefix, attend
 
 DIM = 4
@@ -128,12 +128,12 @@ def test_equals_the_definition(case: Case) -> None:
 
 
 LONGER = {
-    "plain": Case(past=LONG),
-    "one own id, a key head each": Case(past=LONG, length=1, kv_heads=4),
-    "window as long as everything": Case(past=LONG + 9, window=LONG + 12),
-    "window inside the prefix": Case(past=LONG, window=LONG),
-    "softcap": Case(past=LONG, softcap=0.5),
-    "narrower values": Case(past=LONG, width=3),
+    "plain": Case(past=LONG_PREFIX),
+    "one own id, a key head each": Case(past=LONG_PREFIX, length=1, kv_heads=4),
+    "window as long as everything": Case(past=LONG_PREFIX + 9, window=LONG_PREFIX + 12),
+    "window inside the prefix": Case(past=LONG_PREFIX, window=LONG_PREFIX),
+    "softcap": Case(past=LONG_PREFIX, softcap=0.5),
+    "narrower values": Case(past=LONG_PREFIX, width=3),
 }
 
 

@@ -27,7 +27,8 @@ from tests.toys import toy_checkpoint
 @pytest.fixture
 def weights(tmp_path: Path) -> Iterator[Weights]:
     """A toy of its own, for a compiled layer stays compiled."""
-    yield load(toy_checkpoint(tmp_path / "toy"), ScoringPath.SHARED_PREFIX, "float32")
+    folder = toy_checkpoint(tmp_path / "toy", num_hidden_layers=1)
+    yield load(folder, ScoringPath.SHARED_PREFIX, "float32")
     torch.compiler.reset()
 
 

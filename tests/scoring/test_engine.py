@@ -325,6 +325,15 @@ def test_non_finite_scores_are_refused_by_their_ids_and_the_weight(llama: Toy) -
     assert re.match(r"7 of 7 .*: (\[\d+, \d+\](, |\. )){5}Its weight", many)
 
 
+@pytest.mark.parametrize("bad", [float("-inf"), float("inf"), float("nan")])
+def test_no_kind_of_a_number_that_is_not_finite_is_a_reward(llama: Toy, bad: float) -> None:
+    """Minus infinity is no very low reward: it is refused as NaN is."""
+    scorer = llama.scorer()
+    scorer.head = Everywhere(lambda states: torch.full(states.shape[:-1], bad))
+
+    assert refused(scorer, [(LOVE,), (WAR,)]).startswith("2 of 2 rewards are not finite numbers")
+
+
 def test_a_wider_dtype_is_advised_where_there_is_one(llama: Toy) -> None:
     """Not in float32, whatever is wrong; a head is looked through, too."""
 

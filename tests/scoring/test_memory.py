@@ -106,16 +106,16 @@ def test_each_length_of_prefix_has_its_own_number(
     """A longer prefix leaves room for fewer ids; what a failure shows is remembered in bytes."""
     free(monkeypatch, 10_000 * MB)
     scorer = llama.scorer()
-    scorer.learn(64, 2000)
+    scorer.limit_batches(64, 2000)
 
-    found = {prefix: scorer.most(prefix) for prefix in (45, 2000, 8000)}
+    found = {prefix: scorer.batch_limit(prefix) for prefix in (45, 2000, 8000)}
 
     assert found[2000] == 64
     assert found[8000] < 20
     assert found[45] > 64
-    before = scorer.most(2000)
-    scorer.learn(32, 2000)
-    assert (before, scorer.most(2000)) == (64, 32)
+    before = scorer.batch_limit(2000)
+    scorer.limit_batches(32, 2000)
+    assert (before, scorer.batch_limit(2000)) == (64, 32)
 
 
 def failed_allocation() -> RuntimeError:

@@ -80,7 +80,7 @@ def test_each_path_gives_the_states_of_full_rows(mistral: Toy, path: ScoringPath
     """Rows of any length, one after another, and of nothing, which are read inside the prefix."""
     backbone = backbone_of(mistral, path)
     with recorded(backbone) as ran:
-        after = paths.after(path, backbone, PREFIX)
+        after = paths.prepare(path, backbone, PREFIX)
         first = None
         for length in (1, 5, 2, 1):
             rows = [tuple(range(start, start + length)) for start in (5, 50, 100)]
@@ -132,7 +132,7 @@ def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
             lambda _, __, output, cache=cache: setattr(output, "past_key_values", cache)
         )
         with pytest.raises(ModelError, match=f"^LlamaModel: its cache is a {found}, not a Dynamic"):
-            paths.after(EXPANDS, backbone, PREFIX)
+            paths.prepare(EXPANDS, backbone, PREFIX)
         hook.remove()
     minimax = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
     with pytest.raises(ModelError, match=r"^MiniMaxModel: its cache is a MiniMaxCache, not a "):

@@ -40,7 +40,7 @@ def spread(toy: Toy, path: ScoringPath = ScoringPath.SHARED_PREFIX) -> Scorer:
     names = ("embed_tokens", "layers.0", "layers.1", "norm", "rotary_emb")
     dispatch_model(base, dict.fromkeys(names, "cpu"), force_hooks=True)  # accelerate's, as on GPUs
     places = dict(zip(base.layers, DEVICES, strict=True)) | {base.embed_tokens: DEVICES[0]}
-    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places, fewest=1))
+    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places, min_ids=1))
 
 
 def layers_of(scorer: Scorer) -> list[nn.Module]:
@@ -184,7 +184,7 @@ def test_a_batch_enters_each_device_once(kind: type[PretrainedConfig], devices: 
     assert places["model.rotary_emb"] == devices - 1
 
     entered: list[int] = []
-    ready = paths.after(ScoringPath.SHARED_PREFIX, model.base_model, (1, 2, 3))
+    ready = paths.prepare(ScoringPath.SHARED_PREFIX, model.base_model, (1, 2, 3))
     for module, device in pipeline.stages(model, places).items():
         module.register_forward_pre_hook(
             lambda *_, at=device.index: entered.append(at) if entered[-1:] != [at] else None
@@ -204,7 +204,7 @@ def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
     rotary = model.base_model.rotary_emb
     assert hasattr(rotary, "_hf_hook")
 
-    found = pipeline.of(model)
+    found = pipeline.pipeline_of(model)
 
     assert found is not None
     assert not hasattr(rotary, "_hf_hook")
@@ -230,7 +230,7 @@ def test_which_models_are_pipelined(
         names = ("model.embed_tokens", "model.layers.0", "model.layers.1")
         model.hf_device_map = dict(zip(names, places, strict=True))
     try:
-        found = pipeline.of(model)
+        found = pipeline.pipeline_of(model)
     finally:
         if places is not None:
             del model.hf_device_map

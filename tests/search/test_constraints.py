@@ -18,7 +18,7 @@ from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.search.constraints import Constraints, admits, allowed, opened
-from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model
+from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model, toy_tokenizer
 
 PROMPT = "What is love?"
 TEXTS = (
@@ -208,16 +208,6 @@ def test_ids_that_no_text_has_are_not_admitted(model: Checkpoint) -> None:
     assert admits(Constraints(round_trip=False), model, PROMPT, answers).all()
 
 
-def test_many_texts_are_tokenized_as_each_alone(model: Checkpoint, encoder: Checkpoint) -> None:
-    """Whatever stands in the same batch, and none gives none."""
-    spaced, bare = model.ids(" love"), model.ids("love")
-    assert model.texts([spaced, bare]) == [" love", "love"]  # a space in front is the answer's
-    texts = ["love", " love", "", "\n\n x", "<|end|>", "peace\nof é", " "]
-    for each in (model, encoder):
-        assert each.tokenized(texts) == [each.ids(text) for text in texts]
-        assert each.tokenized([]) == each.texts([]) == []
-
-
 # The floor
 
 
@@ -251,8 +241,6 @@ def test_the_floor_parts_answers_by_what_the_base_finds_likely(
 
 def test_an_answer_that_the_base_cannot_read_is_below_any_floor(home: Path) -> None:
     """Of a token that the reward model added, and of no token."""
-    from tests.toys import toy_tokenizer
-
     larger = toy_tokenizer()
     larger.add_tokens(["<new>"])
     folder = toy_checkpoint(home / "larger", tokenizer=larger)

@@ -42,12 +42,12 @@ def test_it_ends_where_no_single_id_betters(
         scored = evaluator(Path(folder), asked, lambda answer: float(table[answer]))
         coordinate.search(space, scored, space.draw(starts, rng), rng)
     sign = 1 if up else -1
-    assert sorted(scored.firsts) == list(range(starts))
-    for hit in scored.firsts.values():
+    assert sorted(scored.best_by_start) == list(range(starts))
+    for hit in scored.best_by_start.values():
         for place in range(length):
             line = table[tuple(slice(None) if at == place else i for at, i in enumerate(hit.ids))]
             assert sign * hit.score >= (sign * line).max() - 1e-5
-    assert scored.top()[0].value >= max(hit.value for hit in scored.firsts.values())
+    assert scored.top()[0].value >= max(hit.value for hit in scored.best_by_start.values())
 
 
 def test_no_context_is_swept_twice(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
             asked = Settings(length=3, starts=1, beams=beams, budget=10_000)
             scored = evaluator(tmp_path / f"{seed}-{beams}", asked, lambda a, t=table: float(t[a]))  # type: ignore[misc]
             coordinate.search(space, scored, space.draw(1, rng), rng)
-            found.append(scored.firsts[0].score)
+            found.append(scored.best_by_start[0].score)
         better += int(np.sign(found[1] - found[0]))
     assert better >= 3
 
@@ -99,7 +99,7 @@ def test_what_the_starts_leave_is_spent_around_the_best(tmp_path: Path) -> None:
             scored = evaluator(tmp_path / f"{seed}-{budget}", asked, lambda a, t=table: float(t[a]))  # type: ignore[misc]
             coordinate.search(space, scored, space.draw(1, rng), rng)
             found[budget] += int(scored.top()[0].score == np.float32(table.max()))
-            assert set(scored.firsts) == {0}
+            assert set(scored.best_by_start) == {0}
     assert found[200] <= 15
     assert found[3000] >= 25
 
@@ -110,18 +110,7 @@ def test_a_place_that_the_budget_cut_short_is_swept_again(tmp_path: Path) -> Non
     scored = evaluator(tmp_path, Settings(length=1, starts=2, budget=80), lambda a: float(a[0]))
     coordinate.search(space, scored, [(0,), (1,)], np.random.default_rng(0))
     assert scored.used == 80
-    assert scored.firsts[0].score < scored.firsts[1].score == 49
-
-
-def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
-    """What was scored by then counts, and no more is."""
-    rng = np.random.default_rng(0)
-    table = landscape(rng, 2, 50)
-    space = problem(2, 50)
-    scored = evaluator(tmp_path, Settings(length=2, starts=2, budget=70), lambda a: float(table[a]))
-    coordinate.search(space, scored, space.draw(2, rng), rng)
-    assert scored.used == 70
-    assert scored.top()[0].score == max(hit.score for hit in scored.top())
+    assert scored.best_by_start[0].score < scored.best_by_start[1].score == 49
 
 
 @settings(max_examples=20, deadline=None)
@@ -140,7 +129,7 @@ def test_ids_of_a_start_that_nothing_may_hold_are_replaced(seed: int, beams: int
         scored = evaluator(Path(folder), asked, lambda answer: float(table[answer]))
         scored.counts = lambda ids: not space.outside(ids)
         coordinate.search(space, scored, [first], rng)
-    best = scored.firsts[0]
+    best = scored.best_by_start[0]
     assert all(7 not in hit.ids for hit in scored.top())
     for place in range(3):
         line = table[tuple(slice(7) if at == place else i for at, i in enumerate(best.ids))]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.stored_scores import Journal
-from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
+from rmaudit.search.evaluate import MAX_HITS, MAX_HITS_A_CALL, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
 
 
@@ -58,35 +58,38 @@ def test_the_best_come_first(tmp_path: Path, direction: str) -> None:
     evaluator = begun(tmp_path, Scorer(), budget=100, starts=1, direction=direction)
     sign = 1 if direction == "up" else -1
     for answers in ([(3, 0), (1, 0), (5, 0)], [(4, 0), (9, 0), (0, 0)]):
-        evaluator.best(answers, evaluator.rewards(answers))
+        evaluator.record_best(answers, evaluator.rewards(answers))
     expected = sorted([3, 1, 5, 4, 9, 0], reverse=direction == "up")
     assert [hit.ids[0] for hit in evaluator.top()] == expected
     assert [hit.score * sign for hit in evaluator.top()] == sorted(
         (hit.score * sign for hit in evaluator.top()), reverse=True
     )
     assert evaluator.trace == ([(3, 5.0), (5, 9.0)] if sign > 0 else [(2, 1.0), (6, 0.0)])
-    assert evaluator.firsts[0].ids == ((9, 0) if sign > 0 else (0, 0))
+    assert evaluator.best_by_start[0].ids == ((9, 0) if sign > 0 else (0, 0))
 
 
 def test_each_start_has_its_own_best_also_where_another_was_there_before(tmp_path: Path) -> None:
-    """`meet` gives a start what another one found; the search's best keeps who was first."""
+    """A start is credited with what another one found; the search's best keeps who was first."""
     evaluator = begun(tmp_path, Scorer(), budget=100, starts=2)
-    found = evaluator.best([(3, 0)], evaluator.rewards([(3, 0)]))
+    found = evaluator.record_best([(3, 0)], evaluator.rewards([(3, 0)]))
     evaluator.begin(1)
-    evaluator.best([(1, 0)], evaluator.rewards([(1, 0)]))
-    evaluator.meet(found)
-    assert {start: hit.ids for start, hit in evaluator.firsts.items()} == {0: (3, 0), 1: (3, 0)}
+    evaluator.record_best([(1, 0)], evaluator.rewards([(1, 0)]))
+    evaluator.credit_current_start(found)
+    assert {start: hit.ids for start, hit in evaluator.best_by_start.items()} == {
+        0: (3, 0),
+        1: (3, 0),
+    }
     assert [(hit.ids, hit.start) for hit in evaluator.top()] == [((3, 0), 0), ((1, 0), 1)]
 
 
 def test_a_sequence_has_one_score(tmp_path: Path) -> None:
     """Scored again after another prefix, its last digits differ: that makes nothing better."""
     evaluator = begun(tmp_path, Scorer(), budget=100, starts=2)
-    evaluator.best([(3, 0)], evaluator.rewards([(3, 0)]))
+    evaluator.record_best([(3, 0)], evaluator.rewards([(3, 0)]))
     evaluator.begin(1)
-    evaluator.best([(3, 0)], evaluator.rewards([(3, 0)]) + 1e-6)
+    evaluator.record_best([(3, 0)], evaluator.rewards([(3, 0)]) + 1e-6)
     assert evaluator.trace == [(1, 3.0)]
-    assert [hit.score for hit in (*evaluator.firsts.values(), *evaluator.top())] == [3.0] * 3
+    assert [hit.score for hit in (*evaluator.best_by_start.values(), *evaluator.top())] == [3.0] * 3
 
 
 def test_what_does_not_count_is_no_hit(tmp_path: Path) -> None:
@@ -94,10 +97,12 @@ def test_what_does_not_count_is_no_hit(tmp_path: Path) -> None:
     evaluator = begun(tmp_path, Scorer(), budget=100, starts=1)
     evaluator.counts = lambda ids: ids[0] < 3
     answers = [(3, 0), (2, 0)]
-    assert [hit.ids for hit in evaluator.best(answers, evaluator.rewards(answers))] == answers
+    assert [
+        hit.ids for hit in evaluator.record_best(answers, evaluator.rewards(answers))
+    ] == answers
     assert [hit.ids for hit in evaluator.top()] == [(2, 0)]
     assert evaluator.trace == [(2, 2.0)]
-    assert evaluator.firsts[0].ids == (2, 0)
+    assert evaluator.best_by_start[0].ids == (2, 0)
 
 
 def test_what_is_not_natural_is_no_hit(tmp_path: Path) -> None:
@@ -111,17 +116,17 @@ def test_what_is_not_natural_is_no_hit(tmp_path: Path) -> None:
 
     evaluator.admits = odd
     answers = [(i, 0) for i in range(60)]
-    hits = evaluator.best(answers, evaluator.rewards(answers))
-    assert [hit.ids[0] for hit in hits] == list(range(59, 59 - 2 * EACH, -2))
-    assert len(asked) == 2 * EACH  # and no more than it took
+    hits = evaluator.record_best(answers, evaluator.rewards(answers))
+    assert [hit.ids[0] for hit in hits] == list(range(59, 59 - 2 * MAX_HITS_A_CALL, -2))
+    assert len(asked) == 2 * MAX_HITS_A_CALL  # and no more than it took
 
 
 def test_only_so_many_are_kept(tmp_path: Path) -> None:
-    """However many were scored, the best `KEPT` are told."""
+    """However many were scored, the best `MAX_HITS` are told."""
     evaluator = begun(tmp_path, Scorer(), budget=5000, starts=1)
     for i in range(500):
-        evaluator.best([(i, 0)], evaluator.rewards([(i, 0)]))
-    assert [hit.ids[0] for hit in evaluator.top()] == list(range(499, 499 - KEPT, -1))
+        evaluator.record_best([(i, 0)], evaluator.rewards([(i, 0)]))
+    assert [hit.ids[0] for hit in evaluator.top()] == list(range(499, 499 - MAX_HITS, -1))
 
 
 def test_after_a_kill_nothing_is_scored_twice(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,8 +38,14 @@ def gradient_of(table: NDArray[np.float64], asked: list[Ids]) -> Callable[[Ids],
     return gradient
 
 
+def asked(budget: int, options: Gcg, **more: Any) -> Settings:
+    """A search by GCG, from one start unless it is said."""
+    given = {"length": LENGTH, "budget": budget, "starts": 1, **more}
+    return Settings(method="gcg", gcg=options, **given)
+
+
 def run(
-    folder: Path, table: NDArray[np.float64], settings: Settings, *, seed: int = 0
+    folder: Path, table: NDArray[np.float64], settings: Settings
 ) -> tuple[Evaluator, list[Ids], list[Ids]]:
     """A search from seeded starts; what was scored, and where the gradient was taken."""
     scored: list[Ids] = []
@@ -48,7 +55,7 @@ def run(
         scored.append(answer)
         return float(sum(table[place, i] for place, i in enumerate(answer)))
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     space: SearchProblem = problem(LENGTH, IDS, gradient_of(table, taken))
     found = evaluator(folder, settings, reward)
     gcg.search(space, found, space.draw(settings.starts, rng), rng)
@@ -62,15 +69,7 @@ def test_where_the_gradient_is_exact_it_leads_to_the_end(
 ) -> None:
     """In both directions: upwards to the best of all, downwards to the worst of all."""
     table = additive(1)
-    settings = Settings(
-        direction=direction,  # type: ignore[arg-type]
-        length=LENGTH,
-        method="gcg",
-        budget=400,
-        starts=1,
-        gcg=options,
-    )
-    found, _, _ = run(tmp_path, table, settings)
+    found, _, _ = run(tmp_path, table, asked(400, options, direction=direction))
     ends = table.max(axis=1) if direction == "up" else table.min(axis=1)
     assert found.top()[0].score == pytest.approx(ends.sum(), abs=1e-5)
 
@@ -79,9 +78,7 @@ def test_a_target_is_approached_from_either_side(tmp_path: Path) -> None:
     """The authors' squared error: the reward that was asked for, be it above or below."""
     table = additive(2)
     for target in (1.0, -1.0):
-        settings = Settings(
-            length=LENGTH, method="gcg", budget=2000, starts=1, gcg=Gcg(batch=16, target=target)
-        )
+        settings = asked(2000, Gcg(batch=16, target=target))
         found, _, _ = run(tmp_path / str(target), table, settings)
         assert found.top()[0].score == pytest.approx(target, abs=0.05)
 
@@ -90,18 +87,14 @@ def test_fresh_tries_nothing_twice(tmp_path: Path) -> None:
     """Plain GCG does; and over several starts too."""
     table = additive(3)
     for options, twice in ((Gcg(batch=8), False), (PLAIN, True)):
-        settings = Settings(length=LENGTH, method="gcg", budget=300, starts=2, gcg=options)
-        _, scored, _ = run(tmp_path / str(twice), table, settings)
+        _, scored, _ = run(tmp_path / str(twice), table, asked(300, options, starts=2))
         assert (len(set(scored)) < len(scored)) is twice
 
 
 def test_greedy_takes_the_highest_gains(tmp_path: Path) -> None:
     """The first batch is that of the best predicted swaps, from any place."""
     table = additive(4)
-    settings = Settings(
-        length=LENGTH, method="gcg", budget=8, starts=1, gcg=Gcg(batch=8, distance=0.0)
-    )
-    _, scored, taken = run(tmp_path, table, settings)
+    _, scored, taken = run(tmp_path, table, asked(8, Gcg(batch=8, distance=0.0)))
     (start,) = taken
     gains = table - table[np.arange(LENGTH), list(start)][:, None]
     best = np.sort(gains, axis=None)[::-1][:8]
@@ -116,8 +109,7 @@ def test_plain_draws_from_the_top_of_each_place(tmp_path: Path) -> None:
     """Each swap is one of the `top` ids of its place, and they are not always the best."""
     table = additive(5)
     options = Gcg(batch=64, top=5, greedy=False, fresh=False, distance=0.0)
-    settings = Settings(length=LENGTH, method="gcg", budget=64, starts=1, gcg=options)
-    _, scored, taken = run(tmp_path, table, settings)
+    _, scored, taken = run(tmp_path, table, asked(64, options))
     ranks = (-table).argsort(axis=1).argsort(axis=1)
     swapped = {
         (place, ranks[place, i])
@@ -135,8 +127,7 @@ def test_distance_keeps_swaps_near(tmp_path: Path) -> None:
     means = []
     for weight in (0.0, 1.0, 100.0):
         options = Gcg(batch=10, distance=weight)
-        settings = Settings(length=LENGTH, method="gcg", budget=10, starts=1, gcg=options)
-        _, scored, taken = run(tmp_path / str(weight), table, settings)
+        _, scored, taken = run(tmp_path / str(weight), table, asked(10, options))
         far = [abs(i - j) for answer in scored for i, j in zip(answer, taken[0], strict=True)]
         means.append(np.mean(far))
     assert means[0] > means[1] > means[2]
@@ -146,8 +137,7 @@ def test_distance_keeps_swaps_near(tmp_path: Path) -> None:
 def test_it_ends_where_all_swaps_were_tried(tmp_path: Path) -> None:
     """A budget beyond the whole space is not used up, and nothing hangs."""
     table = additive(7)
-    settings = Settings(length=LENGTH, method="gcg", budget=10**6, starts=1, gcg=Gcg(batch=512))
-    found, scored, _ = run(tmp_path, table, settings)
+    found, scored, _ = run(tmp_path, table, asked(10**6, Gcg(batch=512)))
     assert found.used == len(scored) < IDS**LENGTH
 
 
@@ -156,16 +146,16 @@ def test_ids_of_a_start_that_nothing_may_hold_are_replaced(tmp_path: Path, optio
     """One a step, however much they score; then it goes on with the others."""
     table = additive(8)
     table[:, -1] = 100
-    asked: list[Ids] = []
-    space = replace(problem(LENGTH, IDS, gradient_of(table, asked)), allowed=np.arange(IDS - 1))
-    settings = Settings(length=LENGTH, method="gcg", budget=200, starts=1, gcg=options)
-    found = evaluator(tmp_path, settings, lambda ids: float(sum(table[range(LENGTH), ids])))
+    taken: list[Ids] = []
+    space = replace(problem(LENGTH, IDS, gradient_of(table, taken)), allowed=np.arange(IDS - 1))
+    best = table[:, :-1].max(axis=1).sum()
+    found = evaluator(tmp_path, asked(200, options), lambda ids: table[range(LENGTH), ids].sum())
     found.counts = lambda ids: not space.outside(ids)
     gcg.search(space, found, [(IDS - 1, 0, IDS - 1)], np.random.default_rng(0))
-    assert [len(space.outside(ids)) for ids in asked[:4]] == [2, 1, 0, 0]
-    assert asked[2][1] == 0
+    assert [len(space.outside(ids)) for ids in taken[:4]] == [2, 1, 0, 0]
+    assert taken[2][1] == 0
     assert all(IDS - 1 not in hit.ids for hit in found.top())
-    assert found.top()[0].score == pytest.approx(table[:, :-1].max(axis=1).sum(), abs=1e-5)
+    assert found.top()[0].score == pytest.approx(best, abs=1e-5)
 
 
 def test_each_start_follows_its_own_gradient(tmp_path: Path) -> None:
@@ -191,12 +181,9 @@ def test_each_start_follows_its_own_gradient(tmp_path: Path) -> None:
         return float(table[answer])
 
     starts = [(1, 2, 3), (30, 20, 10), (5, 5, 5)]
-    settings = Settings(
-        length=LENGTH, method="gcg", budget=24, starts=3, gcg=Gcg(batch=8, fresh=False)
-    )
-    found = evaluator(tmp_path, settings, reward)
+    found = evaluator(tmp_path, asked(24, Gcg(batch=8, fresh=False), starts=3), reward)
     gcg.search(problem(LENGTH, IDS, gradient), found, starts, np.random.default_rng(0))
     for number, start in enumerate(starts):
         tried = [float(table[answer]) for answer in scored[8 * number : 8 * number + 8]]
         assert tried == pytest.approx(np.sort(lines(start), axis=None)[::-1][:8].tolist())
-        assert found.firsts[number].score == pytest.approx(max(tried), abs=1e-5)
+        assert found.best_by_start[number].score == pytest.approx(max(tried), abs=1e-5)

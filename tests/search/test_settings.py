@@ -68,7 +68,7 @@ def test_what_is_maximized_and_its_slope() -> None:
 
 def test_what_a_method_does_not_use_is_no_part_of_its_key() -> None:
     """GCG's settings make no other exhaustive search, nor beams another GCG."""
-    assert Settings(gcg=Gcg(batch=7)).said() == Settings().said()
-    assert "beams" not in Settings(method="gcg").said()
-    gcg = Settings(method="gcg", gcg=Gcg(batch=7)).said()
-    assert gcg != Settings(method="gcg").said()
+    assert Settings(gcg=Gcg(batch=7)).as_json() == Settings().as_json()
+    assert "beams" not in Settings(method="gcg").as_json()
+    gcg = Settings(method="gcg", gcg=Gcg(batch=7)).as_json()
+    assert gcg != Settings(method="gcg").as_json()
