@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import vl_convert
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from rmaudit.charts import Bin
 from rmaudit.measures.bins import PromptBins
@@ -57,16 +57,38 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_run", here)
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of headless Chromium."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
     chromium = shutil.which("chromium")
     if chromium is None:
         unavailable("no chromium here: install Debian's package `chromium`")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser.new_page()
-        browser.close()
+        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page of the browser."""
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+def happenings(page: Page) -> list[str]:
+    """What the page will request, log or open, but for data in itself."""
+    seen: list[str] = []
+    page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: seen.append(request.url))
+    page.on("console", lambda message: seen.append(message.text))
+    page.on("pageerror", lambda error: seen.append(str(error)))
+    return seen
 
 
 def typed(results: dict[str, Any]) -> Results:
@@ -86,9 +108,19 @@ def as_json(finding: Finding) -> dict[str, Any]:
     return values
 
 
+def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
+    """The finding, as JSON, of another model."""
+    return finding | {"claim": finding["claim"] | {"model": model}}
+
+
 @pytest.fixture
 def results() -> dict[str, Any]:
     """The JSON of one model with a sweep of hostile tokens, and a finding of every verdict."""
+    return hostile_results()
+
+
+def hostile_results() -> dict[str, Any]:
+    """The same, for what is made once for a module."""
     tokens = [
         {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
         for i, text in enumerate(HOSTILE)

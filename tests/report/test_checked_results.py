@@ -144,8 +144,8 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
 
 
-def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
-    """What reading it says, "" where it was read; every output is made of it where asked."""
+def outcome_of(found: Any, path: Path) -> str:
+    """What reading it says, "" where it was read, and every output was made of it."""
     path.write_text(json.dumps(found), encoding="utf-8")
     try:
         made = checked_results.read(path)
@@ -155,29 +155,15 @@ def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
         assert "\n" not in said
         assert said.isprintable()
         return said
-    for render in writers.RENDERERS.values() if rendered else ():
+    for render in writers.RENDERERS.values():
         assert render(made)
-    if rendered:
-        releases.compare(made, made)
+    releases.compare(made, made)
     return ""
 
 
 def test_sound_results_are_read_and_rendered(sound: Any, tmp_path: Path) -> None:
     """So that refusing everything would not do."""
-    assert outcome_of(sound, tmp_path / "results.json", rendered=True) == ""
-
-
-@pytest.mark.slow
-def test_any_mutation_is_refused_or_read(sound: Any, tmp_path: Path) -> None:
-    """A sample of places and of what may stand there; the slow version renders what is read."""
-    rng = random.Random(0)
-    sample = rng.sample(list(places(sound)), 200)
-    changes = [(path, rng.choice([*BAD, ..., "twice"])) for path in sample]
-    path = tmp_path / "results.json"
-
-    said = [outcome_of(mutated(sound, at, change), path) for at, change in changes]
-
-    assert sum(map(bool, said)) > 120
+    assert outcome_of(sound, tmp_path / "results.json") == ""
 
 
 def like(found: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -228,126 +214,102 @@ def test_every_mutation_is_refused_or_rendered(
         return run(given)
 
     monkeypatch.setattr(drawing, "_run", kept)
-    for same in list(alike.values())[part::4]:
-        for change in rng.sample([..., "twice", *BAD], 2):
-            found = mutated(sound, rng.choice(same), change)
-            outcome_of(found, tmp_path / "results.json", rendered=True)
+    said = [
+        outcome_of(mutated(sound, rng.choice(same), change), tmp_path / "results.json")
+        for same in list(alike.values())[part::4]
+        for change in rng.sample([..., "twice", *BAD], 2)
+    ]
+    assert sum(map(bool, said)) > 0.6 * len(said)
     monkeypatch.setattr(drawing, "_run", RUN)
     assert None not in drawing._svgs(rng.sample(list(specs.values()), 20))
 
 
-def first(found: Any, audit: str) -> Any:
-    """The finding of this audit."""
-    return next(f for f in found["findings"] if f["claim"]["audit"] == audit)
+FAILS, BEFORE = ("findings", "fails"), ("before", "findings")
+SKIPPED, WAIVED = ("findings", "lost SKIPPED"), ("findings", "waived")
+FUNNEL = ("findings", "funnel", "estimate", "evidence")
+SWEEP = ("models", 0, "sweeps", 0)
 
 
-WRONG: list[tuple[str, list[Any], str]] = [
-    ("fails", ["judgement", "verdict", "PASS"], "judgement.verdict"),
-    ("fails", ["judgement", "blocks", False], "judgement.blocks"),
-    ("fails", ["judgement", "p", 0.9], "judgement.p"),
-    ("fails", ["judgement", "severity", "info"], "judgement.severity"),
-    ("fails", ["judgement", "bound", "low", -9.0], "judgement.bound"),
-    ("fails", ["claim", "bound", "high", -1.0], "claim.bound"),
-    ("fails", ["estimate", "value", 7.0], "estimate"),
-    ("fails", ["estimate", "low", -9.0], "judgement.detectable"),
-    ("fails", ["estimate", "unit", "tau"], "estimate.unit"),
-    ("fails", ["estimate", None], "judgement"),
-    ("fails", ["reason", "no data"], "reason"),
-    ("fails", ["claim", "model", "Other"], "claim.model"),
-    ("fails", ["claim", "model_source", "other"], "claim.model_source"),
-    ("lost SKIPPED", ["judgement", "verdict", "PASS"], "judgement.verdict"),
-    ("lost SKIPPED", ["judgement", "known", "so"], "judgement.known"),
-    ("funnel", ["estimate", "evidence", "kind", "other"], "estimate.evidence"),
-    ("funnel", ["estimate", "evidence", "axis_", 1], "estimate.evidence"),
-    ("funnel", ["estimate", "evidence", "field", "y", []], "estimate.evidence.field.counts[0]"),
-    ("funnel", ["estimate", "evidence", "field", "counts", 0, 0, -1], "field.counts[0] has -1"),
-    (
-        "elo_agreement",
-        ["estimate", "evidence", "wordings", 0, "cells", 0, []],
-        "estimate.evidence.wordings[0].cells[0]",
-    ),
-    ("prompt_stability", ["estimate", "evidence", "prompts", 0, "frame", 7], "prompts[0].frame"),
-    ("waived", ["judgement", "waiver", "state", "fine"], "judgement.waiver.state"),
-    (
-        "waived",
-        ["judgement", "waiver", "terms", "expires", "soon"],
-        "judgement.waiver.terms.expires",
-    ),
-]
-
-
-@pytest.mark.parametrize(("audit", "change", "place"), WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ((*FAILS, "judgement", "verdict"), "PASS", ".judgement.verdict"),
+        ((*FAILS, "judgement", "blocks"), False, ".judgement.blocks"),
+        ((*FAILS, "judgement", "p"), 0.9, ".judgement.p"),
+        ((*FAILS, "judgement", "severity"), "info", ".judgement.severity"),
+        ((*FAILS, "judgement", "bound", "low"), -9.0, ".judgement.bound"),
+        ((*FAILS, "claim", "bound", "high"), -1.0, ".claim.bound"),
+        ((*FAILS, "estimate", "value"), 7.0, ".estimate"),
+        ((*FAILS, "estimate", "low"), -9.0, ".judgement.detectable"),
+        ((*FAILS, "estimate", "unit"), "tau", ".estimate.unit"),
+        ((*FAILS, "estimate"), None, ".judgement"),
+        ((*FAILS, "reason"), "no data", ".reason"),
+        ((*FAILS, "claim", "model"), "Other", ".claim.model"),
+        ((*FAILS, "claim", "model_source"), "other", ".claim.model_source"),
+        ((*SKIPPED, "judgement", "verdict"), "PASS", ".judgement.verdict"),
+        ((*SKIPPED, "judgement", "known"), "so", ".judgement.known"),
+        ((*FUNNEL, "kind"), "other", ".estimate.evidence"),
+        ((*FUNNEL, "axis_"), 1, ".estimate.evidence"),
+        ((*FUNNEL, "field", "y"), [], ".estimate.evidence.field.counts[0]"),
+        ((*FUNNEL, "field", "counts", 0, 0), -1, "field.counts[0] has -1"),
+        (
+            ("findings", "elo_agreement", "estimate", "evidence", "wordings", 0, "cells", 0),
+            [],
+            ".estimate.evidence.wordings[0].cells[0]",
+        ),
+        (
+            ("findings", "prompt_stability", "estimate", "evidence", "prompts", 0, "frame"),
+            7,
+            "prompts[0].frame",
+        ),
+        ((*WAIVED, "judgement", "waiver", "state"), "fine", ".judgement.waiver.state"),
+        (
+            (*WAIVED, "judgement", "waiver", "terms", "expires"),
+            "soon",
+            ".judgement.waiver.terms.expires",
+        ),
+        (("verdict", "outcome"), "PASSES", 'verdict is "PASSES'),
+        (("verdict", "accepted"), 7, "verdict is "),
+        (("run", "created"), "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
+        (("run", "finished"), 10_000, "allowed: no more finished than selected"),
+        (("run", "selected"), 10_000, "allowed: no more finished than selected"),
+        (("models", 0, "name"), "B", "models: two are named"),
+        ((*SWEEP, "vocabulary"), "other", "sweeps[0].vocabulary is "),
+        ((*SWEEP, "scores"), None, 'has "vocabulary", but no "scores"'),
+        ((*BEFORE, "fails", "value"), 9.0, ""),
+        ((*BEFORE, "fails", "low"), None, ""),
+        ((*BEFORE, "fails", "result"), "not run", ""),
+        ((*BEFORE, "fails", "difference"), {"value": 0.0, "low": 1.0, "high": 2.0}, ".difference"),
+        (
+            (*BEFORE, "lost SKIPPED", "difference"),
+            {"value": 1.0, "low": 1.0, "high": 2.0},
+            ".difference",
+        ),
+    ],
+    ids=str,
+)
 def test_a_contradiction_is_named(
-    sound: Any, tmp_path: Path, audit: str, change: list[Any], place: str
+    sound: Any, tmp_path: Path, path: tuple[Any, ...], value: Any, says: str
 ) -> None:
-    """The finding, the place in it, what stands there, what may, and what to do."""
-    found = copy.deepcopy(sound)
-    at = finding = first(found, audit)
-    *steps, last, value = change
-    for step in steps:
-        at = at[step]
-    at[last] = value
+    """The place, what stands there, what may, and what to do.
 
-    said = outcome_of(found, tmp_path / "results.json")
+    Above all of the verdict: that a model passes follows from the findings, and from no line.
+    """
+    place: tuple[Any, ...] = ()
+    at, listed = sound, ""
+    for step in path:
+        if isinstance(at, list) and isinstance(step, str):  # an audit: its finding
+            audits = [each.get("audit") or each["claim"]["audit"] for each in at]
+            place = (*place, audits.index(step))
+            listed = f"{'.'.join(place[:-1])}[{place[-1]}]"
+        else:
+            place = (*place, step)
+        at = at[place[-1]] if len(place) < len(path) else at
 
-    assert f"findings[{found['findings'].index(finding)}]." in said
-    assert place in said
-    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
+    said = outcome_of(mutated(sound, place, value), tmp_path / "results.json")
 
-
-@pytest.mark.parametrize(
-    ("steps", "value", "says"),
-    [
-        (["verdict", "outcome"], "PASSES", 'verdict is "PASSES'),
-        (["verdict", "accepted"], 7, "verdict is "),
-        (["run", "created"], "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
-        (["run", "finished"], 10_000, "allowed: no more finished than selected"),
-        (["run", "selected"], 10_000, "allowed: no more finished than selected"),
-        (["models", 0, "name"], "*", "models: two are named"),
-        (["models", 0, "sweeps", 0, "vocabulary"], "other", "sweeps[0].vocabulary is "),
-        (["models", 0, "sweeps", 0, "scores"], None, 'has "vocabulary", but no "scores"'),
-    ],
-    ids=str,
-)
-def test_a_run_cannot_contradict_its_findings(
-    sound: Any, tmp_path: Path, steps: list[Any], value: Any, says: str
-) -> None:
-    """Above all its verdict: that a model passes follows from the findings, and from no line."""
-    found = copy.deepcopy(sound)
-    at = found
-    for step in steps[:-1]:
-        at = at[step]
-    at[steps[-1]] = found["models"][1]["name"] if value == "*" else value
-
-    said = outcome_of(found, tmp_path / "results.json")
-
+    assert listed in said
     assert says in said
-    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
-
-
-@pytest.mark.parametrize(
-    ("audit", "change"),
-    [
-        ("fails", {"value": 9.0}),
-        ("fails", {"low": None}),
-        ("fails", {"result": "not run"}),
-        ("fails", {"difference": {"value": 0.0, "low": 1.0, "high": 2.0}}),
-        ("lost SKIPPED", {"difference": {"value": 1.0, "low": 1.0, "high": 2.0}}),
-    ],
-    ids=str,
-)
-def test_numbers_of_the_run_before_are_checked(
-    sound: Any, tmp_path: Path, audit: str, change: dict[str, Any]
-) -> None:
-    """They are compared with this run's, so that an interval without its value would mislead."""
-    found = copy.deepcopy(sound)
-    every = found["before"]["findings"]
-    place = next(i for i, each in enumerate(every) if each["audit"] == audit)
-    every[place] |= change
-
-    said = outcome_of(found, tmp_path / "results.json")
-
-    assert f"before.findings[{place}]" in said
     assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
 
 
