@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -74,6 +75,53 @@ def page(browser: Browser) -> Iterator[Page]:
     """An empty page of the browser."""
     with browser.new_context() as context:
         yield context.new_page()
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes, texts and table cells, and checks that tags close in order."""
+
+    VOID = frozenset(
+        ("meta", "link", "br", "hr", "img", "input", "path", "line", "rect", "use", "wbr")
+    )
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.cells: list[str] = []
+        self.feed(markup)
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        self.tags.append((tag, dict(attrs)))
+        self.stack += [] if tag in self.VOID else [tag]
+        self.cells += [""] if tag == "td" else []
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
+        assert tag in self.VOID or self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        self.text += data
+        if self.cells:
+            self.cells[-1] += data
+
+    @property
+    def names(self) -> list[str]:
+        """Its tags without their attributes."""
+        return [tag for tag, _ in self.tags]
+
+    @property
+    def attributes(self) -> set[str]:
+        """The names of all attributes."""
+        return {name for _, attributes in self.tags for name in attributes}
+
+    def values(self, name: str) -> list[str]:
+        """The values of an attribute, wherever it stands."""
+        return [str(attributes[name]) for _, attributes in self.tags if name in attributes]
 
 
 def unfold(page: Page) -> None:

@@ -10,8 +10,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from rmaudit.report.writers.modelcard import render
-from tests.report.conftest import typed
-from tests.report.page.test_html import of
+from tests.report.conftest import of, typed
 
 
 def test_one_model_is_one_document(results: dict[str, Any]) -> None:
