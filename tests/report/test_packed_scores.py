@@ -98,14 +98,6 @@ def test_pieces_that_are_the_texts_are_not_kept_twice() -> None:
     assert found["token"].tolist() == found["text"].tolist() == ["a", "b"]
 
 
-def test_the_bytes_are_the_same_twice(tmp_path: Path) -> None:
-    """Two runs over the same scores write the same file."""
-    for name in "ab":
-        document.write(small()[0], tmp_path / name)
-
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
 def test_the_encoding_by_hand() -> None:
     """1.0 and 2.0 are 00 00 80 3f and 00 00 00 40: planes 0000, 0000, 8000, 3f40."""
     made = packed_scores.pack(np.array([1, 2], dtype=np.float32))

@@ -123,15 +123,6 @@ def test_the_same_policy_again_flips_nothing() -> None:
     assert said(once, again, policy).flips == ()
 
 
-def test_scores_and_run_stay_as_they_are() -> None:
-    """Only the findings are decided anew."""
-    old = results(PASSING, FAILING)
-
-    new = replay(old, Policy(), TODAY)
-
-    assert dc_replace(new, findings=(), verdict=old.verdict) == dc_replace(old, findings=())
-
-
 def test_what_the_policy_says_of_nothing_is_told() -> None:
     """A name that no finding has decides nothing: it may be misspelt, or was not run."""
     named = (

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ResultsError, SpecError
+from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
 from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import (
-    BlessedGate,
     Blessing,
     asked,
     blessing,
@@ -36,6 +35,7 @@ from tests.report.test_document import SPEC, record
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
 GATES = 12
+OTHER = "other prompts or other words than then: gate_0[best]"
 
 
 def gate(
@@ -143,38 +143,6 @@ def test_only_a_waiver_that_holds_accepts_a_regression(state: str, *, blocks: bo
     assert finding.blocks is blocks
 
 
-def test_a_sample_is_not_compared_as_if_it_were_whole() -> None:
-    """Its words are others, whatever its values are; the same sample is compared."""
-    whole = run_of(gate(0))
-    drawn = replace(whole, run=replace(whole.run, sample=2000))
-    larger = replace(whole, run=replace(whole.run, sample=4000))
-
-    for now in (drawn, larger):
-        other = drawn if now is larger else whole
-        (found,) = held(now, {SPEC.name: replace(blessed(whole), gates=kept(other))}).blessed
-        assert found.findings == ()
-        assert found.apart == ("other prompts or other words than then: gate_0[best]",)
-    (found,) = held(drawn, {SPEC.name: replace(blessed(whole), gates=kept(drawn))}).blessed
-    assert [each.audit for each in found.findings] == ["gate_0"]
-
-
-def test_a_part_of_the_vocabulary_is_not_the_whole() -> None:
-    """Of a sweep of published words, or of a sample, the same finding rests on other words."""
-    made = {
-        name: results(
-            [replace(gate(0), sweeps=("key",))],
-            [record(np.arange(5.0), prompt="best", model=SPEC.name, provenance=provenance)],
-        )
-        for name, provenance in (
-            ("whole", {}),
-            ("words", {"answers": "published words"}),
-            ("sample", {"part": "a sample"}),
-        )
-    }
-
-    assert len({asked(run, run.findings[0]) for run in made.values()}) == 3
-
-
 @pytest.mark.parametrize(("days", "warns"), [(55, True), (56, False)])
 def test_a_release_is_old_from_its_last_day_on(days: int, *, warns: bool) -> None:
     """The warning names the age; it blocks nothing."""
@@ -188,13 +156,30 @@ def test_a_release_is_old_from_its_last_day_on(days: int, *, warns: bool) -> Non
     assert bool(told.old) is warns
 
 
-def kept(run: Results) -> tuple[BlessedGate, ...]:
-    """The gates of a run as a blessing keeps them; `bless` itself refuses a sample."""
-    whole = blessed(replace(run, run=replace(run.run, sample=None)))
-    asks = [asked(run, finding) for finding in run.findings]
-    return tuple(
-        replace(gate, asked=digest) for gate, digest in zip(whole.gates, asks, strict=True)
-    )
+def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
+    """Of published words, a part, or a sample, the same finding rests on other words.
+
+    Whatever its values are.
+    """
+    runs = [
+        results(
+            [replace(gate(0), sweeps=("key",))],
+            [record(np.arange(5.0), prompt="best", model=SPEC.name, provenance=provenance)],
+        )
+        for provenance in ({}, {"answers": "published words"}, {"part": "a sample"})
+    ]
+    runs += [replace(runs[0], run=replace(runs[0].run, sample=n)) for n in (2000, 4000)]
+
+    digests = [asked(run, run.findings[0]) for run in runs]
+
+    assert len(set(digests)) == len(runs)
+    (whole,) = blessed(runs[0]).gates
+    for run, digest in zip(runs, digests, strict=True):
+        for then in digests:
+            of = replace(blessed(runs[0]), gates=(replace(whole, asked=then),))
+            (found,) = held(run, {SPEC.name: of}).blessed
+            same = (("gate_0",), ()) if then == digest else ((), (OTHER,))
+            assert (tuple(each.audit for each in found.findings), found.apart) == same
 
 
 def test_a_reader_checks_what_regressed() -> None:
@@ -233,14 +218,3 @@ def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
     write(replace(kept, family="more"), place(tmp_path, "more"))
     with pytest.raises(SpecError, match="could be a release of several families"):
         found(other)
-
-
-def test_numbers_that_no_json_has_are_refused(tmp_path: Path) -> None:
-    """As everywhere."""
-    path = tmp_path / "a.json"
-    write(blessed(run_of(gate(0))), path)
-    path.write_text(path.read_text().replace('"value": 1.0', '"value": NaN'), encoding="utf-8")
-    with pytest.raises(SpecError, match="NaN is no finite number"):
-        read(path)
-    with pytest.raises(ResultsError):
-        json_codec.parsed(path.read_text())
