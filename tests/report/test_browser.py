@@ -61,6 +61,7 @@ def test_nothing_is_requested_or_logged_and_tokens_are_folded(page: Page, report
     assert [what for what in happened if not what.startswith("data:")] == [report]
     fold = page.locator("summary", has_text="with scores").first
     tokens = fold.locator("..").locator("table").first
+    page.locator("details.model > summary").first.click()
     assert not tokens.is_visible()
     fold.click()
     assert tokens.is_visible()
