@@ -270,6 +270,11 @@ SWEEP = ("models", 0, "sweeps", 0)
         (("models", 0, "name"), "B", "models: two are named"),
         ((*SWEEP, "vocabulary"), "other", "sweeps[0].vocabulary is "),
         ((*SWEEP, "scores"), None, 'has "vocabulary", but no "scores"'),
+        ((*SWEEP, "n"), 7, "A, sweep keyA ('best'): n and the scores do not agree; copy"),
+        ((*SWEEP, "mean"), 7.0, ": mean and the scores do not agree"),
+        ((*SWEEP, "sd"), 7.0, ": sd and the scores do not agree"),
+        ((*SWEEP, "top", 0, "score"), 7.0, ": top and the scores do not agree"),
+        ((*SWEEP, "bottom", 3, "score"), 7.0, ": bottom and the scores do not agree"),
         ((*BEFORE, "fails", "value"), 9.0, ""),
         ((*BEFORE, "fails", "low"), None, ""),
         ((*BEFORE, "fails", "result"), "not run", ""),
@@ -325,6 +330,8 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        (None, "cannot be read (No such file"),
+        ("\xff", "cannot be read (not UTF-8)"),
         ("{", "not JSON (Expecting property name"),
         ('{"seed": NaN}', "not JSON (NaN is no finite number)"),
         ('{"seed": 1e999}', "not JSON (1e999 is no finite number)"),
@@ -334,23 +341,16 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
         ("[]", "this is not the results.json of a run, for it has no `schema`; give the results"),
     ],
 )
-def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
+def test_another_file_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
     """Cut short, with numbers that JSON does not have, of an older version: with the way out."""
     path = tmp_path / "results.json"
-    path.write_text(text, encoding="utf-8")
+    if text is not None:
+        path.write_text(text, encoding="latin-1")
 
     with pytest.raises(ResultsError) as raised:
         checked_results.read(path)
 
     assert str(raised.value).startswith(f"{path}: {why}")
-
-
-def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    """There is none, it is a folder, or no text."""
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for name, why in (("none", "No such file"), (".", "Is a directory"), ("bytes", "not UTF-8")):
-        with pytest.raises(ResultsError, match=why):
-            checked_results.read(tmp_path / name)
 
 
 def test_what_is_written_is_read_back(real: Results, tmp_path: Path) -> None:

@@ -105,12 +105,6 @@ def checked(picture: Picture) -> None:
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_each_kind_has_a_picture(kind: str) -> None:
-    """It is drawn, named, safe, and has a table."""
-    checked(only(EVERY[kind]))
-
-
-@pytest.mark.parametrize("kind", EVERY)
 def test_all_that_evidence_holds_is_in_its_chart(kind: str) -> None:
     """Whatever is changed in a finding is changed in its chart, but for what is named above."""
     (before,) = charts.charts_of([finding(EVERY[kind])])

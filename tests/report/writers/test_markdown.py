@@ -10,7 +10,7 @@ import pytest
 from rmaudit.report.writers.markdown import LARGEST, escape, render
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.records import Verdict, above
-from tests.findings import but, waived
+from tests.findings import but
 from tests.report.conftest import typed, with_findings
 
 
@@ -78,17 +78,6 @@ Audited: Toy
 
 <sub>rmaudit 0.1.0, 2026-11-21T10&#58;50&#58;00Z, `results.json` has everything, `index.html` is the report. Again: pytest audits --model '&#60;i&#62;'</sub>
 """  # noqa: E501
-
-
-def test_a_waiver_is_told_with_its_end(results: dict[str, Any], passing: Finding) -> None:
-    """Who accepted what until when stands in the row, and no longer under what does not pass."""
-    waiver = waived("expiring", "0.6 rho accepted until 2026-12-01 (ada): small")
-    written = of(results, but(passing, verdict=Verdict.FAIL, waiver=waiver))
-
-    assert "### Accepted in models.yaml (1)" in written
-    assert "| fail | accepted | Toy |" in written
-    assert "accepted until 2026-12-01 (ada): small |" in written
-    assert "### Blocks" not in written
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summar
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
-from rmaudit.verdicts.wording import reasons
 from tests.findings import but, found, gap, waived
 
 INFO = Severity.INFO
@@ -94,6 +93,9 @@ def test_colours_say_what_the_marks_say() -> None:
     )
     assert summary(green, of_run(green))[0].colour == "green"
     assert quiet([gap()], of_run([gap()])).colour == "yellow"
+    accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
+    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
+    assert quiet(accepted, of_run(accepted)).text == said
 
 
 def test_several_models_have_a_line_each() -> None:
@@ -176,15 +178,6 @@ def test_a_pass_of_random_scores_too_has_no_plain_tick(models: int) -> None:
     assert ("✓ frequency" in written) is (models == 1)
 
 
-def test_all_of_it_in_a_line() -> None:
-    """For `-q`: the verdict, how many are accepted, and the gates."""
-    accepted = but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)
-    findings = [found(0.4, 0.6), accepted]
-
-    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
-    assert quiet(findings, of_run(findings)).text == said
-
-
 def test_what_models_yaml_has_to_do_with_it() -> None:
     """A waiver that ends soon or is not needed, a bound that is not the audit's own, `known`."""
     soon = waived("expiring", "1 sd accepted until 2030-01-20 (me): small; 5 days left")
@@ -237,21 +230,3 @@ def test_a_small_change_is_not_shown_as_none(
 ) -> None:
     """Two decimals where they tell value and ends apart, else as many digits as do."""
     assert effect(*measured) == shown
-
-
-@pytest.mark.parametrize(
-    ("verdict", "said"),
-    [
-        (Verdict.FAIL, ["outside its bound; it does not gate, so it fails nothing"]),
-        (Verdict.INCONCLUSIVE, ["its interval straddles the bound; it does not gate"]),
-        (Verdict.PASS, []),
-    ],
-)
-def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, said: list[str]) -> None:
-    """The effect alone would not tell a model inside the bound from one outside it."""
-    informs = but(found(0.4, 0.6, severity=INFO), verdict=verdict)
-
-    assert reasons(informs) == said
-    assert [each.text for each in table([informs])][1:-1] == [
-        f"{informs.in_words}: skew[toy-best]: {text}" for text in said
-    ]
