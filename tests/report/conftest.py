@@ -55,7 +55,7 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def here(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
         return [json.dumps(compiled(spec)) + "\n" for spec in specs], True
 
-    monkeypatch.setattr(drawing, "_run", here)
+    monkeypatch.setattr(drawing, "_run_compiler", here)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from rmaudit.report.charts import drawing, model_comparison
 from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import SCHEMA, Before, Results
 from rmaudit.report.over_time import releases
-from rmaudit.report.over_time.changes import earlier
+from rmaudit.report.over_time.changes import summarize_earlier
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
@@ -37,7 +37,7 @@ from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
-RUN = drawing._run
+RUN = drawing._run_compiler
 BAD: tuple[Any, ...] = (
     *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
     *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
@@ -96,7 +96,7 @@ def real() -> Results:
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
     found = json.loads(json_codec.encode(made))
     found["comparison"] = [{"prompt": "best", **ranked, **places}]
-    then = tuple(earlier(finding, finding) for finding in made.findings)
+    then = tuple(summarize_earlier(finding, finding) for finding in made.findings)
     before = Before("2026-11-01T00:00:00Z", "0.1.0", Outcome.FAILS, then)
     return replace(json_codec.typed(Results, found), before=before)
 
@@ -135,7 +135,9 @@ def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are specified and not compiled: what is tested is that they can be."""
-    monkeypatch.setattr(drawing, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
+    monkeypatch.setattr(
+        drawing, "_run_compiler", lambda specs: (['"<svg></svg>"\n'] * len(specs), True)
+    )
 
 
 def outcome_of(found: Any, path: Path) -> str:
@@ -185,7 +187,7 @@ def _drawn_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(charts, "picture", once(charts.picture))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
-        for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
+        for part in ("of_models", "_agreement_chart", "_words_chart", "_items_chart", "exploits"):
             patched.setattr(model_comparison, part, once(getattr(model_comparison, part)))
         yield
 
@@ -198,7 +200,7 @@ def test_every_mutation_is_refused_or_rendered(
 ) -> None:
     """Two changes of each kind of place; of the pictures that this makes a sample is compiled."""
     rng = random.Random(part)
-    run, specs = drawing._run, {}
+    run, specs = drawing._run_compiler, {}
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for path in places(sound):
         alike.setdefault(like(sound, path), []).append(path)
@@ -207,15 +209,15 @@ def test_every_mutation_is_refused_or_rendered(
         specs.update({json.dumps(spec): spec for spec in given})
         return run(given)
 
-    monkeypatch.setattr(drawing, "_run", kept)
+    monkeypatch.setattr(drawing, "_run_compiler", kept)
     said = [
         outcome_of(mutated(sound, rng.choice(same), change), tmp_path / "results.json")
         for same in list(alike.values())[part::4]
         for change in rng.sample([..., "twice", *BAD], 2)
     ]
     assert sum(map(bool, said)) > 0.6 * len(said)
-    monkeypatch.setattr(drawing, "_run", RUN)
-    assert None not in drawing._svgs(rng.sample(list(specs.values()), 20))
+    monkeypatch.setattr(drawing, "_run_compiler", RUN)
+    assert None not in drawing._compile(rng.sample(list(specs.values()), 20))
 
 
 FAILS, BEFORE = ("findings", "fails"), ("before", "findings")

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.report.document import OWN_LISTS, Results
 from rmaudit.report.over_time.changes import Measured
-from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, said
+from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, summarize
 from rmaudit.report.results_of_run import collect
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
@@ -33,7 +33,7 @@ def results(*findings: Finding) -> Results:
 def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> ReplaySummary:
     """What a replay of these under the policy says."""
     old = results(*findings)
-    return said(old, replay(old, policy, on), policy)
+    return summarize(old, replay(old, policy, on), policy)
 
 
 # What a run comes to
@@ -124,7 +124,7 @@ def test_the_same_policy_again_flips_nothing() -> None:
     again = replay(once, policy, TODAY)
 
     assert again == once
-    assert said(once, again, policy).flips == ()
+    assert summarize(once, again, policy).flips == ()
 
 
 def test_what_the_policy_says_of_nothing_is_told() -> None:
@@ -179,7 +179,7 @@ def test_what_blocks_and_did_before_is_explained() -> None:
     """By the same numbers: a file that is asked alone has no flips."""
     stored = results(but(FAILING, blocks=True))
 
-    told = lines(said(stored, stored, None))
+    told = lines(summarize(stored, stored, None))
 
     assert told == [
         "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
@@ -196,7 +196,7 @@ def test_a_run_that_was_cut_short_never_passes() -> None:
 
     assert (outcome(whole), outcome(cut)) == ("pass", "unsure")
     assert outcome(replay(cut, Policy(), TODAY)) == "unsure"
-    assert lines(said(cut, cut, None))[-1] == (
+    assert lines(summarize(cut, cut, None))[-1] == (
         "verdict: INCOMPLETE: interrupted: 1 of 2 selected audits finished"
     )
 

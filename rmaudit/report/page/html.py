@@ -19,10 +19,10 @@ from markupsafe import Markup, escape
 from rmaudit.references import masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
-from rmaudit.report.charts.picture import drawn
+from rmaudit.report.charts.picture import prompts_to_draw
 from rmaudit.report.document import AuditedModel, Results
-from rmaudit.report.over_time.last_run import since
-from rmaudit.report.over_time.regressions import against
+from rmaudit.report.over_time.last_run import changes_since
+from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.page import explorer, glossary, number_format, scorecard, simulator, verdict_box
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
@@ -31,7 +31,7 @@ from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.wording import overrides
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_TAKEN = (
+_RESERVED_IDS = (
     "summary",
     "since",
     "blessed",
@@ -64,28 +64,30 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_spelled,
+        finalize=_spell_out,
     )
     jinja.filters |= {
         "addressed": addressed,
         "day": verdict_box.day,
         "by_prompt": scorecard.by_prompt,
-        "careful": careful,
-        "errors": number_format.errors,
+        "careful": masked_text,
+        "errors": number_format.standard_errors_in_words,
         "fixed": number_format.fixed,
         "full": scorecard.full,
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
-        "must": number_format.must,
+        "must": number_format.bound_in_words,
         "number": number_format.number,
         "overrides": overrides,
-        "parted": parted,
+        "parted": breakable,
         "short": scorecard.short,
         "term": term,
         "value": number_format.value,
         "visible": visible,
-        "whole": lambda control: number_format.whole(control.low, control.value, control.high),
+        "whole": lambda control: number_format.value_with_interval(
+            control.low, control.value, control.high
+        ),
     }
     jinja.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
     return jinja
@@ -95,8 +97,8 @@ def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
-    anchors = scorecard.anchors(results.findings, names, _TAKEN)
-    used = {*_TAKEN, *anchors.values()}
+    anchors = scorecard.anchors(results.findings, names, _RESERVED_IDS)
+    used = {*_RESERVED_IDS, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]
     every = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), explorer.explorer(results)
@@ -119,8 +121,8 @@ def render(results: Results) -> str:
             explorer=explored,
             simulator=simulator.SCRIPT if simulated else "",
             verdict=verdict_box.verdict(results, every),
-            since=since(results.before, results.findings, results.run.created),
-            against=against(results),
+            since=changes_since(results.before, results.findings, results.run.created),
+            against=blessed_comparisons(results),
             anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,
@@ -145,7 +147,7 @@ def term(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(shown)
 
 
-def careful(text: str) -> Markup:
+def masked_text(text: str) -> Markup:
     """Render running text, such as an error: harsh words are behind buttons, the rest as it is.
 
     A text whose other words together are harsh, as a phrase, is behind a button as a whole.
@@ -160,7 +162,7 @@ def careful(text: str) -> Markup:
     return Markup(" ").join(term(word) if bad else escape(block(word)) for word, bad in each)
 
 
-def parted(name: str) -> Markup:
+def breakable(name: str) -> Markup:
     """Return a name with optional line breaks after its underscores, for narrow columns."""
     return Markup("_<wbr>").join(block(name).split("_"))
 
@@ -169,7 +171,7 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
     return Markup(lane(finding, scale, alone=alone) if scale else "")  # noqa: S704  (our own SVG)
 
 
-def _spelled(value: object) -> object:
+def _spell_out(value: object) -> object:
     """Spell out the hidden characters of a string; return other values, such as markup, as is."""
     return block(value) if type(value) is str else value
 
@@ -198,7 +200,7 @@ def _model(
     common, caveats = scorecard.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict_box.in_words(outcome, rows)
-    prompts = drawn(sweep.prompt for sweep in model.sweeps)
+    prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {
         "about": model,

@@ -16,7 +16,7 @@ from rmaudit.report.charts.drawing import UNDRAWN, comment, compiled
 from rmaudit.report.charts.term_rows import points
 
 PANEL = Points(title="Toy", axis="x", rows=(row_of("love", 1.0, 0.5, 1.5),))
-RUN = drawing._run
+RUN = drawing._run_compiler
 
 
 def chart(title: str = "Toy") -> str:
@@ -27,7 +27,7 @@ def chart(title: str = "Toy") -> str:
 @pytest.fixture(autouse=True)
 def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here it is the child that compiles."""
-    monkeypatch.setattr(drawing, "_run", RUN)
+    monkeypatch.setattr(drawing, "_run_compiler", RUN)
 
 
 def test_each_chart_stands_in_its_own_place() -> None:

@@ -14,7 +14,12 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results, write
-from rmaudit.report.over_time.history import ReleaseFamily, families, read_all, why_apart
+from rmaudit.report.over_time.history import (
+    ReleaseFamily,
+    group_families,
+    read_all,
+    why_several_families,
+)
 from rmaudit.report.page import history_page
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
@@ -41,7 +46,7 @@ def placed(runs: Iterable[Results]) -> list[tuple[Results, Path]]:
 
 def over(*values: float | None) -> ReleaseFamily:
     """The family of one model over these days."""
-    (family,) = families(placed(run_of(value, i + 1) for i, value in enumerate(values)))
+    (family,) = group_families(placed(run_of(value, i + 1) for i, value in enumerate(values)))
     return family
 
 
@@ -95,12 +100,12 @@ def test_the_first_regression_is_marked(
 def test_of_joins_releases_whatever_they_are_called() -> None:
     """It goes before base models and names, also of models that one run audits side by side."""
     runs = [run_of(0.9, day, f"rm-v{day}", base_model=f"Base {day}", of="rm") for day in (1, 2)]
-    joined, alone = families(made := placed([*runs, run_of(0.9, 3, "other")]))
+    joined, alone = group_families(made := placed([*runs, run_of(0.9, 3, "other")]))
 
     assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
     assert [release.model for release in joined.releases] == ["rm-v1", "rm-v2"]
     assert (alone.name, alone.by) == ("other", "their name")
-    assert why_apart(made)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
+    assert why_several_families(made)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
 
 
 def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
@@ -108,7 +113,7 @@ def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
     late, early = (run_of(0.5, day, f"rm-v{day}", base_model="Base-1B") for day in (2, 1))
 
     runs, left = read_all(written(tmp_path, placed([late, early])))
-    (family,) = families(runs)
+    (family,) = group_families(runs)
 
     assert left == []
     assert family.name.startswith("Base-1B")
@@ -124,13 +129,13 @@ def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:
         side_by_side(run_of(0.9, day, "large"), run_of(0.2, day, "small")) for day in (1, 2)
     )
 
-    told = families(runs)
+    told = group_families(runs)
 
     assert [(family.name, len(family.releases)) for family in told] == [("large", 2), ("small", 2)]
     assert not any(family.first for family in told)
-    assert "side by side, as different models: large, small." in why_apart(runs)[0]
+    assert "side by side, as different models: large, small." in why_several_families(runs)[0]
     with pytest.raises(SpecError, match="run-0: this run audited large, small"):
-        families(runs, "mine")
+        group_families(runs, "mine")
 
 
 def test_what_informs_is_shown_with_its_change_and_regresses_nothing() -> None:
@@ -141,15 +146,15 @@ def test_what_informs_is_shown_with_its_change_and_regresses_nothing() -> None:
         informs = but(made.findings[0], severity=Severity.INFO)
         runs.append(replace(made, findings=(informs,), verdict=of_run([informs], ())))
 
-    (family,) = families(placed(runs))
+    (family,) = group_families(placed(runs))
     page = history_page.render([family], [])
 
     assert (family.gates, family.first) == ((), [])
     (series,) = family.informs
     assert [point.regressed for point in series.points] == [False, True]
-    assert history_page.first(family) == "Nothing to compare: no audit gates."
+    assert history_page.regression_in_words(family) == "Nothing to compare: no audit gates."
     assert "1 informational, which block nothing" in page
-    assert f"<td>{history_page.moved(series.points[1])}</td>" in page
+    assert f"<td>{history_page.change_in_words(series.points[1])}</td>" in page
     assert "0.90 to 0.50, -0.40 [" in page
 
 
@@ -204,9 +209,9 @@ def test_nothing_regressed_or_nothing_could_be_compared(
     runs: list[Results], told: list[str]
 ) -> None:
     """A run that measured nothing is not said to be no worse; other words are said to be others."""
-    (family,) = families(placed(runs))
+    (family,) = group_families(placed(runs))
 
-    said = history_page.first(family)
+    said = history_page.regression_in_words(family)
 
     assert [part for part in told if part not in said] == []
     assert said.startswith("No gate") is (told[0].startswith("No gate") or "words" in told[0])
@@ -224,14 +229,14 @@ def test_it_is_said_why_runs_are_no_family_and_how_to_join_them(
     runs: list[tuple[Results, Path]], names: list[str]
 ) -> None:
     """And joined they are one, whose first regression is looked for."""
-    told = why_apart(runs)
+    told = why_several_families(runs)
 
     assert all(name in " ".join(told) for name in names), told
     assert "--family NAME" in told[-1]
-    (family,) = families(runs, "mine")
+    (family,) = group_families(runs, "mine")
     assert (family.name, len(family.releases)) == ("mine", 2)
     assert family.compared
-    assert why_apart(runs[:1]) == []
+    assert why_several_families(runs[:1]) == []
 
 
 def test_the_command_joins_a_family(tmp_path: Path) -> None:

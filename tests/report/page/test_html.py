@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rmaudit.report.page.glossary import tooltip_id
-from rmaudit.report.page.html import careful, render
+from rmaudit.report.page.html import masked_text, render
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import Reader, as_json, of, typed
@@ -187,7 +187,7 @@ def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> 
 )
 def test_running_text_is_whole_but_for_harsh_words(text: str, shown: str, hidden: str) -> None:
     """A phrase of words that are harmless alone hides the text, since its ends are not known."""
-    found = careful(text)
+    found = masked_text(text)
 
     assert found.startswith(shown)
     assert not hidden or hidden not in re.sub(r'data-term="[^"]*"', "", found)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summary, table
+from rmaudit.report.writers.terminal import ASCII, Screen, effect_in_numbers, quiet, summary, table
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
@@ -229,4 +229,4 @@ def test_a_small_change_is_not_shown_as_none(
     measured: tuple[float, float, float], shown: tuple[str, str]
 ) -> None:
     """Two decimals where they tell value and ends apart, else as many digits as do."""
-    assert effect(*measured) == shown
+    assert effect_in_numbers(*measured) == shown
