@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,7 +26,6 @@ _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
-_REDO = "copy the file anew, or run the audits again"
 
 
 def contradiction(results: Results) -> str:
@@ -60,7 +59,8 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _claim_faults(finding, f"findings[{i}]", sources)
         yield from _judgement_faults(finding, f"findings[{i}]")
-    yield from _last_run_faults(results.before.findings if results.before else ())
+    for i, earlier in enumerate(results.before.findings if results.before else ()):
+        yield from _earlier_faults(earlier, f"before.findings[{i}]")
     yield from _blessed_faults(results, sources)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
@@ -95,11 +95,6 @@ def _comparison_faults(comparison: Comparison, where: str, names: list[str]) -> 
     lengths = {len(row) for row in (*comparison.tau, *(r.ranks for r in comparison.ranked))}
     if lengths - {n}:
         yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
-
-
-def _last_run_faults(findings: Sequence[Earlier]) -> Iterator[str]:
-    for i, earlier in enumerate(findings):
-        yield from _earlier_faults(earlier, f"before.findings[{i}]")
 
 
 def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
@@ -247,7 +242,9 @@ def _check_scores(results: Results) -> None:
                 known[sweep.vocabulary] = packed_scores.rows(results.vocabularies, sweep.vocabulary)
             if wrong := _wrong_summaries(sweep, known[sweep.vocabulary]):
                 place = f"{model.name}, {packed_scores.where(sweep)}"
-                message = f"{place}: {', '.join(wrong)} and the scores do not agree; {_REDO}"
+                message = (
+                    f"{place}: {', '.join(wrong)} and the scores do not agree; {packed_scores.REDO}"
+                )
                 raise ResultsError(message)
 
 

@@ -13,10 +13,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
@@ -30,14 +28,14 @@ from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.charts import picture_cache
 from rmaudit.report.document import Results, SweepSummary
+from rmaudit.report.page.template_files import part, template
 from rmaudit.report.safe_text import line, visible
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
 SCRIPT = Markup("(() => {{\n'use strict';\n{}}})();").format(
-    Markup("\n").join(Markup((_TEMPLATES / n).read_text("utf-8")) for n in _SCRIPTS)  # noqa: S704  (ours)
+    Markup("\n").join(map(template, _SCRIPTS))
 )
-STYLE = Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+STYLE = template("explorer.css")
 
 PAGE = 12_000_000  # bytes of a page at most
 _OTHER_PARTS = 3_000_000  # of these, what is not the explorer's
@@ -101,12 +99,8 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
             for table in shown
         ],
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    page = environment.get_template("explorer.html.jinja").render(
+    return part(
+        "explorer.html.jinja",
         index=index,
         islands=islands,
         left_out=[line(model) for model in dict.fromkeys(left_out)],
@@ -114,7 +108,6 @@ def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
         ends=_ENDS,
         script=SCRIPT,
     )
-    return Markup(page)  # noqa: S704  (escaped by the template)
 
 
 def _tables(results: Results) -> list[_Table]:

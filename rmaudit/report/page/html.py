@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -24,13 +23,12 @@ from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import changes_since
 from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.page import explorer, glossary, number_format, scorecard, simulator, verdict_box
-from rmaudit.report.page.scorecard import ScorecardRow
+from rmaudit.report.page.template_files import TEMPLATES, template
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.wording import overrides
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _RESERVED_IDS = (
     "summary",
     "since",
@@ -59,7 +57,7 @@ def environment() -> jinja2.Environment:
     There is one, so that each template is compiled once in a process.
     """
     jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -176,11 +174,6 @@ def _spell_out(value: object) -> object:
     return block(value) if type(value) is str else value
 
 
-def template(name: str) -> Markup:
-    """Return the text of a file in `templates/` as trusted markup."""
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
-
-
 def _hash(script: str) -> str:
     """Return the hash by which the page's Content-Security-Policy allows this script."""
     digest = hashlib.sha256(script.encode()).digest()
@@ -218,14 +211,10 @@ def _model(
             row.audit: simulator.simulator(row.findings, f"{row.title}, {model.name}")
             for row in rows
         },
-        "pictures": {row.audit: _pictures(row) for row in rows},
+        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
         "scores": charts.of_sweeps(model.sweeps),
         "scored": line(model.sweeps[0].scored) if model.sweeps else "",
         "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }
-
-
-def _pictures(row: ScorecardRow) -> Sequence[charts.Picture]:
-    return charts.of_findings(row.findings)

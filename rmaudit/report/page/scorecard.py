@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
+from rmaudit.report.document import WORST_FIRST
 from rmaudit.report.page.number_format import distance_beyond, number
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.wording import doubt, incompetent
 
-# The worst of a row is its own.
-WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
-EFFECTS = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
+_GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 MARKS = {
     Result.PASS: "✓",
     Result.FAIL: "✗",
@@ -61,7 +60,7 @@ class ScorecardRow:
     @property
     def effect(self) -> Effect:
         """Return the gravest effect among the row's findings."""
-        return min((f.effect for f in self.findings), key=EFFECTS.index)
+        return min((f.effect for f in self.findings), key=_GRAVEST_FIRST.index)
 
     @property
     def gates(self) -> bool:

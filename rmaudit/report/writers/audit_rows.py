@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rmaudit.report.document import WORST_FIRST
 from rmaudit.report.page.number_format import interval, value
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import REGRESSED, blocked_as
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
 _WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
 
@@ -84,7 +84,7 @@ def values(row: AuditRow) -> str:
 
 
 def _urgency(finding: Finding) -> tuple[bool, int]:
-    return not finding.blocks, _WORST_FIRST.index(finding.result)
+    return not finding.blocks, WORST_FIRST.index(finding.result)
 
 
 def _counted_as(finding: Finding) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from rmaudit.report.document import Results, Run
+from rmaudit.report.document import WORST_FIRST, Results, Run
 from rmaudit.report.over_time.last_run import RunChanges, changes_since
 from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.safe_text import addressed, line
@@ -24,7 +24,6 @@ LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
 # is structure at the start of a line only (lists, rules) is not among them: our words begin each.
@@ -41,7 +40,7 @@ _HEAD = """\
 def render(results: Results) -> str:
     """Return the summary of a run's results, at most `LARGEST` bytes of UTF-8."""
     findings = results.findings
-    blocking = [f for worst in _WORST_FIRST for f in findings if f.blocks and f.result is worst]
+    blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
     open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
