@@ -29,7 +29,7 @@ _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 
 
 def contradiction(results: Results) -> str:
-    """Return the first contradiction in the results (place, value, what is allowed), or "".
+    """Return the first contradiction in the results (place, value, allowed values), or "".
 
     Raises:
         ResultsError: a sweep's scores or its vocabulary are damaged.

@@ -68,7 +68,7 @@ class Run:
 
     @property
     def others(self) -> bool:
-        """Return whether the run asked other prompts than the audits' own, or used other words."""
+        """Return whether the run used prompts or words of the user's, in place of the audits'."""
         return OWN_LISTS in self.environment
 
     @property

@@ -1,4 +1,4 @@
-"""The end of a run: its findings and sweeps are collected and written as results.json.
+"""Write results.json at the end of a run, from its findings and sweeps.
 
 `record` gathers what the findings rest on and writes the file, `collect` makes the results, with a
 summary of each sweep, and `compare_models` how alike several models rank words. All other files of

@@ -41,7 +41,7 @@ def line(text: str) -> str:
 
 
 def log(text: str) -> str:
-    """Make a text safe to print: no line of it is a command to the CI system that shows it."""
+    """Make a text safe to print in a CI log: no line is a command to the CI system."""
     return _COMMAND.sub(_escaped_mark, block(text))
 
 

@@ -115,7 +115,7 @@ def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
 
 
 def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[alt.Chart]:
-    """Return text marks: each point's `name` beside it, on the side with more room."""
+    """Return text marks with each point's `name`, on the side of the point with more room."""
     left = [row for row in rows if row["x"] < middle]
     right = [row for row in rows if row["x"] >= middle]
     drawn = (

@@ -90,7 +90,7 @@ def _agreement_chart(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _words_chart(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a chart of the words that models agree on and those that they disagree on."""
+    """Return a chart of the words on which models agree most, and on which they disagree most."""
     given = [each for each in comparison if each.ranked]
     if not given:
         return None

@@ -1,4 +1,4 @@
-"""The runs of a folder in order: every audit over releases, and where each gate first got worse.
+"""Order the runs of a folder by time: each audit over releases, and where a gate first got worse.
 
 A pure function of the runs; `page.history_page` renders it.
 """

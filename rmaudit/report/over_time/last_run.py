@@ -1,4 +1,4 @@
-"""The last run of the same models in the same folder of reports, and what changed since then."""
+"""Find the last run of the same models in a folder of reports, and say what changed since then."""
 
 from __future__ import annotations
 

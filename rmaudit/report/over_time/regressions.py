@@ -1,4 +1,4 @@
-"""A run against the blessed releases of its models: which gates regressed, and what is said of it.
+"""Compare a run with the blessed releases of its models: find the gates that regressed.
 
 What is worse is decided by `compare_finding`, as everywhere; here it must also survive Holm's
 method among all gates that are compared. Where other trainings were blessed beside the release

@@ -1,4 +1,4 @@
-"""A comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
+"""Word a comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
 
 from __future__ import annotations
 

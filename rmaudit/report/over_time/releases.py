@@ -1,4 +1,4 @@
-"""Two results.json side by side: which findings got better or worse, and which tokens moved.
+"""Compare two results.json: which findings got better or worse, and which tokens moved.
 
 A pure function of the two files; `release_lines` words it for the terminal.
 """
