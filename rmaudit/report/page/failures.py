@@ -59,9 +59,8 @@ def clearest(finding: Finding) -> tuple[int, float]:
     if finding.estimate is None:
         return 3, 0.0
     lies = finding.bound.judge_interval(finding.estimate.low, finding.estimate.high)
-    return [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies), -standard_errors_beyond(
-        finding
-    )
+    side = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies)
+    return side, -standard_errors_beyond(finding)
 
 
 def _line(row: ScorecardRow, findings: Sequence[Finding], effect: Effect) -> Failure:
