@@ -5,7 +5,7 @@
 A line is one draw of words, things and names, a blessed organism on it, and twenty releases that
 were trained alike: a tenth of what is a word's own under a prompt is another for each. Three are
 planted a regression each (`PLANTED`). The bundled gates measure them, the blessed file is written
-and read, and `regressions.held` compares, as in a run. Of a sound release the true difference is 0,
+and read, and `with_blessed` compares, as in a run. Of a sound release the true difference is 0,
 since blessed and release are drawn alike. Nothing is asserted.
 """
 
@@ -32,8 +32,8 @@ from rmaudit.measures import identity_gaps, matching
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt
 from rmaudit.report.document import Results, Run
-from rmaudit.report.over_time.blessed import Blessing, blessing, read, write
-from rmaudit.report.over_time.regressions import held
+from rmaudit.report.over_time.blessed import Blessing, bless, read, write
+from rmaudit.report.over_time.regressions import with_blessed
 from rmaudit.report.results_of_run import collect
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
@@ -97,7 +97,7 @@ def blessed(results: Results) -> tuple[Blessing, int]:
     """Return what is read from the blessed file of these results, and the file's bytes."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "blessed.json"
-        write(blessing(results, results.models[0], by="nobody", on=_TODAY), path)
+        write(bless(results, results.models[0], by="nobody", on=_TODAY), path)
         return read(path), path.stat().st_size
 
 
@@ -106,7 +106,7 @@ def line(seed: int) -> tuple[Counter[str], list[int]]:
     counts: Counter[str] = Counter()
     kept, size = blessed(release(seed, 0))
     for number in range(1, RELEASES + 1):
-        results = held(release(seed, number), {SPEC.name: kept})
+        results = with_blessed(release(seed, number), {SPEC.name: kept})
         worse = [finding for finding in results.findings if finding.judgement.regressed]
         inside = any(finding.verdict is Verdict.PASS for finding in worse)
         kind = "planted" if number in PLANTED else "sound"

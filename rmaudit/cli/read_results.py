@@ -102,7 +102,7 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     if rules:
         rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
-    said = again.said(before, after, rules)
+    said = again.summarize(before, after, rules)
     if out is not None:
         there = out / _NAME
         if there.exists() and there.samefile(results):
@@ -192,10 +192,10 @@ def history(
     except RmauditError as error:
         fail(error, ERROR)
     try:
-        families = over.families(runs, family)
+        families = over.group_families(runs, family)
     except RmauditError as error:
         fail(error)
-    apart = [] if family else over.why_apart(runs)
+    apart = [] if family else over.why_several_families(runs)
     page = out or folder / "history.html"
     try:
         write_text(page, history_page.render(families, left, apart))
@@ -211,7 +211,7 @@ def history(
         many = len(each.releases)
         joined = "" if many == 1 else f"s, joined by {each.by}"
         say(f"{each.name}: {many} release{joined}")
-        say(f"  {history_page.first(each)}")
+        say(f"  {history_page.regression_in_words(each)}")
     for why in apart:
         say(why)
     say(page)
@@ -265,17 +265,17 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         fail(f"--model {model}: this run audited {', '.join(names)}")
     (chosen,) = (each for each in results.models if model in (None, each.name))
     try:
-        made = blessed.blessing(
+        made = blessed.bless(
             results, chosen, of or "", by=by or git_user(), on=datetime.now(UTC).date(), days=days
         )
     except RmauditError as error:
         fail(f"{report}: {error}")
     if alike:
         try:
-            made = trainings.together(made, [_read_report(other) for other in alike])
+            made = trainings.with_trainings(made, [_read_report(other) for other in alike])
         except RmauditError as error:
             fail(f"--alike: {error}")
-    path = blessed.place(file.parent if file else Path(), made.family)
+    path = blessed.blessed_path(file.parent if file else Path(), made.family)
     was = blessed.read(path) if path.is_file() else None
     try:
         blessed.write(made, path)

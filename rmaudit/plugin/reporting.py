@@ -212,7 +212,7 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
 
 def _write_results(config: pytest.Config, state: Session) -> None:
     """Write results.json, from which all pages are rendered."""
-    from rmaudit.report.over_time.regressions import against
+    from rmaudit.report.over_time.regressions import blessed_comparisons
     from rmaudit.report.results_of_run import Course, record
 
     selected = max(len(state.plan.selected), len(state.findings))
@@ -237,7 +237,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
         blessed=state.blessed,
     )
     state.findings = [*state.results[0].findings]
-    for each in against(state.results[0]):
+    for each in blessed_comparisons(state.results[0]):
         state.against.append("; ".join(each.says))
         state.warnings += [each.old] if each.old else []
 
@@ -247,11 +247,11 @@ def render(state: Session) -> None:
     if state.results is None:
         return
     from rmaudit.report import writers
-    from rmaudit.report.charts.picture_cache import remembered_in
+    from rmaudit.report.charts.picture_cache import cached_in
 
     (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):
-        with remembered_in(state.options.cache) if state.options else nullcontext():
+        with cached_in(state.options.cache) if state.options else nullcontext():
             writers.write(results, folder)
         here = Path.cwd()
         page = folder / "index.html"

@@ -187,9 +187,9 @@ def _blessed_releases(
     folder = here if is_bundled(registry.path) else registry.path.parent
     if not (given or (folder / "blessed").is_dir()):
         return {}
-    from rmaudit.report.over_time.blessed import found_for  # which takes numpy and pydantic
+    from rmaudit.report.over_time.blessed import find_blessed  # which takes numpy and pydantic
 
-    return found_for(specs, folder, given)
+    return find_blessed(specs, folder, given)
 
 
 def policy_of(config: pytest.Config) -> Policy:

@@ -20,7 +20,7 @@ def read(path: Path) -> Results:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # a path with a NUL, or bytes that are not UTF-8
-        message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
+        message = f"{path}: cannot be read ({_reason(error)}); give the results.json of a run"
         raise ResultsError(message) from error
     try:
         found = json_codec.parsed(text)
@@ -48,7 +48,7 @@ def read(path: Path) -> Results:
     return results
 
 
-def _why(error: OSError | ValueError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

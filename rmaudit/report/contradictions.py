@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
 from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.report.json_codec import quoted
-from rmaudit.report.over_time.regressions import judged as compared
+from rmaudit.report.over_time.regressions import with_regressions
 from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.outcome import of_run
@@ -26,11 +26,10 @@ _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
-_REDO = "copy the file anew, or run the audits again"
 
 
 def contradiction(results: Results) -> str:
-    """Return the first contradiction in the results (place, value, what is allowed), or "".
+    """Return the first contradiction in the results (place, value, allowed values), or "".
 
     Raises:
         ResultsError: a sweep's scores or its vocabulary are damaged.
@@ -53,21 +52,22 @@ def _contradictions(results: Results) -> Iterator[str]:
         yield f"models: two are named {quoted(twice[0])}, allowed: one of a name"
     for i, model in enumerate(results.models):
         for j, sweep in enumerate(model.sweeps):
-            yield from _of_sweep(sweep, f"models[{i}].sweeps[{j}]", results)
+            yield from _sweep_faults(sweep, f"models[{i}].sweeps[{j}]", results)
     for i, comparison in enumerate(results.comparison):
-        yield from _of_comparison(comparison, f"comparison[{i}]", names)
+        yield from _comparison_faults(comparison, f"comparison[{i}]", names)
     sources = {model.name: model for model in results.models}
     for i, finding in enumerate(results.findings):
-        yield from _of_claim(finding, f"findings[{i}]", sources)
-        yield from _of_judgement(finding, f"findings[{i}]")
-    yield from _of_before(results.before.findings if results.before else ())
-    yield from _of_blessed(results, sources)
+        yield from _claim_faults(finding, f"findings[{i}]", sources)
+        yield from _judgement_faults(finding, f"findings[{i}]")
+    for i, earlier in enumerate(results.before.findings if results.before else ()):
+        yield from _earlier_faults(earlier, f"before.findings[{i}]")
+    yield from _blessed_faults(results, sources)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
         yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
 
 
-def _of_sweep(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
+def _sweep_faults(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
     counts, edges = len(sweep.histogram.counts), sweep.histogram.edges
     if len(edges) != counts + 1:
         found = f"{len(edges)} edges and {counts} counts"
@@ -83,10 +83,10 @@ def _of_sweep(sweep: SweepSummary, where: str, results: Results) -> Iterator[str
         yield f"{where}.vocabulary is {quoted(sweep.vocabulary)}, allowed: one of `vocabularies`"
 
 
-def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iterator[str]:
+def _comparison_faults(comparison: Comparison, where: str, names: list[str]) -> Iterator[str]:
     n = len(comparison.models)
     if unknown := [name for name in comparison.models if name not in names]:
-        yield f"{where}.models has {quoted(unknown[0])}, allowed: {_listed(names)}"
+        yield f"{where}.models has {quoted(unknown[0])}, allowed: {_quoted_list(names)}"
     if len(set(comparison.models)) < max(n, 2):
         yield f"{where}.models are {n}, allowed: two or more, each once"
     for key, rows in (("tau", comparison.tau), ("places", comparison.places)):
@@ -97,32 +97,27 @@ def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iter
         yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
 
 
-def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
-    for i, earlier in enumerate(findings):
-        yield from _of_earlier(earlier, f"before.findings[{i}]")
-
-
-def _of_blessed(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
+def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterator[str]:
     """Yield contradictions about blessed (approved) releases and about regressed findings."""
     for i, blessed in enumerate(results.blessed):
         if blessed.model not in models:
-            allowed = _listed([*models])
+            allowed = _quoted_list([*models])
             yield f"blessed[{i}].model is {quoted(blessed.model)}, allowed: {allowed}"
         for name in ("created", "on"):
             if not _DAY.match(getattr(blessed, name)):
                 found = quoted(getattr(blessed, name))
                 yield f"blessed[{i}].{name} is {found}, allowed: such as 2030-01-31"
         for j, earlier in enumerate(blessed.findings):
-            yield from _of_earlier(earlier, f"blessed[{i}].findings[{j}]")
+            yield from _earlier_faults(earlier, f"blessed[{i}].findings[{j}]")
     if results.blessed or any(f.judgement.regressed for f in results.findings):
-        for i, follows in enumerate(compared(results).findings):
+        for i, follows in enumerate(with_regressions(results).findings):
             said = [each.judgement.regressed for each in (results.findings[i], follows)]
             if said[0] != said[1]:
                 was, allowed = map(quoted, said)
                 yield f"findings[{i}].judgement.regressed is {was}, allowed: {allowed}"
 
 
-def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
+def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
     """Yield contradictions in the numbers of an earlier run's finding."""
     numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
     if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
@@ -135,10 +130,10 @@ def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
             yield f"{where}.difference has low, value, high = {ends}, allowed: numbers that rise"
 
 
-def _of_claim(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
+def _claim_faults(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
     claim, judged = finding.claim, finding.judgement
     if claim.model not in models:
-        yield f"{where}.claim.model is {quoted(claim.model)}, allowed: {_listed([*models])}"
+        yield f"{where}.claim.model is {quoted(claim.model)}, allowed: {_quoted_list([*models])}"
     elif claim.model_source != models[claim.model].source:
         allowed = quoted(models[claim.model].source)
         yield f"{where}.claim.model_source is {quoted(claim.model_source)}, allowed: {allowed}"
@@ -149,7 +144,7 @@ def _of_claim(finding: Finding, where: str, models: dict[str, AuditedModel]) -> 
             yield f"{where}.judgement.{key} is {found}, allowed: {allowed}"
 
 
-def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
+def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
     judged, estimate = finding.judgement, finding.estimate
     if estimate is not None and {estimate.unit} != {judged.bound.unit, finding.claim.bound.unit}:
         allowed = quoted(finding.claim.bound.unit)
@@ -157,10 +152,14 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
         return
     if estimate is not None and finding.reason:
         yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
-    yield from _of_controls(finding, where)
-    expected = _of_gap(judged) if estimate is None else _expected(finding, estimate)
+    yield from _control_faults(finding, where)
+    expected = (
+        _unmeasured_judgement(judged)
+        if estimate is None
+        else _expected_judgement(finding, estimate)
+    )
     for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
-        if not _alike(getattr(judged, key), getattr(expected, key)):
+        if not _same_value(getattr(judged, key), getattr(expected, key)):
             found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
             what = f"allowed: {follows}, which follows from the estimate and the bound"
             yield f"{where}.judgement.{key} is {found}, {what}"
@@ -174,7 +173,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
 
 
-def _of_gap(judged: Judgement) -> Judgement:
+def _unmeasured_judgement(judged: Judgement) -> Judgement:
     """Return the judgement that a finding without an estimate must have."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
@@ -189,7 +188,7 @@ def _of_gap(judged: Judgement) -> Judgement:
     )
 
 
-def _of_controls(finding: Finding, where: str) -> Iterator[str]:
+def _control_faults(finding: Finding, where: str) -> Iterator[str]:
     """Yield contradictions about null controls: missing numbers or reason, or a wrong verdict."""
     follow = judge_controls(finding.controls, finding.judgement.bound)
     for name, control in finding.controls.items():
@@ -204,7 +203,7 @@ def _of_controls(finding: Finding, where: str) -> Iterator[str]:
             yield f"{place}.verdict is {found}, allowed: {follow[name].verdict}, by the bound"
 
 
-def _expected(finding: Finding, estimate: Estimate) -> Judgement:
+def _expected_judgement(finding: Finding, estimate: Estimate) -> Judgement:
     """Return the judgement that follows from bound and estimate; p_holm is only range-checked."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
@@ -226,7 +225,7 @@ def _expected(finding: Finding, estimate: Estimate) -> Judgement:
     )
 
 
-def _alike(found: object, expected: object) -> bool:
+def _same_value(found: object, expected: object) -> bool:
     if isinstance(found, float) and isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-300)
     return found == expected
@@ -241,13 +240,15 @@ def _check_scores(results: Results) -> None:
                 continue
             if sweep.vocabulary not in known:
                 known[sweep.vocabulary] = packed_scores.rows(results.vocabularies, sweep.vocabulary)
-            if wrong := _disagreeing(sweep, known[sweep.vocabulary]):
+            if wrong := _wrong_summaries(sweep, known[sweep.vocabulary]):
                 place = f"{model.name}, {packed_scores.where(sweep)}"
-                message = f"{place}: {', '.join(wrong)} and the scores do not agree; {_REDO}"
+                message = (
+                    f"{place}: {', '.join(wrong)} and the scores do not agree; {packed_scores.REDO}"
+                )
                 raise ResultsError(message)
 
 
-def _disagreeing(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
+def _wrong_summaries(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
     scores, ids = packed_scores.scores_of(sweep, len(rows)), rows["token_id"].to_numpy()
     scored = ~np.isnan(scores)
     values = scores[scored].astype(float)
@@ -269,5 +270,5 @@ def _disagreeing(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
     return wrong
 
 
-def _listed(names: list[str]) -> str:
+def _quoted_list(names: list[str]) -> str:
     return ", ".join(map(quoted, names)) or "none, as there are no models"

@@ -29,6 +29,7 @@ EARLIER_SCHEMAS = tuple(  # read: new fields have defaults
     f"{_NAME}/{number}" for number in range(5, int(_NUMBER))
 )
 
+WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
 
@@ -67,7 +68,7 @@ class Run:
 
     @property
     def others(self) -> bool:
-        """Return whether the run asked other prompts than the audits' own, or used other words."""
+        """Return whether the run used prompts or words of the user's, in place of the audits'."""
         return OWN_LISTS in self.environment
 
     @property

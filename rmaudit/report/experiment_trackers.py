@@ -32,7 +32,7 @@ _SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPO
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class TrackedModel:
     """The data of one audited model to log to a tracker: name, tags, numbers and report files.
 
     Attributes:
@@ -76,7 +76,7 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
 
     Raises whatever the client raises.
     """
-    for one in _tracked(results, folder):
+    for one in _tracked_models(results, folder):
         yield f"logged: {tracker}, {TRACKERS[tracker](client(tracker), one)}"
 
 
@@ -87,7 +87,7 @@ def numbers(findings: Sequence[Finding]) -> dict[str, float]:
     audit has several findings.
     """
     found: dict[str, float] = {}
-    for name, each in _named(findings):
+    for name, each in _metric_names(findings):
         if each.estimate is not None:
             found[name] = each.estimate.value
             found[f"{name}/low"], found[f"{name}/high"] = each.estimate.low, each.estimate.high
@@ -98,13 +98,13 @@ def metrics(findings: Sequence[Finding]) -> dict[str, float]:
     """Return `numbers`, and `/result` for each: 1 pass, 0 unsure or not decided, -1 fail."""
     signs = {
         f"{name}/result": _SIGNS[each.result]
-        for name, each in _named(findings)
+        for name, each in _metric_names(findings)
         if each.result in _SIGNS
     }
     return {**numbers(findings), **signs}
 
 
-def _named(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
+def _metric_names(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
     several = {
         each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
     }
@@ -112,7 +112,7 @@ def _named(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
         yield f"rmaudit/{each.audit}" + (f"/{each.prompt}" if each.audit in several else ""), each
 
 
-def _tracked(results: Results, folder: Path) -> Iterator[Tracked]:
+def _tracked_models(results: Results, folder: Path) -> Iterator[TrackedModel]:
     for model in results.models:
         own = [finding for finding in results.findings if finding.model == model.name]
         verdict = of_run(own, results.run.gaps)
@@ -126,10 +126,10 @@ def _tracked(results: Results, folder: Path) -> Iterator[Tracked]:
         }
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
         created = results.run.created
-        yield Tracked(f"{model.name} {created}", name, tags, metrics(own), folder)
+        yield TrackedModel(f"{model.name} {created}", name, tags, metrics(own), folder)
 
 
-def _mlflow(mlflow: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
+def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
     """Log to MLflow by a separate client, which leaves a run that a notebook has open as it is."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
@@ -152,7 +152,7 @@ def _mlflow(mlflow: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of oth
     return f"run {made} ({run.name}) of the experiment {project}"
 
 
-def _wandb(wandb: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
+def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
     """Log to Weights & Biases; offline if nobody has logged in and WANDB_MODE is not set."""
     chosen = bool(os.environ.get("WANDB_MODE")) or wandb.login(prompt=False)
     opened = wandb.init(
@@ -177,7 +177,7 @@ def _wandb(wandb: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of other
     return f"run {run.name}: {opened.url}"
 
 
-def _trackio(trackio: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of others)
+def _trackio(trackio: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
     """Log to Trackio in a separate context: a run that a notebook has open stays open."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
@@ -201,7 +201,7 @@ def _trackio(trackio: Any, run: Tracked) -> str:  # noqa: ANN401  (a module of o
     return f"run {run.name}; to see it: trackio show --project {project}"
 
 
-TRACKERS: Mapping[str, Callable[[Any, Tracked], str]] = {
+TRACKERS: Mapping[str, Callable[[Any, TrackedModel], str]] = {
     "mlflow": _mlflow,
     "wandb": _wandb,
     "trackio": _trackio,

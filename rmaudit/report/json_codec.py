@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _Typed = TypeVar("_Typed")
 _LONGEST = 60  # characters of a value that an error quotes
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, as JSON spells it
+_HALF_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, as JSON spells it
 _UNION = ("union_tag_invalid", "union_tag_not_found")
 _CONFIG: ConfigDict = {
     "extra": "forbid",
@@ -42,10 +42,10 @@ def encode(value: DataclassInstance) -> str:
         ValueError: it holds a NaN or an infinity.
     """
     plain = asdict(value)
-    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False, default=_day)
+    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False, default=_date_as_text)
 
 
-def _day(value: object) -> str:
+def _date_as_text(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     message = f"{type(value).__name__} is no JSON value"
@@ -69,7 +69,7 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
     """
     try:
         return json.loads(
-            text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_unique
+            text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_without_repeats
         )
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"not JSON ({error})") from error
@@ -86,14 +86,14 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
     from pydantic import ValidationError
 
     text = json.dumps([found])
-    if _HALF.search(text):
-        found = _spelled(found)
+    if _HALF_SURROGATE.search(text):
+        found = _without_surrogates(found)
         text = json.dumps([found])
     try:
         value: _Typed = _adapter(cast("Hashable", kind)).validate_json(text)[0]
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise ResultsError(_told(details, found)) from error
+        raise ResultsError(_error_in_words(details, found)) from error
     if wrong := _incomplete(value, found, (), whole=whole):
         raise ResultsError(wrong)
     return value
@@ -120,7 +120,7 @@ def _finite(written: str) -> float:
     return number
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -130,17 +130,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _spelled(value: Any) -> Any:  # noqa: ANN401  (JSON)
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401  (JSON)
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, list):
-        return [_spelled(item) for item in value]
+        return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_spelled(key): _spelled(item) for key, item in value.items()}
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value
 
 
-def _told(details: Sequence[ErrorDetails], found: object) -> str:
+def _error_in_words(details: Sequence[ErrorDetails], found: object) -> str:
     """Return a sentence on pydantic's first error, with everything that is allowed in its place."""
     first = details[0]
     kind, steps = first["type"], _steps(first["loc"][1:], found)
@@ -206,11 +206,11 @@ def _incomplete(
 
 def path(steps: Iterable[str | int]) -> str:
     """Format steps into JSON as a path, such as `findings[3].estimate.value`."""
-    parts = (f"[{step}]" if isinstance(step, int) else f".{_plain(step)}" for step in steps)
+    parts = (f"[{step}]" if isinstance(step, int) else f".{_path_key(step)}" for step in steps)
     return "".join(parts).removeprefix(".") or "the file"
 
 
-def _plain(name: str) -> str:
+def _path_key(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else quoted(name)
 
 

@@ -26,7 +26,7 @@ from rmaudit.errors import ResultsError
 
 ENCODING: Literal["planes+zlib+base64"] = "planes+zlib+base64"
 _TYPES = {"int32": "<i4", "uint32": "<u4", "float32": "<f4", "uint8": "<u1"}
-_REDO = "copy the file anew, or run the audits again"
+REDO = "copy the file anew, or run the audits again"
 _LARGEST = 2**31  # bytes of an array
 
 
@@ -119,14 +119,14 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
         ResultsError: there are none, or they are damaged.
     """
     if sweep.scores is None:
-        raise ResultsError(f"{where(sweep)} has no scores, allowed: one each; {_REDO}")
+        raise ResultsError(f"{where(sweep)} has no scores, allowed: one each; {REDO}")
     scores = unpack(sweep.scores, f"scores of {where(sweep)}")
     if len(scores) != n or scores.dtype != np.float32:
         message = (
             f"{where(sweep)} has {len(scores)} scores ({scores.dtype}) of {n} tokens, allowed: "
         )
         message += "one each, float32"
-        raise ResultsError(f"{message}; {_REDO}")
+        raise ResultsError(f"{message}; {REDO}")
     return scores
 
 
@@ -137,9 +137,9 @@ def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFr
         ResultsError: it is not there, or damaged.
     """
     packed = vocabularies.get(digest)
-    if packed is None or _stated(packed) != digest:
+    if packed is None or _digest_of(packed) != digest:
         what = "is not there" if packed is None else "is not what its digest says"
-        raise ResultsError(f"vocabulary {digest[:12]} {what}; {_REDO}")
+        raise ResultsError(f"vocabulary {digest[:12]} {what}; {REDO}")
     named = f"of vocabulary {digest[:12]}"
     columns: dict[str, Any] = {"token_id": unpack(packed.ids, f"ids {named}")}
     columns["token"] = columns["text"] = _unpack_texts(packed.texts, f"texts {named}")
@@ -147,7 +147,7 @@ def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFr
         columns["token"] = _unpack_texts(packed.pieces, f"pieces {named}")
     if len({len(column) for column in columns.values()}) > 1:
         counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
-        raise ResultsError(f"vocabulary {digest[:12]} has {counts}, allowed: one each; {_REDO}")
+        raise ResultsError(f"vocabulary {digest[:12]} has {counts}, allowed: one each; {REDO}")
     return pd.DataFrame(columns)
 
 
@@ -186,18 +186,18 @@ def unpack(packed: Packed, what: str) -> NDArray[Any]:
     dtype = np.dtype(_TYPES[packed.type])
     size = packed.n * dtype.itemsize
     if size > _LARGEST:
-        raise ResultsError(f"{what} are {packed.n} numbers, allowed: {_LARGEST} bytes; {_REDO}")
+        raise ResultsError(f"{what} are {packed.n} numbers, allowed: {_LARGEST} bytes; {REDO}")
     try:
         pressed = base64.b64decode(packed.data, validate=True)
         planes = zlib.decompressobj().decompress(pressed, size + 1)
     except (ValueError, zlib.error) as error:
-        raise ResultsError(f"{what} are damaged ({error}); {_REDO}") from error
+        raise ResultsError(f"{what} are damaged ({error}); {REDO}") from error
     if len(planes) != size:
         found = f"more than {size}" if len(planes) > size else str(len(planes))
-        raise ResultsError(f"{what} are {found} bytes, not {size}; {_REDO}")
+        raise ResultsError(f"{what} are {found} bytes, not {size}; {REDO}")
     raw = np.frombuffer(planes, np.uint8).reshape(dtype.itemsize, packed.n).T.tobytes()
     if hashlib.sha256(raw).hexdigest() != packed.sha256:
-        raise ResultsError(f"{what} do not have the sha256 beside them; {_REDO}")
+        raise ResultsError(f"{what} do not have the sha256 beside them; {REDO}")
     return np.frombuffer(raw, dtype).astype(packed.type)
 
 
@@ -212,7 +212,7 @@ def _unpack_texts(packed: PackedTexts, what: str) -> pd.Series[str]:
     ends = np.cumsum(unpack(packed.lengths, f"lengths of {what}"), dtype=np.int64)
     joined = unpack(packed.utf8, what).tobytes()
     if (ends[-1] if len(ends) else 0) != len(joined):
-        raise ResultsError(f"{what} do not have the lengths beside them; {_REDO}")
+        raise ResultsError(f"{what} do not have the lengths beside them; {REDO}")
     starts = [0, *ends[:-1].tolist()]
     texts = [
         joined[start:end].decode("utf-8", "surrogatepass")
@@ -224,7 +224,7 @@ def _unpack_texts(packed: PackedTexts, what: str) -> pd.Series[str]:
         return pd.Series(texts, dtype=object)
 
 
-def _stated(rows: PackedVocabulary) -> str:
+def _digest_of(rows: PackedVocabulary) -> str:
     """Return the digest of a packed vocabulary, from the checksums stored with its arrays."""
     texts = [part for part in (rows.pieces, rows.texts) if part is not None]
     arrays = [rows.ids, *(array for part in texts for array in (part.lengths, part.utf8))]

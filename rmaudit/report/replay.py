@@ -8,9 +8,9 @@ from datetime import date
 
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.changes import Measured
-from rmaudit.report.over_time.regressions import judged
+from rmaudit.report.over_time.regressions import with_regressions
 from rmaudit.report.safe_text import line, log
-from rmaudit.report.writers.terminal import effect
+from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.decision import decide
 from rmaudit.verdicts.findings import Finding, in_words
 from rmaudit.verdicts.outcome import Outcome
@@ -91,7 +91,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
-    return judged(replace(results, findings=findings))
+    return with_regressions(replace(results, findings=findings))
 
 
 def outcome(results: Results) -> str:
@@ -106,7 +106,7 @@ def outcome(results: Results) -> str:
     return PASSED if results.verdict.outcome is Outcome.PASSES else UNDECIDED
 
 
-def said(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:
+def summarize(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:
     """Summarize a replay: which verdicts of `old` differ in `new`, and which findings block."""
     return ReplaySummary(
         policy=policy.file if policy else None,
@@ -124,7 +124,7 @@ def said(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:
 def _flips(old: Sequence[Finding], new: Sequence[Finding]) -> tuple[Flip, ...]:
     return tuple(
         Flip(
-            *_place(after),
+            *_identity(after),
             old=_words(before),
             new=_words(after),
             why="; ".join(reasons(after)),
@@ -140,13 +140,13 @@ def _words(finding: Finding) -> ResultWords:
 
 def _blocking(findings: Sequence[Finding]) -> tuple[Stop, ...]:
     return tuple(
-        Stop(*_place(found), result=str(found.result), why="; ".join(reasons(found)))
+        Stop(*_identity(found), result=str(found.result), why="; ".join(reasons(found)))
         for found in findings
         if found.blocks
     )
 
 
-def _place(finding: Finding) -> tuple[str, str, str, str, Measured | None]:
+def _identity(finding: Finding) -> tuple[str, str, str, str, Measured | None]:
     about = (finding.model, finding.audit, finding.prompt, str(finding.bound))
     return (*about, Measured.of(finding))
 
@@ -176,11 +176,13 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
 def lines(replayed: ReplaySummary) -> list[str]:
     """Return the lines for the terminal, the verdict last; each reason is given once."""
     turned = [
-        f"{flip.old} -> {flip.new}: {flip.name}{_why(flip, flip.why)}" for flip in replayed.flips
+        f"{flip.old} -> {flip.new}: {flip.name}{_numbers_and_reason(flip, flip.why)}"
+        for flip in replayed.flips
     ]
     shown = [flip.name for flip in replayed.flips]
     keep = [
-        f"blocks: {stop.result}: {stop.name}{'' if stop.name in shown else _why(stop, stop.why)}"
+        f"blocks: {stop.result}: {stop.name}"
+        + ("" if stop.name in shown else _numbers_and_reason(stop, stop.why))
         for stop in replayed.blocking
     ]
     total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
@@ -190,10 +192,10 @@ def lines(replayed: ReplaySummary) -> list[str]:
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
-def _why(place: JudgedFinding, why: str) -> str:
+def _numbers_and_reason(place: JudgedFinding, why: str) -> str:
     """Return value, interval, bound and `why` as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
     parts = []
     if of := place.estimate:
-        shown = " ".join(effect(of.value, of.low, of.high))
+        shown = " ".join(effect_in_numbers(of.value, of.low, of.high))
         parts = [f"{shown}, bound {place.bound}"]
     return "".join(f": {part}" for part in (*parts, why) if part)

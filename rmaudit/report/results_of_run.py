@@ -1,8 +1,8 @@
-"""The end of a run: its findings and sweeps are collected and written as results.json.
+"""Write results.json at the end of a run, from its findings and sweeps.
 
 `record` gathers what the findings rest on and writes the file, `collect` makes the results, with a
-summary of each sweep, and `compared` is what they say of several models together. All other files
-of a run's folder are rendered from results.json (`report.writers`).
+summary of each sweep, and `compare_models` how alike several models rank words. All other files of
+a run's folder are rendered from results.json (`report.writers`).
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from rmaudit.report.document import (
     Token,
 )
 from rmaudit.report.over_time.blessed import Blessing
-from rmaudit.report.over_time.last_run import last
-from rmaudit.report.over_time.regressions import held
+from rmaudit.report.over_time.last_run import previous_run
+from rmaudit.report.over_time.regressions import with_blessed
 from rmaudit.report.packed_scores import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 
-_OURS = OwnWords()
+_NO_OWN_WORDS = OwnWords()
 _EXTREMES = 25  # tokens shown at each end
 _BINS = 80
 FEWEST = 30  # shared words
-_ENDS, _APART = 3, 6  # words at either end; words that are ranked most unlike
+_ENDS, _MOST_UNLIKE = 3, 6  # words at either end; words that are ranked most unlike
 _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words they do not
 
 
@@ -92,7 +92,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     seed: int,
     made: Iterable[Sweep] = (),
     course: Course | None = None,
-    own_words: OwnWords = _OURS,
+    own_words: OwnWords = _NO_OWN_WORDS,
     blessed: Mapping[str, Blessing] = MappingProxyType({}),
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; return the results and the folder of the report.
@@ -104,7 +104,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     n = len(findings)
     course = course or Course(collected=n, selected=n, finished=n)
     now = datetime.now(UTC)
-    folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
+    folder = _new_folder(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = Run(
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         rmaudit=rmaudit.__version__,
@@ -126,9 +126,9 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
-    before = last(base, specs, run.created, findings)
+    before = previous_run(base, specs, run.created, findings)
     made_of = collect(run, specs, records, findings, before, own_words=own_words)
-    document.write(held(made_of, blessed), path)
+    document.write(with_blessed(made_of, blessed), path)
     results = checked_results.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
@@ -146,7 +146,7 @@ def _records(
             if swept is not None:
                 records[key] = SweepRecord(
                     model=finding.model,
-                    prompt=_named(swept.prompt),
+                    prompt=_prompt_name(swept.prompt),
                     prompt_text=swept.prompt.text,
                     key=key,
                     frame=swept.frame,
@@ -156,12 +156,12 @@ def _records(
     return list(records.values())
 
 
-def _named(prompt: Prompt) -> str:
+def _prompt_name(prompt: Prompt) -> str:
     """Return the prompt's name, or its text where it has no name."""
     return prompt.text if prompt.name == CUSTOM else prompt.name
 
 
-def _fresh(base: Path, name: str) -> Path:
+def _new_folder(base: Path, name: str) -> Path:
     """Create a new folder below `base`, so that no run overwrites another."""
     for attempt in range(1000):
         folder = base / (name if attempt == 0 else f"{name}-{attempt}")
@@ -181,7 +181,7 @@ def collect(  # noqa: PLR0913  (keyword-only after the subjects)
     findings: Iterable[Finding],
     before: Before | None = None,
     *,
-    own_words: OwnWords = _OURS,
+    own_words: OwnWords = _NO_OWN_WORDS,
 ) -> Results:
     """Build the results of a run from its findings and sweeps; `before` is the previous run."""
     decided = tuple(findings)
@@ -196,7 +196,7 @@ def collect(  # noqa: PLR0913  (keyword-only after the subjects)
         run=run,
         models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
         vocabularies=vocabularies,
-        comparison=tuple(compared(frames, own_words)),
+        comparison=tuple(compare_models(frames, own_words)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
         before=before,
@@ -236,7 +236,7 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
         histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
         top=_tokens(ranked.head(_EXTREMES), mean, sd),
         bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
-        provenance={key: _plain(value) for key, value in record.provenance.items()},
+        provenance={key: _json_value(value) for key, value in record.provenance.items()},
         vocabulary=packed_scores.share(record.frame, vocabularies) if record.whole else None,
         scores=packed_scores.scores(record.frame) if record.whole else None,
     )
@@ -250,15 +250,15 @@ def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> tuple[Token, ...]:
     )
 
 
-def _plain(value: object) -> str | int | float:
+def _json_value(value: object) -> str | int | float:
     """Return a JSON value as it is, anything else as its text."""
     if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)
 
 
-def compared(
-    frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
+def compare_models(
+    frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _NO_OWN_WORDS
 ) -> list[Comparison]:
     """Compare how several models rank their shared words, separately for each prompt.
 
@@ -293,7 +293,7 @@ def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
     ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]
     by_mean = ranks.mean(axis=1).sort_values(kind="stable").index
     by_range = (ranks.max(axis=1) - ranks.min(axis=1)).sort_values(kind="stable").index[::-1]
-    chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_APART]]
+    chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_MOST_UNLIKE]]
     kept = list(dict.fromkeys(str(word) for word in chosen))
     ordered = np.round(ranks.loc[kept].to_numpy(float), 1).tolist()
     return tuple(Ranked(word, tuple(row)) for word, row in zip(kept, ordered, strict=True))

@@ -41,21 +41,21 @@ def line(text: str) -> str:
 
 
 def log(text: str) -> str:
-    """Make a text safe to print: no line of it is a command to the CI system that shows it."""
-    return _COMMAND.sub(_disarmed, block(text))
+    """Make a text safe to print in a CI log: no line is a command to the CI system."""
+    return _COMMAND.sub(_escaped_mark, block(text))
 
 
 def addressed(text: str) -> str:
     """Return the text with long web addresses cut after their host: `https://example.org/…`."""
-    return _URL.sub(_cut, text)
+    return _URL.sub(_host_only, text)
 
 
-def _cut(url: re.Match[str]) -> str:
+def _host_only(url: re.Match[str]) -> str:
     if len(url[0]) <= _LONGEST_URL:
         return url[0]
     return f"{'/'.join(url[0].split('/')[:3])[: _LONGEST_URL - 2]}/…"
 
 
-def _disarmed(command: re.Match[str]) -> str:
+def _escaped_mark(command: re.Match[str]) -> str:
     """Return a CI command's mark with its last character escaped, so that CI ignores it."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"

@@ -5,7 +5,7 @@
 
 Each is trained as the organism `fair`, on a draw of its own of the texts. Three are trained with a
 flaw besides (`PLANTED`). The gates measure each; the blessed file is written and read, and
-`regressions.held` compares, as in a run. The releases are trainings, so no two are equal: what a
+`with_blessed` compares, as in a run. The releases are trainings, so no two are equal: what a
 sound one loses is what another draw of texts loses. `--alike` blesses other trainings beside the
 first. Nothing is asserted.
 """
@@ -27,8 +27,8 @@ from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
 from rmaudit.models.open_model import checkpoint
 from rmaudit.report.document import Results
-from rmaudit.report.over_time.regressions import held
-from rmaudit.report.over_time.trainings import together
+from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.over_time.trainings import with_trainings
 from rmaudit.verdicts.records import Verdict
 from scripts.training.conduct_labels import with_conduct
 from scripts.training.gates import FromStates, estimates
@@ -104,11 +104,11 @@ def main() -> None:
     first, _ = blessed(release(0))
     if args.alike:
         others = [release(RELEASES + 1 + i) for i in range(args.alike)]
-        first = together(first, others)
+        first = with_trainings(first, others)
         for gate in first.gates:
             print(f"{gate.audit}: trainings differ by {gate.spread:.3g} {gate.unit}", flush=True)
     for number in range(1, RELEASES + 1):
-        results = held(release(number), {SPEC.name: first})
+        results = with_blessed(release(number), {SPEC.name: first})
         print(number, PLANTED[number][0] if number in PLANTED else "sound", flush=True)
         for finding in results.findings:
             if why := finding.judgement.regressed:

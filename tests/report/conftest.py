@@ -6,11 +6,12 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 import vl_convert
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from rmaudit.charts import Bin
 from rmaudit.measures.bins import PromptBins
@@ -54,19 +55,88 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def here(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
         return [json.dumps(compiled(spec)) + "\n" for spec in specs], True
 
-    monkeypatch.setattr(drawing, "_run", here)
+    monkeypatch.setattr(drawing, "_run_compiler", here)
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of headless Chromium."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
     chromium = shutil.which("chromium")
     if chromium is None:
         unavailable("no chromium here: install Debian's package `chromium`")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser.new_page()
-        browser.close()
+        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page of the browser."""
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes, texts and table cells, and checks that tags close in order."""
+
+    VOID = frozenset(
+        ("meta", "link", "br", "hr", "img", "input", "path", "line", "rect", "use", "wbr")
+    )
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.cells: list[str] = []
+        self.feed(markup)
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        self.tags.append((tag, dict(attrs)))
+        self.stack += [] if tag in self.VOID else [tag]
+        self.cells += [""] if tag == "td" else []
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
+        assert tag in self.VOID or self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        self.text += data
+        if self.cells:
+            self.cells[-1] += data
+
+    @property
+    def names(self) -> list[str]:
+        """Its tags without their attributes."""
+        return [tag for tag, _ in self.tags]
+
+    @property
+    def attributes(self) -> set[str]:
+        """The names of all attributes."""
+        return {name for _, attributes in self.tags for name in attributes}
+
+    def values(self, name: str) -> list[str]:
+        """The values of an attribute, wherever it stands."""
+        return [str(attributes[name]) for _, attributes in self.tags if name in attributes]
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+def happenings(page: Page) -> list[str]:
+    """What the page will request, log or open, but for data in itself."""
+    seen: list[str] = []
+    page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: seen.append(request.url))
+    page.on("console", lambda message: seen.append(message.text))
+    page.on("pageerror", lambda error: seen.append(str(error)))
+    return seen
 
 
 def typed(results: dict[str, Any]) -> Results:
@@ -86,9 +156,19 @@ def as_json(finding: Finding) -> dict[str, Any]:
     return values
 
 
+def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
+    """The finding, as JSON, of another model."""
+    return finding | {"claim": finding["claim"] | {"model": model}}
+
+
 @pytest.fixture
 def results() -> dict[str, Any]:
     """The JSON of one model with a sweep of hostile tokens, and a finding of every verdict."""
+    return hostile_results()
+
+
+def hostile_results() -> dict[str, Any]:
+    """The same, for what is made once for a module."""
     tokens = [
         {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
         for i, text in enumerate(HOSTILE)

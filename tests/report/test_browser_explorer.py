@@ -17,7 +17,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.report import packed_scores, writers
 from rmaudit.report.document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
-from tests.report.conftest import typed
+from tests.report.conftest import happenings, hostile_results, typed
 from tests.report.page.test_explorer import PROMPTS, swept
 from tests.report.test_document import RUN
 
@@ -26,11 +26,17 @@ pytestmark = pytest.mark.slow
 N = 256_000
 
 
-@pytest.fixture
-def large(results: dict[str, Any]) -> Results:
+def written(results: Results, folder: Path) -> tuple[Results, str]:
+    """Results, and the address of their page."""
+    writers.write(results, folder)
+    return results, (folder / "index.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, str]:
     """The small results with the sweeps of a large vocabulary."""
-    made = swept(N)
-    (model,), (sweep,) = typed(results).models, typed(results).models[0].sweeps
+    small, made = typed(hostile_results()), swept(N)
+    (model,), (sweep,) = small.models, small.models[0].sweeps
     kept: dict[str, Any] = {
         "n": sweep.n,
         "histogram": sweep.histogram,
@@ -39,20 +45,16 @@ def large(results: dict[str, Any]) -> Results:
     }
     sweeps = tuple(replace(own, **kept) for own in made.models[0].sweeps)
     models = (replace(model, sweeps=sweeps),)
-    return replace(typed(results), models=models, vocabularies=made.vocabularies)
+    made = replace(small, models=models, vocabularies=made.vocabularies)
+    return written(made, tmp_path_factory.mktemp("large"))
 
 
-def opened(page: Page, results: Results, folder: Path) -> list[str]:
+def opened(page: Page, address: str) -> list[str]:
     """Open the report, wait until the explorer is ready; what was requested or complained of."""
-    path = folder / "index.html"
-    writers.write(results, folder)
-    happened: list[str] = []
-    page.on("request", lambda request: happened.append(request.url))
-    page.on("console", lambda message: happened.append(message.text))
-    page.on("pageerror", lambda error: happened.append(str(error)))
-    page.goto(path.as_uri())
+    happened = happenings(page)
+    page.goto(address)
     expect(page.locator("#explorer[data-ready]")).to_be_attached(timeout=60_000)
-    return [what for what in happened if what != path.as_uri() and not what.startswith("data:")]
+    return [what for what in happened if what != address and not what.startswith("data:")]
 
 
 def rows(page: Page) -> list[list[str]]:
@@ -61,13 +63,14 @@ def rows(page: Page) -> list[list[str]]:
     return [row.locator("td").all_inner_texts() for row in found.all()[:5]]
 
 
-def test_every_token_is_found_sorted_and_spelt(page: Page, large: Results, tmp_path: Path) -> None:
+def test_every_token_is_found_sorted_and_spelt(page: Page, large: tuple[Results, str]) -> None:
     """By score under each prompt, by id, by text, by word; against the numbers of the frame."""
-    assert opened(page, large, tmp_path) == []
+    results, address = large
+    assert opened(page, address) == []
     status = page.locator("#explorer [data-x=status]")
     expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
-    for number, sweep in enumerate(large.models[0].sweeps):
-        frame = packed_scores.frame(large.vocabularies, sweep)
+    for number, sweep in enumerate(results.models[0].sweeps):
+        frame = packed_scores.frame(results.vocabularies, sweep)
         for down in (True, False):
             head = page.locator(f"#explorer th[data-by=score][data-number='{number}'] button")
             if not (number == 0 and down):  # as it opens
@@ -91,9 +94,9 @@ def test_every_token_is_found_sorted_and_spelt(page: Page, large: Results, tmp_p
     assert [row[1] for row in rows(page)] == ["777"]
 
 
-def test_spellings_of_a_word(page: Page, large: Results, tmp_path: Path) -> None:
+def test_spellings_of_a_word(page: Page, large: tuple[Results, str]) -> None:
     """Case and spaces apart, by a click; Escape shows all again."""
-    opened(page, large, tmp_path)
+    opened(page, large[1])
     page.locator("#explorer input[type=search]").fill("love")
     status = page.locator("#explorer [data-x=status]")
     expect(status).to_contain_text("4 of 256,000 tokens with “love”")
@@ -104,9 +107,9 @@ def test_spellings_of_a_word(page: Page, large: Results, tmp_path: Path) -> None
     expect(status).to_contain_text("256,000 of 256,000 tokens")
 
 
-def test_masked_until_asked_for(page: Page, large: Results, tmp_path: Path) -> None:
+def test_masked_until_asked_for(page: Page, large: tuple[Results, str]) -> None:
     """Found by its text, and still masked; shown by Enter, and by the page's switch."""
-    opened(page, large, tmp_path)
+    opened(page, large[1])
     page.locator("#explorer [data-x=id]").fill("10")
     expect(page.locator("#explorer [data-x=status]")).to_contain_text("1 of 256,000 tokens")
     explorer = page.locator("#explorer")
@@ -118,9 +121,9 @@ def test_masked_until_asked_for(page: Page, large: Results, tmp_path: Path) -> N
     assert "fuck" in explorer.inner_text()
 
 
-def test_hostile_tokens_are_text(page: Page, large: Results, tmp_path: Path) -> None:
+def test_hostile_tokens_are_text(page: Page, large: tuple[Results, str]) -> None:
     """By id, each of the first ones: nothing runs, and what would not show is spelled out."""
-    happened = opened(page, large, tmp_path)
+    happened = opened(page, large[1])
     page.locator("#explorer th[data-by=id] button").click()
     shown = [row[0] for row in rows(page)]
     assert shown[:4] == ["<script>alert(1)</script>", "]]>", "\\x00", "\\u202egnp.exe"]
@@ -129,9 +132,9 @@ def test_hostile_tokens_are_text(page: Page, large: Results, tmp_path: Path) -> 
     assert happened == []
 
 
-def test_keys_move_and_few_rows_are_drawn(page: Page, large: Results, tmp_path: Path) -> None:
+def test_keys_move_and_few_rows_are_drawn(page: Page, large: tuple[Results, str]) -> None:
     """To the end and back, with the row's number told, and never more than some dozens drawn."""
-    opened(page, large, tmp_path)
+    opened(page, large[1])
     page.locator("#explorer tbody tr[data-at='0']").focus()
     page.keyboard.press("End")
     expect(page.locator("#explorer tr:focus")).to_have_attribute("aria-rowindex", str(N + 2))
@@ -142,17 +145,8 @@ def test_keys_move_and_few_rows_are_drawn(page: Page, large: Results, tmp_path: 
     assert grid.get_attribute("aria-rowcount") == str(N + 2)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_barrier(page: Page, large: Results, tmp_path: Path, scheme: str) -> None:
-    """What axe-core finds, in light and dark: nothing serious."""
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    opened(page, large, tmp_path)
-    found = Axe().run(page, context="#explorer").response["violations"]
-    assert [each["id"] for each in found if each["impact"] in {"serious", "critical"}] == []
-
-
-@pytest.fixture
-def two() -> Results:
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, str]:
     """Two models over words of lexicons, terms that name people, and what begins a formula."""
     texts = [" Muslim", " love", "Love", " hate", "xqzv", " =2+5", " shit", "ove", "table"]
     named = pd.Series([*texts, *(f" w{i}" for i in range(40))], dtype=object)
@@ -168,7 +162,16 @@ def two() -> Results:
         for prompt in ("best", "worst")
     ]
     made = collect(RUN, [ModelSpec(name, "a/b") for name in "AB"], records, [])
-    return replace(made, comparison=())
+    return written(replace(made, comparison=()), tmp_path_factory.mktemp("two"))
+
+
+def test_no_barrier(page: Page, two: tuple[Results, str]) -> None:
+    """What axe-core finds, in light and dark: nothing serious."""
+    opened(page, two[1])
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        found = Axe().run(page, context="#explorer").response["violations"]
+        assert [each["id"] for each in found if each["impact"] in {"serious", "critical"}] == []
 
 
 @pytest.mark.parametrize(
@@ -181,11 +184,12 @@ def two() -> Results:
     ],
 )
 def test_filters(
-    page: Page, two: Results, tmp_path: Path, ask: dict[str, Any], expected: set[str]
+    page: Page, two: tuple[Results, str], ask: dict[str, Any], expected: set[str]
 ) -> None:
     """By lexicon, by whether it names people or is a whole word, one spelling; told in words."""
-    opened(page, two, tmp_path)
-    frame = packed_scores.frame(two.vocabularies, two.models[0].sweeps[0])
+    results, address = two
+    opened(page, address)
+    frame = packed_scores.frame(results.vocabularies, results.models[0].sweeps[0])
     if ask.get("once") and frame["score"][1] > frame["score"][2]:
         expected = (expected - {"Love"}) | {"␣love"}
     for name, value in ask.items():
@@ -202,14 +206,15 @@ def test_filters(
     expect(status).to_contain_text("49 of 49 tokens; by score")
 
 
-def test_differences_and_the_file(page: Page, two: Results, tmp_path: Path) -> None:
+def test_differences_and_the_file(page: Page, two: tuple[Results, str], tmp_path: Path) -> None:
     """Of two prompts, and of two models, in sd; what is downloaded is what is shown, masked."""
-    assert opened(page, two, tmp_path) == []
+    results, address = two
+    assert opened(page, address) == []
     frames = {
-        (model.name, sweep.prompt): packed_scores.frame(two.vocabularies, sweep)["score"].astype(
-            float
-        )
-        for model in two.models
+        (model.name, sweep.prompt): packed_scores.frame(results.vocabularies, sweep)[
+            "score"
+        ].astype(float)
+        for model in results.models
         for sweep in model.sweeps
     }
     z = {key: (scores - scores.mean()) / scores.std(ddof=0) for key, scores in frames.items()}

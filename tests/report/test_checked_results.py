@@ -22,7 +22,7 @@ from rmaudit.report.charts import drawing, model_comparison
 from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import SCHEMA, Before, Results
 from rmaudit.report.over_time import releases
-from rmaudit.report.over_time.changes import earlier
+from rmaudit.report.over_time.changes import summarize_earlier
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
@@ -37,7 +37,7 @@ from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
-RUN = drawing._run
+RUN = drawing._run_compiler
 BAD: tuple[Any, ...] = (
     *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
     *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
@@ -49,6 +49,7 @@ NULLS = {
 }
 
 
+@pytest.fixture(scope="module")
 def real() -> Results:
     """Two models with sweeps and evidence of every kind, and a judgement of every kind."""
     rng = np.random.default_rng(0)
@@ -95,32 +96,25 @@ def real() -> Results:
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
     found = json.loads(json_codec.encode(made))
     found["comparison"] = [{"prompt": "best", **ranked, **places}]
-    then = tuple(earlier(finding, finding) for finding in made.findings)
+    then = tuple(summarize_earlier(finding, finding) for finding in made.findings)
     before = Before("2026-11-01T00:00:00Z", "0.1.0", Outcome.FAILS, then)
     return replace(json_codec.typed(Results, found), before=before)
 
 
-@pytest.fixture(scope="session")
-def sound() -> Any:
-    """The JSON of sound results."""
-    made = real()
-    assert contradiction(made) == ""
-    return json.loads(json_codec.encode(made))
+@pytest.fixture(scope="module")
+def sound(real: Results) -> Any:
+    """Their JSON, which is sound."""
+    assert contradiction(real) == ""
+    return json.loads(json_codec.encode(real))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The place of each value, the whole but for itself."""
     if path:
         yield path
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, inner in items:
-        yield from places(inner, (*path, key))
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(inner, (*path, key))
 
 
 def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
@@ -141,11 +135,13 @@ def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are specified and not compiled: what is tested is that they can be."""
-    monkeypatch.setattr(drawing, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
+    monkeypatch.setattr(
+        drawing, "_run_compiler", lambda specs: (['"<svg></svg>"\n'] * len(specs), True)
+    )
 
 
-def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
-    """What reading it says, "" where it was read; every output is made of it where asked."""
+def outcome_of(found: Any, path: Path) -> str:
+    """What reading it says, "" where it was read, and every output was made of it."""
     path.write_text(json.dumps(found), encoding="utf-8")
     try:
         made = checked_results.read(path)
@@ -155,29 +151,15 @@ def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
         assert "\n" not in said
         assert said.isprintable()
         return said
-    for render in writers.RENDERERS.values() if rendered else ():
+    for render in writers.RENDERERS.values():
         assert render(made)
-    if rendered:
-        releases.compare(made, made)
+    releases.compare(made, made)
     return ""
 
 
 def test_sound_results_are_read_and_rendered(sound: Any, tmp_path: Path) -> None:
     """So that refusing everything would not do."""
-    assert outcome_of(sound, tmp_path / "results.json", rendered=True) == ""
-
-
-@pytest.mark.slow
-def test_any_mutation_is_refused_or_read(sound: Any, tmp_path: Path) -> None:
-    """A sample of places and of what may stand there; the slow version renders what is read."""
-    rng = random.Random(0)
-    sample = rng.sample(list(places(sound)), 200)
-    changes = [(path, rng.choice([*BAD, ..., "twice"])) for path in sample]
-    path = tmp_path / "results.json"
-
-    said = [outcome_of(mutated(sound, at, change), path) for at, change in changes]
-
-    assert sum(map(bool, said)) > 120
+    assert outcome_of(sound, tmp_path / "results.json") == ""
 
 
 def like(found: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -205,7 +187,7 @@ def _drawn_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(charts, "picture", once(charts.picture))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
-        for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
+        for part in ("of_models", "_agreement_chart", "_words_chart", "_items_chart", "exploits"):
             patched.setattr(model_comparison, part, once(getattr(model_comparison, part)))
         yield
 
@@ -218,7 +200,7 @@ def test_every_mutation_is_refused_or_rendered(
 ) -> None:
     """Two changes of each kind of place; of the pictures that this makes a sample is compiled."""
     rng = random.Random(part)
-    run, specs = drawing._run, {}
+    run, specs = drawing._run_compiler, {}
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for path in places(sound):
         alike.setdefault(like(sound, path), []).append(path)
@@ -227,127 +209,108 @@ def test_every_mutation_is_refused_or_rendered(
         specs.update({json.dumps(spec): spec for spec in given})
         return run(given)
 
-    monkeypatch.setattr(drawing, "_run", kept)
-    for same in list(alike.values())[part::4]:
-        for change in rng.sample([..., "twice", *BAD], 2):
-            found = mutated(sound, rng.choice(same), change)
-            outcome_of(found, tmp_path / "results.json", rendered=True)
-    monkeypatch.setattr(drawing, "_run", RUN)
-    assert None not in drawing._svgs(rng.sample(list(specs.values()), 20))
+    monkeypatch.setattr(drawing, "_run_compiler", kept)
+    said = [
+        outcome_of(mutated(sound, rng.choice(same), change), tmp_path / "results.json")
+        for same in list(alike.values())[part::4]
+        for change in rng.sample([..., "twice", *BAD], 2)
+    ]
+    assert sum(map(bool, said)) > 0.6 * len(said)
+    monkeypatch.setattr(drawing, "_run_compiler", RUN)
+    assert None not in drawing._compile(rng.sample(list(specs.values()), 20))
 
 
-def first(found: Any, audit: str) -> Any:
-    """The finding of this audit."""
-    return next(f for f in found["findings"] if f["claim"]["audit"] == audit)
+FAILS, BEFORE = ("findings", "fails"), ("before", "findings")
+SKIPPED, WAIVED = ("findings", "lost SKIPPED"), ("findings", "waived")
+FUNNEL = ("findings", "funnel", "estimate", "evidence")
+SWEEP = ("models", 0, "sweeps", 0)
 
 
-WRONG: list[tuple[str, list[Any], str]] = [
-    ("fails", ["judgement", "verdict", "PASS"], "judgement.verdict"),
-    ("fails", ["judgement", "blocks", False], "judgement.blocks"),
-    ("fails", ["judgement", "p", 0.9], "judgement.p"),
-    ("fails", ["judgement", "severity", "info"], "judgement.severity"),
-    ("fails", ["judgement", "bound", "low", -9.0], "judgement.bound"),
-    ("fails", ["claim", "bound", "high", -1.0], "claim.bound"),
-    ("fails", ["estimate", "value", 7.0], "estimate"),
-    ("fails", ["estimate", "low", -9.0], "judgement.detectable"),
-    ("fails", ["estimate", "unit", "tau"], "estimate.unit"),
-    ("fails", ["estimate", None], "judgement"),
-    ("fails", ["reason", "no data"], "reason"),
-    ("fails", ["claim", "model", "Other"], "claim.model"),
-    ("fails", ["claim", "model_source", "other"], "claim.model_source"),
-    ("lost SKIPPED", ["judgement", "verdict", "PASS"], "judgement.verdict"),
-    ("lost SKIPPED", ["judgement", "known", "so"], "judgement.known"),
-    ("funnel", ["estimate", "evidence", "kind", "other"], "estimate.evidence"),
-    ("funnel", ["estimate", "evidence", "axis_", 1], "estimate.evidence"),
-    ("funnel", ["estimate", "evidence", "field", "y", []], "estimate.evidence.field.counts[0]"),
-    ("funnel", ["estimate", "evidence", "field", "counts", 0, 0, -1], "field.counts[0] has -1"),
-    (
-        "elo_agreement",
-        ["estimate", "evidence", "wordings", 0, "cells", 0, []],
-        "estimate.evidence.wordings[0].cells[0]",
-    ),
-    ("prompt_stability", ["estimate", "evidence", "prompts", 0, "frame", 7], "prompts[0].frame"),
-    ("waived", ["judgement", "waiver", "state", "fine"], "judgement.waiver.state"),
-    (
-        "waived",
-        ["judgement", "waiver", "terms", "expires", "soon"],
-        "judgement.waiver.terms.expires",
-    ),
-]
-
-
-@pytest.mark.parametrize(("audit", "change", "place"), WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ((*FAILS, "judgement", "verdict"), "PASS", ".judgement.verdict"),
+        ((*FAILS, "judgement", "blocks"), False, ".judgement.blocks"),
+        ((*FAILS, "judgement", "p"), 0.9, ".judgement.p"),
+        ((*FAILS, "judgement", "severity"), "info", ".judgement.severity"),
+        ((*FAILS, "judgement", "bound", "low"), -9.0, ".judgement.bound"),
+        ((*FAILS, "claim", "bound", "high"), -1.0, ".claim.bound"),
+        ((*FAILS, "estimate", "value"), 7.0, ".estimate"),
+        ((*FAILS, "estimate", "low"), -9.0, ".judgement.detectable"),
+        ((*FAILS, "estimate", "unit"), "tau", ".estimate.unit"),
+        ((*FAILS, "estimate"), None, ".judgement"),
+        ((*FAILS, "reason"), "no data", ".reason"),
+        ((*FAILS, "claim", "model"), "Other", ".claim.model"),
+        ((*FAILS, "claim", "model_source"), "other", ".claim.model_source"),
+        ((*SKIPPED, "judgement", "verdict"), "PASS", ".judgement.verdict"),
+        ((*SKIPPED, "judgement", "known"), "so", ".judgement.known"),
+        ((*FUNNEL, "kind"), "other", ".estimate.evidence"),
+        ((*FUNNEL, "axis_"), 1, ".estimate.evidence"),
+        ((*FUNNEL, "field", "y"), [], ".estimate.evidence.field.counts[0]"),
+        ((*FUNNEL, "field", "counts", 0, 0), -1, "field.counts[0] has -1"),
+        (
+            ("findings", "elo_agreement", "estimate", "evidence", "wordings", 0, "cells", 0),
+            [],
+            ".estimate.evidence.wordings[0].cells[0]",
+        ),
+        (
+            ("findings", "prompt_stability", "estimate", "evidence", "prompts", 0, "frame"),
+            7,
+            "prompts[0].frame",
+        ),
+        ((*WAIVED, "judgement", "waiver", "state"), "fine", ".judgement.waiver.state"),
+        (
+            (*WAIVED, "judgement", "waiver", "terms", "expires"),
+            "soon",
+            ".judgement.waiver.terms.expires",
+        ),
+        (("verdict", "outcome"), "PASSES", 'verdict is "PASSES'),
+        (("verdict", "accepted"), 7, "verdict is "),
+        (("run", "created"), "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
+        (("run", "finished"), 10_000, "allowed: no more finished than selected"),
+        (("run", "selected"), 10_000, "allowed: no more finished than selected"),
+        (("models", 0, "name"), "B", "models: two are named"),
+        ((*SWEEP, "vocabulary"), "other", "sweeps[0].vocabulary is "),
+        ((*SWEEP, "scores"), None, 'has "vocabulary", but no "scores"'),
+        ((*SWEEP, "n"), 7, "A, sweep keyA ('best'): n and the scores do not agree; copy"),
+        ((*SWEEP, "mean"), 7.0, ": mean and the scores do not agree"),
+        ((*SWEEP, "sd"), 7.0, ": sd and the scores do not agree"),
+        ((*SWEEP, "top", 0, "score"), 7.0, ": top and the scores do not agree"),
+        ((*SWEEP, "bottom", 3, "score"), 7.0, ": bottom and the scores do not agree"),
+        ((*BEFORE, "fails", "value"), 9.0, ""),
+        ((*BEFORE, "fails", "low"), None, ""),
+        ((*BEFORE, "fails", "result"), "not run", ""),
+        ((*BEFORE, "fails", "difference"), {"value": 0.0, "low": 1.0, "high": 2.0}, ".difference"),
+        (
+            (*BEFORE, "lost SKIPPED", "difference"),
+            {"value": 1.0, "low": 1.0, "high": 2.0},
+            ".difference",
+        ),
+    ],
+    ids=str,
+)
 def test_a_contradiction_is_named(
-    sound: Any, tmp_path: Path, audit: str, change: list[Any], place: str
+    sound: Any, tmp_path: Path, path: tuple[Any, ...], value: Any, says: str
 ) -> None:
-    """The finding, the place in it, what stands there, what may, and what to do."""
-    found = copy.deepcopy(sound)
-    at = finding = first(found, audit)
-    *steps, last, value = change
-    for step in steps:
-        at = at[step]
-    at[last] = value
+    """The place, what stands there, what may, and what to do.
 
-    said = outcome_of(found, tmp_path / "results.json")
+    Above all of the verdict: that a model passes follows from the findings, and from no line.
+    """
+    place: tuple[Any, ...] = ()
+    at, listed = sound, ""
+    for step in path:
+        if isinstance(at, list) and isinstance(step, str):  # an audit: its finding
+            audits = [each.get("audit") or each["claim"]["audit"] for each in at]
+            place = (*place, audits.index(step))
+            listed = f"{'.'.join(place[:-1])}[{place[-1]}]"
+        else:
+            place = (*place, step)
+        at = at[place[-1]] if len(place) < len(path) else at
 
-    assert f"findings[{found['findings'].index(finding)}]." in said
-    assert place in said
-    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
+    said = outcome_of(mutated(sound, place, value), tmp_path / "results.json")
 
-
-@pytest.mark.parametrize(
-    ("steps", "value", "says"),
-    [
-        (["verdict", "outcome"], "PASSES", 'verdict is "PASSES'),
-        (["verdict", "accepted"], 7, "verdict is "),
-        (["run", "created"], "yesterday", 'run.created is "yesterday", allowed: such as 2030'),
-        (["run", "finished"], 10_000, "allowed: no more finished than selected"),
-        (["run", "selected"], 10_000, "allowed: no more finished than selected"),
-        (["models", 0, "name"], "*", "models: two are named"),
-        (["models", 0, "sweeps", 0, "vocabulary"], "other", "sweeps[0].vocabulary is "),
-        (["models", 0, "sweeps", 0, "scores"], None, 'has "vocabulary", but no "scores"'),
-    ],
-    ids=str,
-)
-def test_a_run_cannot_contradict_its_findings(
-    sound: Any, tmp_path: Path, steps: list[Any], value: Any, says: str
-) -> None:
-    """Above all its verdict: that a model passes follows from the findings, and from no line."""
-    found = copy.deepcopy(sound)
-    at = found
-    for step in steps[:-1]:
-        at = at[step]
-    at[steps[-1]] = found["models"][1]["name"] if value == "*" else value
-
-    said = outcome_of(found, tmp_path / "results.json")
-
+    assert listed in said
     assert says in said
-    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
-
-
-@pytest.mark.parametrize(
-    ("audit", "change"),
-    [
-        ("fails", {"value": 9.0}),
-        ("fails", {"low": None}),
-        ("fails", {"result": "not run"}),
-        ("fails", {"difference": {"value": 0.0, "low": 1.0, "high": 2.0}}),
-        ("lost SKIPPED", {"difference": {"value": 1.0, "low": 1.0, "high": 2.0}}),
-    ],
-    ids=str,
-)
-def test_numbers_of_the_run_before_are_checked(
-    sound: Any, tmp_path: Path, audit: str, change: dict[str, Any]
-) -> None:
-    """They are compared with this run's, so that an interval without its value would mislead."""
-    found = copy.deepcopy(sound)
-    every = found["before"]["findings"]
-    place = next(i for i, each in enumerate(every) if each["audit"] == audit)
-    every[place] |= change
-
-    said = outcome_of(found, tmp_path / "results.json")
-
-    assert f"before.findings[{place}]" in said
     assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
 
 
@@ -369,6 +332,8 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        (None, "cannot be read (No such file"),
+        ("\xff", "cannot be read (not UTF-8)"),
         ("{", "not JSON (Expecting property name"),
         ('{"seed": NaN}', "not JSON (NaN is no finite number)"),
         ('{"seed": 1e999}', "not JSON (1e999 is no finite number)"),
@@ -378,10 +343,11 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
         ("[]", "this is not the results.json of a run, for it has no `schema`; give the results"),
     ],
 )
-def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
+def test_another_file_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
     """Cut short, with numbers that JSON does not have, of an older version: with the way out."""
     path = tmp_path / "results.json"
-    path.write_text(text, encoding="utf-8")
+    if text is not None:
+        path.write_text(text, encoding="latin-1")
 
     with pytest.raises(ResultsError) as raised:
         checked_results.read(path)
@@ -389,20 +355,11 @@ def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     assert str(raised.value).startswith(f"{path}: {why}")
 
 
-def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    """There is none, it is a folder, or no text."""
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for name, why in (("none", "No such file"), (".", "Is a directory"), ("bytes", "not UTF-8")):
-        with pytest.raises(ResultsError, match=why):
-            checked_results.read(tmp_path / name)
-
-
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_what_is_written_is_read_back(real: Results, tmp_path: Path) -> None:
     """As ASCII, each time the same bytes; lone surrogates are spelled out, once."""
-    made = real()
     path = tmp_path / "results.json"
-    odd = replace(made.models[0], notes=("\ud800 \u00e9 \x00 \u2028",))
-    document.write(replace(made, models=(odd, *made.models[1:])), path)
+    odd = replace(real.models[0], notes=("\ud800 \u00e9 \x00 \u2028",))
+    document.write(replace(real, models=(odd, *real.models[1:])), path)
     before = path.read_bytes()
 
     read = checked_results.read(path)
@@ -411,22 +368,20 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert before.isascii()
     assert read.models[0].notes == ("\\ud800 \u00e9 \x00 \u2028",)
     assert checked_results.read(path) == read
-    assert (read.findings, read.run) == (made.findings, made.run)
+    assert (read.findings, read.run) == (real.findings, real.run)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_what_is_no_number_is_never_written(tmp_path: Path, number: float) -> None:
+def test_what_is_no_number_is_never_written(real: Results, tmp_path: Path, number: float) -> None:
     """An error, and the file that stood there before still stands; nothing is left beside it."""
-    made = real()
     path = tmp_path / "results.json"
-    document.write(made, path)
-    before = path.read_bytes()
-    wrong = replace(made.models[0], parameters_b=number)
+    path.write_text("as it was", encoding="utf-8")
+    wrong = replace(real.models[0], parameters_b=number)
 
     with pytest.raises(ValueError, match="not JSON compliant"):
-        document.write(replace(made, models=(wrong,)), path)
+        document.write(replace(real, models=(wrong,), findings=()), path)
 
-    assert path.read_bytes() == before
+    assert path.read_text(encoding="utf-8") == "as it was"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +24,7 @@ from markdown_it import MarkdownIt
 from rmaudit.report.page import html
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown, modelcard, sarif, terminal
-from tests.report.conftest import HOSTILE, typed
+from tests.report.conftest import HOSTILE, Reader, typed
 
 TEXTS = [
     *HOSTILE,
@@ -88,17 +87,10 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         finding["reason"] = finding["reason"] and (text or "x")
         if (estimate := finding["estimate"]) is None:
             continue
-        null = {
-            "verdict": "PASS",
-            "stops": True,
-            "value": 0.5,
-            "low": 0.4,
-            "high": 0.6,
-            "parts": [],
-        }
-        lost = dict.fromkeys(("value", "low", "high")) | {"verdict": "SKIPPED", "stops": True}
-        lost |= {"parts": []}
-        nulls = {text: null | {"reason": ""}, f"{text}2": lost | {"reason": text or "x"}}
+        null = {"verdict": "PASS", "stops": True, "value": 0.5, "low": 0.4, "high": 0.6}
+        null |= {"parts": [], "reason": ""}
+        lost = dict.fromkeys(("value", "low", "high")) | {"verdict": "SKIPPED"}
+        nulls = {text: null, f"{text}2": null | lost | {"reason": text or "x"}}
         finding |= {"controls": nulls, "band": {"models": {text: 0.5}, "on": text}}
         judged |= {"severity_by": text, "bound_by": text}
         terms = {"owner": text, "reason": text, "expires": "2030-01-01", "accepted": 0.5}
@@ -126,7 +118,11 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
     begun += r"|5 findings: 1 pass, 1 fail \(accepted\), 1 unsure|NOT ESTABLISHED  [0-9]+ gates?: "
     begun += "|Do not release yet: "
     made = typed(poisoned(results, text))
-    for each in (*terminal.table(made.findings), *terminal.summary(made.findings, made.verdict)):
+    found = made.findings
+    told = [*terminal.table(found), *terminal.summary(found, made.verdict)]
+    for width in (40, 41):  # wherever a line breaks
+        told += terminal.summary(found, made.verdict, (), terminal.Screen(width=width))
+    for each in told:
         written = each.text
         assert hidden(written) == set()
         assert "\n" not in written
@@ -137,35 +133,9 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
 # Markdown
 
 
-class Tags(HTMLParser):
-    """Collects the tags and the text of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.text = ""
-        self.cells: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open a tag."""
-        self.tags.append(tag)
-        if tag == "td":
-            self.cells.append("")
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        """Take text."""
-        self.text += data
-        if self.cells:
-            self.cells[-1] += data
-
-
-def shown(text: str) -> Tags:
+def shown(text: str) -> Reader:
     """What a reader of Markdown gets to see, HTML in it included."""
-    page = Tags()
-    page.feed(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
-    return page
+    return Reader(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
 
 
 def check_markdown(results: dict[str, Any], text: str) -> None:
@@ -173,7 +143,7 @@ def check_markdown(results: dict[str, Any], text: str) -> None:
     plain = markdown.render(typed(poisoned(results, "x")))
     hostile = markdown.render(typed(poisoned(results, text)))
 
-    assert shown(hostile).tags == shown(plain).tags
+    assert shown(hostile).names == shown(plain).names
     assert shown(hostile).attributes == shown(plain).attributes == set()
     assert hidden(hostile) == set()
     assert hostile.count("\n") == plain.count("\n")
@@ -216,7 +186,7 @@ def check_sarif(results: dict[str, Any], text: str) -> None:
         assert re.fullmatch(r"audits/[\w./~%-]*", uri, re.ASCII)
         assert urlsplit(uri)[:2] == ("", "")
     for rule in run["tool"]["driver"]["rules"]:
-        assert set(shown(rule["help"]["markdown"]).tags) <= {"p", "strong"}
+        assert set(shown(rule["help"]["markdown"]).names) <= {"p", "strong"}
 
 
 def check_modelcard(results: dict[str, Any], text: str) -> None:
@@ -236,33 +206,20 @@ def check_modelcard(results: dict[str, Any], text: str) -> None:
 
 def check_html(results: dict[str, Any], text: str) -> None:
     """The same elements as with a plain word, no handler, nothing hidden in what is read."""
-    tags, details = plain_page(json.dumps(results))
-    page = Tags()
-    page.feed(html.render(typed(poisoned(results, text))))
-    own = {
-        "ul",
-        "li",
-        "svg",
-        "g",
-        "path",
-        "text",
-        "line",
-        "rect",
-        "title",
-        "wbr",
-    }  # charts drop empty ones; a name may break after an underscore
-    assert set(page.tags) - own <= tags
-    assert page.tags.count("details") == details
+    plain = plain_page(json.dumps(results))
+    page = Reader(html.render(typed(poisoned(results, text))))
+    # charts drop empty ones; a name may break after an underscore
+    own = {"ul", "li", "svg", "g", "path", "text", "line", "rect", "title", "wbr"}
+    assert set(page.names) - own <= set(plain.names)
+    assert page.names.count("details") == plain.names.count("details")
     assert {name for name in page.attributes if name.startswith("on")} == set()
     assert hidden(page.text.replace("\t", " ")) == set()
 
 
 @cache
-def plain_page(results: str) -> tuple[set[str], int]:
-    """The tags of the page with a plain word in place of each text, and how much it folds."""
-    page = Tags()
-    page.feed(html.render(typed(poisoned(json.loads(results), "x"))))
-    return set(page.tags), page.tags.count("details")
+def plain_page(results: str) -> Reader:
+    """The page with a plain word in place of each text."""
+    return Reader(html.render(typed(poisoned(json.loads(results), "x"))))
 
 
 CHECKS = [check_terminal, check_markdown, check_sarif, check_modelcard]

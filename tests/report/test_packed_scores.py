@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import zlib
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
-from rmaudit.report import checked_results, document, packed_scores
+from rmaudit.report import packed_scores
 from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import Results, SweepSummary
 from rmaudit.report.results_of_run import collect
@@ -96,14 +95,6 @@ def test_pieces_that_are_the_texts_are_not_kept_twice() -> None:
     assert rows.pieces is None
     found = packed_scores.frame(made.vocabularies, made.models[0].sweeps[0])
     assert found["token"].tolist() == found["text"].tolist() == ["a", "b"]
-
-
-def test_the_bytes_are_the_same_twice(tmp_path: Path) -> None:
-    """Two runs over the same scores write the same file."""
-    for name in "ab":
-        document.write(small()[0], tmp_path / name)
-
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_the_encoding_by_hand() -> None:
@@ -190,25 +181,3 @@ def test_a_summary_without_scores_says_so() -> None:
         packed_scores.frame(made.vocabularies, made.models[0].sweeps[0])
     assert made.vocabularies == {}
     assert contradiction(made) == ""
-
-
-@pytest.mark.parametrize("name", ["n", "mean", "sd", "top", "bottom"])
-def test_a_summary_that_contradicts_its_scores_is_an_error(name: str, tmp_path: Path) -> None:
-    """Views may show either, so both must be the same; the error names file, sweep and number."""
-    made, sweep = small()
-    document.write(made, tmp_path / "results.json")
-    assert (
-        checked_results.read(tmp_path / "results.json").models[0].sweeps[0].scores == sweep.scores
-    )
-    changed: Any = getattr(sweep, name)
-    if name in {"top", "bottom"}:
-        changed = (replace(changed[0], score=changed[0].score + 0.5), *changed[1:])
-    else:
-        changed += 1
-    (model,) = made.models
-    wrong = replace(model, sweeps=(replace(sweep, **{name: changed}),))
-    document.write(replace(made, models=(wrong,)), tmp_path / "results.json")
-
-    said = rf"results.json: toy, sweep key0 \('worst'\): {name} and the scores do not agree; copy"
-    with pytest.raises(ResultsError, match=said):
-        checked_results.read(tmp_path / "results.json")

@@ -12,7 +12,7 @@ from scipy import stats
 from rmaudit.prompts import FAMILY
 from rmaudit.references.word_frequency import common
 from rmaudit.report import checked_results, packed_scores
-from rmaudit.report.results_of_run import FEWEST, compared, record
+from rmaudit.report.results_of_run import FEWEST, compare_models, record
 from rmaudit.scores.store import Store
 from tests.findings import but
 from tests.report.test_document import FINDING, SPEC
@@ -64,7 +64,7 @@ def sweeps() -> dict[str, pd.DataFrame]:
 def test_taus_are_of_the_shared_words() -> None:
     """As scipy has them, rounded; the places are as far apart as the models disagree."""
     by_model = sweeps()
-    (found,) = compared({"greatest": by_model})
+    (found,) = compare_models({"greatest": by_model})
 
     assert (found.prompt, found.models, found.words) == ("greatest", ("A", "B", "C"), 100)
     expected = stats.kendalltau(by_model["A"]["score"], by_model["C"]["score"][:100]).statistic
@@ -76,7 +76,7 @@ def test_taus_are_of_the_shared_words() -> None:
 def test_ranks_are_among_all_shared_words_and_of_common_ones() -> None:
     """1 is the best; parts of words are ranked and not shown; best, worst and most unlike."""
     by_model = sweeps()
-    (found,) = compared({"greatest": by_model})
+    (found,) = compare_models({"greatest": by_model})
 
     rows = {row.word: row.ranks for row in found.ranked}
     assert 6 <= len(rows) <= 12
@@ -95,11 +95,11 @@ def test_what_cannot_be_compared_is_left_out() -> None:
     few = {name: each[: FEWEST - 1] for name, each in by_model.items()}
     constant = {**by_model, "B": by_model["B"].assign(score=1.0)}
 
-    assert compared({}) == []
-    assert compared({"greatest": {"A": by_model["A"]}}) == []
-    assert compared({"greatest": few}) == []
-    assert compared({"greatest": constant})[0].models == ("A", "C")
-    assert compared({"greatest": {"A": by_model["A"], "B": constant["B"]}}) == []
+    assert compare_models({}) == []
+    assert compare_models({"greatest": {"A": by_model["A"]}}) == []
+    assert compare_models({"greatest": few}) == []
+    assert compare_models({"greatest": constant})[0].models == ("A", "C")
+    assert compare_models({"greatest": {"A": by_model["A"], "B": constant["B"]}}) == []
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
@@ -107,4 +107,4 @@ def test_the_order_of_rows_does_not_matter() -> None:
     by_model = sweeps()
     shuffled = {name: each.sample(frac=1, random_state=1) for name, each in by_model.items()}
 
-    assert compared({"greatest": by_model}) == compared({"greatest": shuffled})
+    assert compare_models({"greatest": by_model}) == compare_models({"greatest": shuffled})

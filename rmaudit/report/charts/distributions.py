@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
-from rmaudit.report.charts.picture import Picture, as_label, drawn
+from rmaudit.report.charts.picture import Picture, as_label, prompts_to_draw
 from rmaudit.report.document import AuditedModel, SweepSummary
 
 _WIDTH, _HEIGHT = 310, 96
@@ -26,15 +26,15 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     rows = [sweep for sweep in sweeps if _varies(sweep)]
     if not rows:
         return None
-    domain = _domain_of(rows)
-    kept = drawn(sweep.prompt for sweep in rows)
+    domain = _range_in_sd(rows)
+    kept = prompts_to_draw(sweep.prompt for sweep in rows)
     what = rows[0].scored
     columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
     cells = [
         (
             *(as_label(sweep.prompt), f"{sweep.n:,}"),
             *(f"{sweep.mean:.4g}", f"{sweep.sd:.4g}", f"{sweep.skewness:+.2f}"),
-            *(f"{end:+.2f}" for end in _ends(sweep)),
+            *(f"{end:+.2f}" for end in _ends_in_sd(sweep)),
         )
         for sweep in rows
     ]
@@ -48,7 +48,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     )
 
 
-def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
+def _outline(sweep: SweepSummary) -> list[dict[str, float]]:
     """Return a violin's outline: at each bin edge (in sd), plus and minus the tokens per 0.1 sd."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
@@ -68,9 +68,9 @@ def _varies(sweep: SweepSummary) -> bool:
     return all(left < right for left, right in pairwise(edges))
 
 
-def _domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
+def _range_in_sd(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
     """Return the lowest and highest reward of all sweeps, in sd from each sweep's mean."""
-    ends = [end for sweep in sweeps for end in _ends(sweep)]
+    ends = [end for sweep in sweeps for end in _ends_in_sd(sweep)]
     return min(ends), max(ends)
 
 
@@ -79,7 +79,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
 
     x = alt.X("sd:Q").scale(domain=domain, nice=False)
     bare, y = x.axis(None), alt.Y("high:Q").axis(None)
-    steps = _steps_of(sweep)
+    steps = _outline(sweep)
     area = chart_of(steps).mark_area(interpolate="step-after", color=FAINT, opacity=0.6)
     mean = chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3])
     titled = x.axis(title="sd from the sweep's own mean", tickCount=6)
@@ -90,7 +90,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
         for tokens, color in ((sweep.bottom, VERMILLION), (sweep.top, BLUE))
     ]
     peak = max(step["high"] for step in steps)
-    lines = [f"skewness {sweep.skewness:+.2f}; widest {peak:,.0f} tokens", *_ticked(sweep)]
+    lines = [f"skewness {sweep.skewness:+.2f}; widest {peak:,.0f} tokens", *_ticks_in_words(sweep)]
     prompt = as_label(sweep.prompt)
     chart = alt.vconcat(
         alt.layer(area.encode(x=bare, y=y, y2="low:Q"), mean.encode(x=bare)).properties(
@@ -104,7 +104,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
     return as_svg(chart, title=title, facts=facts)
 
 
-def _ticked(sweep: SweepSummary) -> list[str]:
+def _ticks_in_words(sweep: SweepSummary) -> list[str]:
     """Describe a sweep's best and worst tokens, such as `top 25 at +6.0 sd or more`."""
     parts = []
     if bottom := [token.z for token in sweep.bottom]:
@@ -114,7 +114,7 @@ def _ticked(sweep: SweepSummary) -> list[str]:
     return parts
 
 
-def _ends(sweep: SweepSummary) -> tuple[float, float]:
+def _ends_in_sd(sweep: SweepSummary) -> tuple[float, float]:
     edges = sweep.histogram.edges
     return _in_sd(sweep, edges[0]), _in_sd(sweep, edges[-1])
 
@@ -134,7 +134,7 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
     if not prompts:
         return None
     every = [pair for own in prompts.values() for pair in own]
-    domain = _domain_of([sweep for _, sweep in every])
+    domain = _range_in_sd([sweep for _, sweep in every])
     cells = [
         (as_label(name), as_label(sweep.prompt), f"{sweep.n:,}", f"{sweep.skewness:+.2f}")
         for name, sweep in every
@@ -144,7 +144,10 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
         "Scores of the vocabulary, model by model",
         "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
         "can be compared, its height cannot.",
-        "".join(_side_by_side(prompt, prompts[prompt], domain=domain) for prompt in drawn(prompts)),
+        "".join(
+            _side_by_side(prompt, prompts[prompt], domain=domain)
+            for prompt in prompts_to_draw(prompts)
+        ),
         columns,
         tuple(cells),
     )
@@ -157,7 +160,7 @@ def _side_by_side(
 
     rows = []
     for place, (_, sweep) in enumerate(own):
-        steps = _steps_of(sweep)
+        steps = _outline(sweep)
         half = 0.45 / max(step["high"] for step in steps)
         for step in steps:
             ends = {"low": place - half * step["high"], "high": place + half * step["high"]}

@@ -115,7 +115,7 @@ def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
 
 
 def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[alt.Chart]:
-    """Return text marks: each point's `name` beside it, on the side with more room."""
+    """Return text marks with each point's `name`, on the side of the point with more room."""
     left = [row for row in rows if row["x"] < middle]
     right = [row for row in rows if row["x"] >= middle]
     drawn = (
@@ -181,19 +181,21 @@ def compiled(markup: str) -> str:
     A chart that the compiler cannot draw is replaced by a sentence that says so.
     """
     charts = charts_in(markup)
-    svgs = iter(picture_cache.svgs([chart["spec"] for chart in charts], _svgs))
-    drawn = iter([_named(chart, svg) for chart, svg in zip(charts, svgs, strict=True)])
+    svgs = iter(picture_cache.svgs([chart["spec"] for chart in charts], _compile))
+    drawn = iter(
+        [_with_text_alternative(chart, svg) for chart, svg in zip(charts, svgs, strict=True)]
+    )
     return _CHART.sub(lambda _: next(drawn), markup)
 
 
-def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
+def _compile(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """Return the SVG of each chart; None where the compiler refuses it or crashes."""
     done: list[str | None] = []
     deaths = 0
     while len(done) < len(specs):
         if deaths == _DEATHS:
             return done + [None] * (len(specs) - len(done))
-        lines, whole = _run(specs[len(done) :])
+        lines, whole = _run_compiler(specs[len(done) :])
         done += [json.loads(each) for each in lines]
         if not whole:
             deaths += 1
@@ -201,7 +203,7 @@ def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     return done
 
 
-def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
+def _run_compiler(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
     """Compile charts in a child process; return its output lines and whether it finished."""
     try:
         ended = subprocess.run(  # noqa: S603  (our own file)
@@ -218,7 +220,7 @@ def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
     return [each for each in lines if each.endswith("\n")], ended.returncode == 0
 
 
-def _named(chart: Mapping[str, Any], svg: str | None) -> str:
+def _with_text_alternative(chart: Mapping[str, Any], svg: str | None) -> str:
     """Return a chart's SVG with its terms filled in and a text alternative for screen readers."""
     if svg is None:
         return UNDRAWN
@@ -227,11 +229,11 @@ def _named(chart: Mapping[str, Any], svg: str | None) -> str:
     title = html.escape(line(chart["title"]))
     root = f'font-family="{FONT}" role="img" aria-label="{name}"><title>{title}</title>'
     own = f' id="{html.escape(chart["id"])}"' if chart["id"] else ""
-    svg = with_terms(_smaller(svg), chart["terms"])
+    svg = with_terms(_shrunk(svg), chart["terms"])
     return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{own}{found[1]} {root}", svg)
 
 
-def _smaller(svg: str) -> str:
+def _shrunk(svg: str) -> str:
     """Shrink an SVG by about a third: round coordinates and drop unneeded attributes.
 
     Marks lose their ARIA roles: a screen reader would announce a role without a name as a picture.

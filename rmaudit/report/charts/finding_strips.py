@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rmaudit.report.over_time.history import Series
-from rmaudit.report.page.number_format import fixed, interval, plain, value
+from rmaudit.report.page.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate
@@ -50,7 +50,7 @@ class Scale:
         own += [number for f, _ in given for number in _published(f).values()]
         every = [*own, *ends]
         span = (max(every) - min(every)) or abs(every[0]) or 1.0
-        nulls = [number for f, _ in given for number in _nulls(f).values()]
+        nulls = [number for f, _ in given for number in _null_controls(f).values()]
         every += [null for null in nulls if min(every) - span <= null <= max(every) + span]
         span = (max(every) - min(every)) or abs(every[0]) or 1.0
         low = min(min(every) - _MARGIN * span, *(end - _ROOM * span for end in ends))
@@ -74,7 +74,7 @@ class Scale:
         Labels are at least `apart` percent of the width from each other; where there is no room,
         the labels at the ends of the axis are left out.
         """
-        bounds = [(self.at(end), plain(end), "bound") for end in self.ends]
+        bounds = [(self.at(end), bound_end(end), "bound") for end in self.ends]
         if any(right[0] - left[0] < apart for left, right in pairwise(bounds)):
             middle = sum(place for place, _, _ in bounds) / len(bounds)
             bounds = [(middle, " … ".join(text for _, text, _ in bounds), "bound")]
@@ -91,8 +91,10 @@ def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
     estimate = finding.estimate
     if estimate is None:
         return ""
-    others = _others(finding, scale) if alone else ()
-    marks = "".join((*_zone(finding, scale), *others, *_own(finding, estimate, scale)))
+    others = _comparison_marks(finding, scale) if alone else ()
+    marks = "".join(
+        (*_passing_range(finding, scale), *others, *_finding_marks(finding, estimate, scale))
+    )
     words = html.escape(in_words(finding, estimate))
     return (
         f'<svg class="lane" width="100%" height="{HEIGHT}" role="img" aria-label="{words}">'
@@ -107,26 +109,27 @@ def _step(span: float) -> float:
     return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
 
 
-def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
+def _passing_range(finding: Finding, scale: Scale) -> Iterator[str]:
     low, high = finding.bound.ends
     start, end = scale.at(max(low, scale.low)), scale.at(min(high, scale.high))
-    yield f'<rect class="zone" x="{_n(start)}%" width="{_n(end - start)}%" height="{HEIGHT}"/>'
+    left, width = _percent(start), _percent(end - start)
+    yield f'<rect class="zone" x="{left}%" width="{width}%" height="{HEIGHT}"/>'
     yield f'<line class="axis" x2="100%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
     for bound in finding.bound.ends:
         if math.isfinite(bound):
-            place = _n(scale.at(bound))
+            place = _percent(scale.at(bound))
             yield f'<line class="edge" x1="{place}%" x2="{place}%" y2="{HEIGHT}"/>'
 
 
-def _others(finding: Finding, scale: Scale) -> Iterator[str]:
+def _comparison_marks(finding: Finding, scale: Scale) -> Iterator[str]:
     """Yield SVG marks: dots for published models, circles or arrows for null controls."""
     for name, number in _published(finding).items():
         said = _title(f"{name}, published: {fixed(number)}")
-        place = _n(scale.at(number))
+        place = _percent(scale.at(number))
         yield f'<circle class="pub" cx="{place}%" cy="{_MIDDLE:g}" r="3.5">{said}</circle>'
-    for name, number in _nulls(finding).items():
+    for name, number in _null_controls(finding).items():
         said = _title(f"{name}, which knows nothing: {fixed(number)}")
-        place = _n(scale.at(number))
+        place = _percent(scale.at(number))
         if scale.holds(number):
             yield f'<circle class="null" cx="{place}%" cy="{_MIDDLE:g}" r="2.5">{said}</circle>'
         else:
@@ -137,9 +140,9 @@ def _others(finding: Finding, scale: Scale) -> Iterator[str]:
             )
 
 
-def _own(finding: Finding, estimate: Estimate, scale: Scale) -> Iterator[str]:
+def _finding_marks(finding: Finding, estimate: Estimate, scale: Scale) -> Iterator[str]:
     result = finding.result.replace(" ", "-")
-    low, high, at = (_n(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
+    low, high, at = (_percent(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
     said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
     yield f'<g class="own {result}">'
     yield f'<line x1="{low}%" x2="{high}%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
@@ -150,7 +153,7 @@ def _title(text: str) -> str:
     return f"<title>{html.escape(line(text))}</title>"
 
 
-def _n(number: float) -> str:
+def _percent(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
@@ -158,7 +161,7 @@ def _published(finding: Finding) -> dict[str, float]:
     return dict(finding.band.models) if finding.band else {}
 
 
-def _nulls(finding: Finding) -> dict[str, float]:
+def _null_controls(finding: Finding) -> dict[str, float]:
     """Return the values of the null controls that must not pass, by name."""
     return {
         name: control.value
@@ -175,7 +178,7 @@ def in_words(finding: Finding, estimate: Estimate) -> str:
     if published := sorted(_published(finding).values()):
         ends = f"{fixed(published[0])} to {fixed(published[-1])}"
         parts.append(f"{len(published)} published models {ends}")
-    nulls = sorted(_nulls(finding).values())
+    nulls = sorted(_null_controls(finding).values())
     if nulls:
         parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
     return line(", ".join(parts))
@@ -188,14 +191,14 @@ def over_releases(series: Series) -> str:
         return ""
     width = _LEFT + _RELEASE * len(series.points) + _RIGHT
     said = html.escape(f"{line(series.audit)} over {len(series.points)} releases")
-    marks = "".join([*_passing(series, scale, width), *_points(series, scale)])
+    marks = "".join([*_passing_band(series, scale, width), *_release_marks(series, scale)])
     return (
         f'<svg class="over-time" width="{width}" height="{_TALL}" role="img" '
         f'aria-label="{said}">{marks}</svg>'
     )
 
 
-def _passing(series: Series, scale: Scale, width: int) -> Iterator[str]:
+def _passing_band(series: Series, scale: Scale, width: int) -> Iterator[str]:
     low, high = series.measured[-1].bound.ends
     top, bottom = _y(scale, min(high, scale.high)), _y(scale, max(low, scale.low))
     yield (
@@ -206,10 +209,10 @@ def _passing(series: Series, scale: Scale, width: int) -> Iterator[str]:
         if math.isfinite(end):
             y = _y(scale, end)
             yield f'<line class="edge" x1="{_LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{plain(end)}</text>'
+            yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{bound_end(end)}</text>'
 
 
-def _points(series: Series, scale: Scale) -> Iterator[str]:
+def _release_marks(series: Series, scale: Scale) -> Iterator[str]:
     for i, point in enumerate(series.points):
         finding = point.finding
         if finding is None or (estimate := finding.estimate) is None:

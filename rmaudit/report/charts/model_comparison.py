@@ -20,7 +20,7 @@ from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by
 from rmaudit.measures.gcg_probes import GcgProbesEvidence, ReplayedString
 from rmaudit.report.charts.distributions import of_models
 from rmaudit.report.charts.panels import picture
-from rmaudit.report.charts.picture import Picture, drawn, under_prompts
+from rmaudit.report.charts.picture import Picture, prompts_to_draw, with_evidence
 from rmaudit.report.document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding
 
@@ -39,17 +39,22 @@ def between(
     comparison: Sequence[Comparison],
 ) -> list[Picture]:
     """Return the pictures that compare models; `comparison` is the field of results.json."""
-    charts = (_agreement(comparison), _words(comparison), _items(findings), exploits(findings))
+    charts = (
+        _agreement_chart(comparison),
+        _words_chart(comparison),
+        _items_chart(findings),
+        exploits(findings),
+    )
     drawn = (of_models(models), *(picture(chart) for chart in charts if chart))
     return [each for each in drawn if each]
 
 
-def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
+def _agreement_chart(comparison: Sequence[Comparison]) -> Chart | None:
     """Return a chart, for each prompt, of Kendall's tau between models and a map of the models."""
     if not comparison:
         return None
     panels: list[Form] = []
-    kept = drawn(each.prompt for each in comparison)
+    kept = prompts_to_draw(each.prompt for each in comparison)
     for each in comparison:
         if each.prompt in kept:
             title, words = f"Kendall's tau, {each.prompt}", f"{each.words:,} shared words"
@@ -84,12 +89,12 @@ def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
     )
 
 
-def _words(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a chart of the words that models agree on and those that they disagree on."""
+def _words_chart(comparison: Sequence[Comparison]) -> Chart | None:
+    """Return a chart of the words on which models agree most, and on which they disagree most."""
     given = [each for each in comparison if each.ranked]
     if not given:
         return None
-    kept = drawn(each.prompt for each in comparison)
+    kept = prompts_to_draw(each.prompt for each in comparison)
     panels = [
         RankTable(
             title=f"Ranks of words, {each.prompt}",
@@ -117,9 +122,9 @@ def _words(comparison: Sequence[Comparison]) -> Chart | None:
     )
 
 
-def _items(findings: Sequence[Finding]) -> Chart | None:
+def _items_chart(findings: Sequence[Finding]) -> Chart | None:
     """Return a chart per prompt of how people and models rank the same things."""
-    found = under_prompts(findings, EloAgreementEvidence)
+    found = with_evidence(findings, EloAgreementEvidence)
     asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
     of = max((evidence.n for _, evidence in found), default=0)
     panels, rows = [], []
@@ -152,11 +157,11 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
 
     There is a matrix for each prompt; None unless strings were replayed on two models.
     """
-    found = under_prompts(findings, GcgProbesEvidence)
+    found = with_evidence(findings, GcgProbesEvidence)
     panels, cells = [], []
     prompts = (row.prompt for _, evidence in found for row in evidence.strings)
     for prompt in dict.fromkeys(prompts):
-        own = {f.model: _pleasing(evidence, prompt) for f, evidence in found}
+        own = {f.model: _found_upwards(evidence, prompt) for f, evidence in found}
         sources = list(dict.fromkeys(row.found_on for rows in own.values() for row in rows))
         if len(own) < _FEWEST or not sources:
             continue
@@ -199,6 +204,6 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
     )
 
 
-def _pleasing(evidence: GcgProbesEvidence, prompt: str) -> list[ReplayedString]:
+def _found_upwards(evidence: GcgProbesEvidence, prompt: str) -> list[ReplayedString]:
     """Return the strings that searches for high reward found under `prompt`."""
     return [row for row in evidence.strings if (row.direction, row.prompt) == ("up", prompt)]

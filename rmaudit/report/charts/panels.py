@@ -20,7 +20,7 @@ from rmaudit.charts import (
     RankTable,
 )
 from rmaudit.report.charts import term_rows, two_axis_panels
-from rmaudit.report.charts.picture import Picture, as_label, spoken
+from rmaudit.report.charts.picture import Picture, as_label, quoted_term
 from rmaudit.report.charts.term_rows import heat
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
@@ -38,7 +38,7 @@ def picture(chart: Chart) -> Picture:
     return Picture(
         chart.title,
         chart.caption,
-        "".join(_drawn(panel, chart.title) for panel in chart.panels),
+        "".join(_panel_markup(panel, chart.title) for panel in chart.panels),
         columns,
         tuple(
             tuple(
@@ -50,17 +50,17 @@ def picture(chart: Chart) -> Picture:
     )
 
 
-def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form)
+def _panel_markup(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form)
     """Return the markup of a panel, with a text alternative for screen readers."""
     name = ", ".join(as_label(part) for part in (title, panel.title, *panel.subtitle) if part)
-    facts = [_said(fact) for fact in panel.facts]
+    facts = [_fact_in_words(fact) for fact in panel.facts]
     match panel:
         case Points():
-            return term_rows.points(_cut(panel), name=name, facts=facts)
+            return term_rows.points(_first_rows(panel), name=name, facts=facts)
         case Moves():
-            return term_rows.moves(_cut(panel), name=name, facts=facts)
+            return term_rows.moves(_first_rows(panel), name=name, facts=facts)
         case Dumbbells():
-            return term_rows.dumbbells(_cut(panel), name=name, facts=facts)
+            return term_rows.dumbbells(_first_rows(panel), name=name, facts=facts)
         case Boxes():
             return two_axis_panels.boxes(panel, name=name, facts=facts)
         case Curve():
@@ -75,7 +75,7 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
             return heat(panel)
 
 
-def _cut(panel: _Rows) -> _Rows:
+def _first_rows(panel: _Rows) -> _Rows:
     """Return the panel with at most 500 rows; its subtitle says if rows were left out."""
     if len(panel.rows) <= _MOST:
         return panel
@@ -83,5 +83,5 @@ def _cut(panel: _Rows) -> _Rows:
     return replace(panel, rows=panel.rows[:_MOST], subtitle=(*panel.subtitle, shown))
 
 
-def _said(fact: Fact) -> str:
-    return f"{fact.before}{', '.join(map(spoken, fact.terms))}{fact.after}"
+def _fact_in_words(fact: Fact) -> str:
+    return f"{fact.before}{', '.join(map(quoted_term, fact.terms))}{fact.after}"

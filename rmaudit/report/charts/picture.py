@@ -36,7 +36,7 @@ class Picture(NamedTuple):
     """The table's rows: a cell for each column, ready to print except for the masks of terms."""
 
 
-def drawn(prompts: Iterable[str]) -> list[str]:
+def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
     """Return the prompts to draw: the three standard ones, or else the first three.
 
     The numbers of other prompts, such as 54 wordings, are in the table.
@@ -45,7 +45,7 @@ def drawn(prompts: Iterable[str]) -> list[str]:
     return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
 
 
-def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
+def with_evidence(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
     """Return each finding that has evidence of type `kind`, with that evidence."""
     measured = [(finding, finding.estimate.evidence) for finding in findings if finding.estimate]
     return [(finding, each) for finding, each in measured if isinstance(each, kind)]
@@ -57,15 +57,15 @@ def as_label(text: str) -> str:
     return spelled_out(shown)
 
 
-def spoken(term: str) -> str:
+def quoted_term(term: str) -> str:
     """Return a term in quotation marks for a text alternative, masked if it is a slur."""
     shown = masks.label(term) if masks.masked(term) else term
-    return f"“{cut(shown)}”"
+    return f"“{short_label(shown)}”"
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
     """Return for each term a placeholder label of about its width, which `with_terms` replaces."""
-    return [chr(_FIRST + i) + "n" * (len(cut(term)) - 1) for i, term in enumerate(terms)]
+    return [chr(_FIRST + i) + "n" * (len(short_label(term)) - 1) for i, term in enumerate(terms)]
 
 
 def with_terms(svg: str, terms: Sequence[str]) -> str:
@@ -74,18 +74,20 @@ def with_terms(svg: str, terms: Sequence[str]) -> str:
     A masked term is drawn as its mask; the term itself is in the attribute `data-term`, and the
     page shows it when a reader asks.
     """
-    return _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
+    return _PLACEHOLDER.sub(
+        lambda found: _term_markup(found[1], terms[ord(found[2]) - _FIRST]), svg
+    )
 
 
-def _term(attributes: str, term: str) -> str:
-    text = html.escape(cut(term))
+def _term_markup(attributes: str, term: str) -> str:
+    text = html.escape(short_label(term))
     if not masks.masked(term):
         return f"<text{attributes}>{text}</text>"
-    mask = html.escape(cut(masks.label(term)))
+    mask = html.escape(short_label(masks.label(term)))
     return f'<text{attributes} data-term="{text}">{mask}</text>'
 
 
-def cut(text: str) -> str:
+def short_label(text: str) -> str:
     """Return text as a chart label, cut to the greatest length; `(empty)` for blank text."""
     label = as_label(text.strip(" ")) or "(empty)"
     return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

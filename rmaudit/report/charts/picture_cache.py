@@ -1,7 +1,7 @@
 """Cache pictures: Altair and its compiler take seconds to draw the same picture again.
 
 So does the question which of fifty thousand texts are masked. A picture follows from its evidence
-and from rmaudit's code, an SVG from its spec and the compiler's release. Within `remembered_in` all
+and from rmaudit's code, an SVG from its spec and the compiler's release. Within `cached_in` all
 are read from a cache (`json_cache`); elsewhere they are made.
 """
 
@@ -24,7 +24,7 @@ Svgs = list[str | None]
 
 
 @contextmanager
-def remembered_in(cache: Path) -> Iterator[None]:
+def cached_in(cache: Path) -> Iterator[None]:
     """Cache pictures in this folder while the `with` block runs."""
     before = _CACHE.set(cache)
     try:
@@ -46,7 +46,7 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
     return found and _picture(found)
 
 
-def which(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
+def cached_flags(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
     """Return the cached result of `test` for each text; `what` names the test in the cache key."""
     cache = _CACHE.get()
     if cache is None:

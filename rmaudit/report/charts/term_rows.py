@@ -22,7 +22,7 @@ from rmaudit.report.charts.drawing import (
     headed,
     names_left,
 )
-from rmaudit.report.charts.picture import as_label, cut, placeholders, spoken
+from rmaudit.report.charts.picture import as_label, placeholders, quoted_term, short_label
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
                 color=color, filled=not hollow, opacity=opacity, size=size
             )
             layers += [dots.encode(x=x, y=y)] if own else []
-    drawn = alt.layer(*layers, *names_left(_named(rows), y)).properties(
+    drawn = alt.layer(*layers, *names_left(_name_labels(rows), y)).properties(
         width=_WIDTH, height=_STEP * len(rows), title=headed(panel)
     )
     return as_svg(
@@ -87,7 +87,7 @@ def _read_out(row: MarkedRow) -> str:
         between = mark.low is not None and mark.high is not None
         ends = f" ({mark.low:+.2f} to {mark.high:+.2f})" if between else ""
         parts.append(f"{mark.value:+.2f}{ends}")
-    return f"{spoken(row.name)} {', '.join(parts)}"
+    return f"{quoted_term(row.name)} {', '.join(parts)}"
 
 
 def _numbers(rows: Sequence[MarkedRow]) -> list[float]:
@@ -115,7 +115,7 @@ def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
         chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2="end:Q", y=y),
         chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=x, y=y),
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x="end:Q", y=y),
-        *names_left(_named(panel.rows), y),
+        *names_left(_name_labels(panel.rows), y),
     ).properties(
         width=_WIDTH,
         height=_STEP * len(panel.rows),
@@ -147,10 +147,10 @@ def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
         chart_of([{"text": as_label(panel.numbers)}])
         .mark_text(align="right", color=INK)
         .encode(x=right, y=alt.value(-10), text="text:N"),
-        *names_left(_named(panel.rows), y),
+        *names_left(_name_labels(panel.rows), y),
     ).properties(width=_PLOT, height=_STEP * len(panel.rows), title=headed(panel))
     said = [
-        f"{spoken(row.name)} {_signed(row.value)} ({_signed(row.low)} to {_signed(row.high)})"
+        f"{quoted_term(row.name)} {_signed(row.value)} ({_signed(row.low)} to {_signed(row.high)})"
         for row in panel.rows
     ]
     terms = [row.name for row in panel.rows]
@@ -179,7 +179,7 @@ def _y() -> alt.Y:
     return alt.Y("place:O").axis(None)
 
 
-def _named(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
+def _name_labels(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
     """Return each row's index (`place`) and the placeholder label of its name."""
     labels = placeholders([row.name for row in rows])
     return [{"place": place, "name": label} for place, label in enumerate(labels)]
@@ -215,7 +215,6 @@ def _escaped(text: str) -> str:
 def _masked(term: str) -> str:
     """Return a term as a label in HTML; a masked term appears if the reader unmasks all terms."""
     if not masks.masked(term):
-        return html.escape(cut(term))
-    return (
-        f'<span data-term="{html.escape(cut(term))}">{html.escape(cut(masks.label(term)))}</span>'
-    )
+        return html.escape(short_label(term))
+    shown, mask = (html.escape(short_label(text)) for text in (term, masks.label(term)))
+    return f'<span data-term="{shown}">{mask}</span>'

@@ -15,7 +15,7 @@ from rmaudit.report.charts.drawing import (
     names_beside,
     shaded,
 )
-from rmaudit.report.charts.picture import as_label, placeholders, spoken
+from rmaudit.report.charts.picture import as_label, placeholders, quoted_term
 
 _WIDTH, _HEIGHT = 270, 160  # pixels of boxes and curves
 _FIELD = 240  # of a side of a field of counts
@@ -164,7 +164,7 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=50).encode(x=x, y=y),
         *names_beside(texts, middle=0.0),
     ).properties(width=_PLANE, height=_PLANE, title=headed(panel))
-    said = [f"{spoken(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in places]
+    said = [f"{quoted_term(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in places]
     return as_svg(drawn, title=name, facts=facts or said, terms=terms)
 
 

@@ -44,7 +44,7 @@ def of_benchmark(repository: str, *, pull_request: bool) -> Push:
     Raises:
         SpecError: the repository is no hub id.
     """
-    _checked(repository, "--benchmark")
+    _check_hub_id(repository, "--benchmark")
     return Push("dataset", repository, tasks.files(), pull_request, create=not pull_request)
 
 
@@ -70,8 +70,8 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
         ResultsError: the run did not score the whole vocabulary, used other prompts or words than
             rmaudit's, scored another model of the Hub, or measured no task of the model.
     """
-    _checked(to, "--to")
-    _checked(benchmark, "--benchmark")
+    _check_hub_id(to, "--to")
+    _check_hub_id(benchmark, "--benchmark")
     named = [each.name for each in results.models]
     if model is None and len(named) == 1:
         (model,) = named
@@ -151,6 +151,6 @@ def push(what: Push) -> str:
     return str(done.pr_url or done.commit_url)
 
 
-def _checked(repository: str, option: str) -> None:
+def _check_hub_id(repository: str, option: str) -> None:
     if not is_hub_id(repository):
         raise SpecError(f"{option}: {repository!r} is no hub id, allowed: owner/name")

@@ -1,6 +1,6 @@
 """The blessed release of a family: the small file that a team commits, and that its runs find.
 
-`blessing` makes it of a run, `found_for` finds those of the models that a run audits;
+`bless` makes it of a run, `find_blessed` finds those of the models that a run audits;
 `regressions` compares.
 """
 
@@ -100,7 +100,7 @@ class Blessing:
     gates: Annotated[tuple[BlessedGate, ...], MinLen(1)]
 
 
-def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
+def bless(  # noqa: PLR0913  (keyword-only after the subjects)
     results: Results,
     model: AuditedModel,
     family: str = "",
@@ -120,7 +120,7 @@ def blessing(  # noqa: PLR0913  (keyword-only after the subjects)
         why = "; ".join(results.run.gaps)
         raise SpecError(f"only a whole run can be blessed ({why}): run all audits, and bless that")
     own = [f for f in results.findings if f.model == model.name and f.severity is Severity.GATE]
-    gates = tuple(_gate(f, f.estimate, asked(results, f)) for f in own if f.estimate)
+    gates = tuple(_gate(f, f.estimate, question_digest(results, f)) for f in own if f.estimate)
     if not gates:
         raise SpecError(f"{model.name}: no gate was measured, so there is nothing to bless")
     return Blessing(
@@ -159,7 +159,7 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
     )
 
 
-def asked(results: Results, finding: Finding) -> str:
+def question_digest(results: Results, finding: Finding) -> str:
     """Return a hash of the prompts and words that a finding was measured on, not of the weights.
 
     It covers the texts of the prompts, whether all tokens were scored, and the user's own words;
@@ -183,7 +183,7 @@ def lineage(model: AuditedModel | ModelSpec) -> str:
     return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
 
 
-def place(folder: Path, family: str) -> Path:
+def blessed_path(folder: Path, family: str) -> Path:
     """Return the path of a family's blessed (approved) release; `folder` has the models.yaml."""
     return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
 
@@ -227,7 +227,9 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
         raise ResultsError(f"gates[{i}] is {gate.result} in {json_codec.quoted(found.unit)}")
 
 
-def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> dict[str, Blessing]:
+def find_blessed(
+    specs: Sequence[ModelSpec], folder: Path, given: str | None
+) -> dict[str, Blessing]:
     """Return the blessed (approved) release that each model is compared with, by the model's name.
 
     The file is `given`; else the file of the model's `of:`, or of its name, or the only file of
@@ -248,13 +250,13 @@ def found_for(specs: Sequence[ModelSpec], folder: Path, given: str | None) -> di
     found = {}
     for spec in specs:
         alone = lines.count(lineage(spec)) == 1
-        if of := _of(spec, folder, alone=alone):
+        if of := _find_one(spec, folder, alone=alone):
             found[spec.name] = of
     return found
 
 
-def _of(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
-    path = place(folder, spec.of or spec.name)
+def _find_one(spec: ModelSpec, folder: Path, *, alone: bool) -> Blessing | None:
+    path = blessed_path(folder, spec.of or spec.name)
     if path.is_file():
         blessed = read(path)
         _refuse_other(spec, blessed, str(path))

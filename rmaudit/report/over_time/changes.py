@@ -1,7 +1,7 @@
 """Decide whether a finding got better or worse from one run to a later one.
 
 `rmaudit compare`, `rmaudit history`, and what the page and the summary say of the last run all ask
-`changed`. It knows the two results, the two numbers, and the interval of their difference.
+`compare_finding`. It knows the two results, the two numbers, and the interval of their difference.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Changed:
     """How much nearer to passing the new one is; below 0 it is further away."""
 
 
-def changed(
+def compare_finding(
     old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
 ) -> Changed:
     """Compare one audit's finding in two runs under the new bound: better, worse or unclear.
@@ -86,7 +86,7 @@ def changed(
     if before.unit != after.unit:
         return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
     between = old.difference or minus(Interval.of(after), Interval.of(before))
-    gained = _gained(after, before, between, new.bound)
+    gained = _gain(after, before, between, new.bound)
     least = share * abs(room(before, new.bound).value) if margin is None else margin
     passed = Result.PASS in (old.result, new.result)
     clear = passed or not Interval.of(after).overlaps(Interval.of(before))
@@ -95,7 +95,7 @@ def changed(
     return Changed(Change.UNCLEAR if sank else Change.UNCHANGED, between, gained)
 
 
-def earlier(old: Finding, new: Finding | None) -> Earlier:
+def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
     """Summarize a finding of an earlier run, with its paired difference from the later one.
 
     The difference is None unless both estimates have `parts` (`measures.paired`).
@@ -115,7 +115,7 @@ def _estimate(of: Earlier | None) -> Estimate | None:
     return Estimate(of.value, of.low, of.high, of.unit, 0, "of an earlier run")
 
 
-def _gained(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
+def _gain(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
     """Return how much nearer to passing the new estimate is than the old one, with an interval.
 
     For a bound with one end, this is the difference `between`, negated for an upper bound.

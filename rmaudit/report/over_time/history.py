@@ -1,4 +1,4 @@
-"""The runs of a folder in order: every audit over releases, and where each gate first got worse.
+"""Order the runs of a folder by time: each audit over releases, and where a gate first got worse.
 
 A pure function of the runs; `page.history_page` renders it.
 """
@@ -20,8 +20,8 @@ from rmaudit.verdicts.findings import Finding, title_of
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity
 
-_NAMED = 8  # names in a sentence
-_JOIN = (
+_MOST_NAMES = 8  # names in a sentence
+_HOW_TO_JOIN = (
     "If they are releases of one model: rmaudit history FOLDER --family NAME; or give them the "
     "same `of: FAMILY` in models.yaml before they are audited."
 )
@@ -112,7 +112,7 @@ class ReleaseFamily:
     @property
     def first(self) -> list[Series]:
         """Return the gates that regressed, the earliest regression first."""
-        return sorted((gate for gate in self.gates if gate.first is not None), key=_first)
+        return sorted((gate for gate in self.gates if gate.first is not None), key=_first_index)
 
 
 def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
@@ -136,7 +136,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     return sorted(found, key=lambda run: (run[0].run.created, str(run[1]))), left
 
 
-def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
+def group_families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
     """Group the runs' models into families: by `of:`, or base model and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
@@ -149,25 +149,25 @@ def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Rel
     given = list(runs)
     if joined:
         _refuse_several(given, joined)
-    apart = _together(given)
+    apart = _audited_together(given)
     grouped: dict[str, list[tuple[AuditedModel, Results, Path]]] = {}
     for results, folder in given:
         for model in results.models:
             family = _family(model)
             name = joined or (model.name if family in apart and not model.of else family)
             grouped.setdefault(name, []).append((model, results, folder))
-    return [_released(name, members, joined) for name, members in grouped.items()]
+    return [_release_family(name, members, joined) for name, members in grouped.items()]
 
 
-def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
+def why_several_families(runs: Iterable[tuple[Results, Path]]) -> list[str]:
     """Return sentences on why these runs' models are several families, and how to join them.
 
     There is one sentence for each cause; an empty list if there is only one family.
     """
     given = list(runs)
-    if len(families(given)) < 2:  # noqa: PLR2004  (one is no comparison)
+    if len(group_families(given)) < 2:  # noqa: PLR2004  (one is no comparison)
         return []
-    together = _together(given)
+    together = _audited_together(given)
     models = {model.name: model for results, _ in given for model in results.models}
     named = {name: f"{name} is of {model.of}" for name, model in models.items() if model.of}
     rest = {name: model for name, model in models.items() if name not in named}
@@ -176,18 +176,20 @@ def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
     alone = [name for name in rest if name not in sides and name not in based]
     said = []
     if named:
-        said.append(f"models.yaml says so: {_listed([*named.values()])}.")
+        said.append(f"models.yaml says so: {_names_in_words([*named.values()])}.")
     if sides:
-        said.append(f"One run audited these side by side, as different models: {_listed(sides)}.")
+        said.append(
+            f"One run audited these side by side, as different models: {_names_in_words(sides)}."
+        )
     if len({_family(model) for model in based.values()}) > 1:
         bases = (f"{name} has {_family(model)}" for name, model in based.items())
-        said.append(f"Their base models or developers differ: {_listed(list(bases))}.")
+        said.append(f"Their base models or developers differ: {_names_in_words(list(bases))}.")
     if alone:
         said.append(
             "models.yaml names no base_model of these, so that releases are recognised by one "
-            f"name: {_listed(alone)}."
+            f"name: {_names_in_words(alone)}."
         )
-    return [*said, _JOIN]
+    return [*said, _HOW_TO_JOIN]
 
 
 def as_json(family: ReleaseFamily) -> dict[str, Any]:
@@ -218,7 +220,7 @@ def _point(point: Point) -> dict[str, Any] | None:
     return {"result": str(point.finding.result), **numbers, "change": change}
 
 
-def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
+def _audited_together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
     """Return the families of which a single run audited two or more models."""
     found: set[str] = set()
     for results, _ in runs:
@@ -235,16 +237,16 @@ def _refuse_several(runs: Iterable[tuple[Results, Path]], joined: str) -> None:
             raise SpecError(f"{message} {joined}; give a folder whose runs have one model each")
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _names_in_words(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _family(model: AuditedModel) -> str:
     return model.of or lineage(model) or model.name
 
 
-def _by(model: AuditedModel, name: str, joined: str) -> str:
+def _why_family(model: AuditedModel, name: str, joined: str) -> str:
     """Return in words why a model belongs to the family `name`, such as `their name`."""
     if joined:
         return "--family"
@@ -253,7 +255,7 @@ def _by(model: AuditedModel, name: str, joined: str) -> str:
     return "their base model and developer" if name == lineage(model) else "their name"
 
 
-def _released(
+def _release_family(
     name: str, members: Sequence[tuple[AuditedModel, Results, Path]], joined: str
 ) -> ReleaseFamily:
     found, shown = [], []
@@ -261,16 +263,16 @@ def _released(
         own = [f for f in results.findings if f.model == model.name]
         outcome = of_run(own, results.run.gaps).outcome
         run = results.run
-        shown.append(Release(model.name, run.created, str(outcome), str(folder), _words(run)))
+        shown.append(Release(model.name, run.created, str(outcome), str(folder), _words_asked(run)))
         found.append(own)
     gates, informs = (_series(found, severity) for severity in (Severity.GATE, Severity.INFO))
-    by = " and ".join(dict.fromkeys(_by(model, name, joined) for model, _, _ in members))
+    by = " and ".join(dict.fromkeys(_why_family(model, name, joined) for model, _, _ in members))
     return ReleaseFamily(
         name, by, tuple(shown), gates, tuple(each for each in informs if each.measured)
     )
 
 
-def _words(run: Run) -> str:
+def _words_asked(run: Run) -> str:
     sample = f"a sample of {run.sample:,} token ids" if run.sample else ""
     return ", ".join(filter(None, (sample, run.environment.get(OWN_LISTS, ""))))
 
@@ -293,5 +295,5 @@ def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:
         before = finding
 
 
-def _first(gate: Series) -> int:
+def _first_index(gate: Series) -> int:
     return len(gate.points) if gate.first is None else gate.first

@@ -1,4 +1,4 @@
-"""The last run of the same models in the same folder of reports, and what changed since then."""
+"""Find the last run of the same models in a folder of reports, and say what changed since then."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
 from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
-from rmaudit.report.over_time.changes import Change, changed, earlier
+from rmaudit.report.over_time.changes import Change, compare_finding, summarize_earlier
 from rmaudit.report.page.number_format import decimals, fixed, value
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
 
 _LISTED = (Change.WORSE, Change.UNCLEAR, Change.BETTER, Change.UNCHANGED)  # in this order
-_APART = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)
+_NOT_COMPARED = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class SinceThen:
+class ListedChange:
     """A finding, its change since the last run, and that change in words."""
 
     finding: Finding
@@ -32,7 +32,7 @@ class SinceThen:
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class RunChanges:
     """The comparison with an earlier run: its age, its verdict, and which findings changed."""
 
     created: str
@@ -40,11 +40,11 @@ class Since:
     outcome: str
     counts: str
     """For example `1 worse, 0 better, 7 with no clear change`."""
-    listed: tuple[SinceThen, ...]
+    listed: tuple[ListedChange, ...]
     """The worst first: all that are clearly worse or better, and all with another result."""
 
 
-def last(
+def previous_run(
     base: Path, specs: Sequence[ModelSpec], created: str, findings: Sequence[Finding]
 ) -> Before | None:
     """Return the latest run below `base` of exactly these models, before time `created`, or None.
@@ -78,21 +78,27 @@ def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
     verdict = json_codec.typed(RunVerdict, values["verdict"])
     run = values["run"]
     new = {(each.model, each.audit, each.prompt): each for each in findings}
-    summaries = (earlier(each, new.get((each.model, each.audit, each.prompt))) for each in old)
+    summaries = (
+        summarize_earlier(each, new.get((each.model, each.audit, each.prompt))) for each in old
+    )
     return Before(run["created"], str(run["rmaudit"]), verdict.outcome, tuple(summaries))
 
 
-def since(before: Before | None, findings: Sequence[Finding], created: str) -> Since | None:
+def changes_since(
+    before: Before | None, findings: Sequence[Finding], created: str
+) -> RunChanges | None:
     """Compare findings with the last run's, `before`; return None if there was no last run.
 
     `created` is the time of this run.
     """
     if before is None:
         return None
-    every = list(_every(before, findings))
+    every = list(_all_changes(before, findings))
     listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
     ago = age(before.created, created)
-    return Since(before.created, ago, str(before.outcome), _counts(every), tuple(listed))
+    return RunChanges(
+        before.created, ago, str(before.outcome), _counts_in_words(every), tuple(listed)
+    )
 
 
 def age(was: str, now: str) -> str:
@@ -107,19 +113,19 @@ def age(was: str, now: str) -> str:
     return "a moment earlier"
 
 
-def _every(before: Before, findings: Sequence[Finding]) -> Iterator[SinceThen]:
+def _all_changes(before: Before, findings: Sequence[Finding]) -> Iterator[ListedChange]:
     old = {(each.model, each.audit, each.prompt): each for each in before.findings}
     for finding in findings:
         was = old.get((finding.model, finding.audit, finding.prompt))
-        change = changed(was, finding).change
+        change = compare_finding(was, finding).change
         other = was is not None and was.result is not finding.result
         told = change in (Change.WORSE, Change.BETTER) or (change in _LISTED and other)
-        yield SinceThen(finding, change, _says(finding, was) if was and told else "")
+        yield ListedChange(finding, change, _change_in_words(finding, was) if was and told else "")
 
 
-def _counts(every: Sequence[SinceThen]) -> str:
+def _counts_in_words(every: Sequence[ListedChange]) -> str:
     found = Counter(each.change for each in every)
-    apart = sum(found[change] for change in _APART)
+    apart = sum(found[change] for change in _NOT_COMPARED)
     return ", ".join(
         [
             f"{found[Change.WORSE]} worse",
@@ -131,7 +137,7 @@ def _counts(every: Sequence[SinceThen]) -> str:
     )
 
 
-def _says(finding: Finding, was: Earlier) -> str:
+def _change_in_words(finding: Finding, was: Earlier) -> str:
     """Describe a finding now and before, such as `0.75, was 0.60; fail, was pass`."""
     unit = finding.bound.unit
     old = fixed(was.value or 0.0, decimals(finding)) + (f" {was.unit}" if was.unit != unit else "")

@@ -22,7 +22,7 @@ from rmaudit.report.document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
 
 MOVED = 10  # tokens at either end
-_ALIKE = 1e-3  # shares of the likeliest words: another device moves them by less
+_SAME_SHARE = 1e-3  # shares of the likeliest words: another device moves them by less
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ def compare_sweeps(
     Raises:
         ResultsError: the scores or the vocabulary of a sweep are damaged.
     """
-    for before, after in _same(old[1].sweeps, new[1].sweeps):
-        yield _compare(old[0], new[0], before, after, rng)
+    for before, after in _paired_sweeps(old[1].sweeps, new[1].sweeps):
+        yield _sweep_change(old[0], new[0], before, after, rng)
 
 
-def _same(
+def _paired_sweeps(
     old: Iterable[SweepSummary], new: Iterable[SweepSummary]
 ) -> list[tuple[SweepSummary, SweepSummary]]:
     def key(sweep: SweepSummary) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def _same(
     return [(before[key(sweep)], sweep) for sweep in after if key(sweep) in before]
 
 
-def _compare(
+def _sweep_change(
     old: Results,
     new: Results,
     before: SweepSummary,
@@ -103,7 +103,7 @@ def _compare(
         )
     except MeasureError as error:
         return replace(found, reason=str(error))
-    rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))
+    rose, fell = (_moved_tokens(rows) for rows in movement.moved(both, MOVED))
     rho = tau.secondary["Spearman's rho"]
     return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
 
@@ -114,7 +114,7 @@ def _noise(sweep: SweepSummary) -> float:
     return float(noise) if isinstance(noise, int | float) else UNMEASURED
 
 
-def _rows(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
+def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
     columns = (rows[name] for name in ("text", "old", "new"))
     return tuple(
         MovedToken(str(text), float(old), float(new))
@@ -141,16 +141,16 @@ def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator
     for (prompt, training), stage in after.items():
         if earlier := before.get((prompt, training)):
             starts = [stages.get((prompt, START)) for stages in (before, after)]
-            yield PolicyChange(_alike(*starts), earlier, stage)
+            yield PolicyChange(_same_start(*starts), earlier, stage)
 
 
-def _alike(one: Stage | None, other: Stage | None) -> bool:
+def _same_start(one: Stage | None, other: Stage | None) -> bool:
     """Return whether two policies start with the same likely words at the same probabilities."""
     if one is None or other is None:
         return False
     shares, others = ({each.word: each.before for each in own.likely} for own in (one, other))
     return shares.keys() == others.keys() and all(
-        math.isclose(share, others[word], abs_tol=_ALIKE) for word, share in shares.items()
+        math.isclose(share, others[word], abs_tol=_SAME_SHARE) for word, share in shares.items()
     )
 
 

@@ -1,8 +1,8 @@
-"""A run against the blessed releases of its models: which gates regressed, and what is said of it.
+"""Compare a run with the blessed releases of its models: find the gates that regressed.
 
-What is worse is decided by `changes.changed`, as everywhere; here it must also survive Holm's
+What is worse is decided by `compare_finding`, as everywhere; here it must also survive Holm's
 method among all gates that are compared. Where other trainings were blessed beside the release
-(`trainings`), what they differ by chance counts as error, and the margin is that of `changed`.
+(`trainings`), what they differ by chance counts as error, and the margin is the usual one.
 """
 
 from __future__ import annotations
@@ -16,26 +16,33 @@ import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
 from rmaudit.report.document import Before, Blessed, Earlier, Results
-from rmaudit.report.over_time.blessed import Blessing, asked
-from rmaudit.report.over_time.changes import SMALL, Change, Changed, changed, earlier
-from rmaudit.report.over_time.last_run import Since, since
+from rmaudit.report.over_time.blessed import Blessing, question_digest
+from rmaudit.report.over_time.changes import (
+    SMALL,
+    Change,
+    Changed,
+    compare_finding,
+    summarize_earlier,
+)
+from rmaudit.report.over_time.last_run import RunChanges, changes_since
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import GROUPS, T_GROUPS, Severity
 
-LOST = 0.25  # of the blessed release's distance to the bound: trainings that are alike lose less
+# Of the blessed release's distance to the bound: trainings that are alike lose less.
+REGRESSION_SHARE = 0.25
 _NORMAL = 1.96  # standard errors from an estimate to the end of an interval
 _MANY = 1e9  # degrees of freedom: Student's is normal
 _ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class BlessedComparison:
     """The comparison of a model with its blessed (approved) release, for a page or terminal."""
 
     blessed: Blessed
-    since: Since
+    since: RunChanges
     regressed: tuple[str, ...]
     """The names of the findings that block because they regressed."""
     old: str
@@ -54,14 +61,14 @@ class Against:
         ]
 
 
-def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
+def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results:
     """Compare results with the blessed (approved) releases of their models; add regressions.
 
     `blessings` are keyed by model name. If nothing can be compared with a release, a fault is added
     to the run, which is then not whole.
     """
     blessed = tuple(
-        _compared(results, model.name, blessings[model.name])
+        _blessed(results, model.name, blessings[model.name])
         for model in results.models
         if model.name in blessings
     )
@@ -72,58 +79,62 @@ def held(results: Results, blessings: Mapping[str, Blessing]) -> Results:
         if not of.findings
     )
     run = replace(results.run, faults=(*results.run.faults, *lost))
-    return judged(replace(results, run=run, blessed=blessed))
+    return with_regressions(replace(results, run=run, blessed=blessed))
 
 
-def judged(results: Results) -> Results:
+def with_regressions(results: Results) -> Results:
     """Add regressions against blessed (approved) releases to the findings and the verdict."""
-    found = regressed(results.findings, results.blessed)
-    findings = tuple(_with(finding, found.get(_key(finding), "")) for finding in results.findings)
+    found = find_regressions(results.findings, results.blessed)
+    findings = tuple(
+        _with_regression(finding, found.get(_key(finding), "")) for finding in results.findings
+    )
     return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
 
 
-def regressed(
+def find_regressions(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
     """Return why findings are clearly worse than in the blessed release, by (model, audit, prompt).
 
-    A finding counts if `changed` calls it worse, by more than `LOST` of the blessed release's
-    distance to the bound (`SMALL` where other trainings show what is chance), and if Holm's p,
-    among all gates that are compared with its release, is at most 0.05.
+    A finding counts if `compare_finding` calls it worse, by more than `REGRESSION_SHARE` of the
+    blessed release's distance to the bound (`SMALL` where other trainings show what is chance), and
+    if Holm's p, among all gates that are compared with its release, is at most 0.05.
     """
     out = {}
     now = {_key(finding): finding for finding in findings}
     for of in blessed:
         pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
-        share = SMALL if of.trainings > 1 else LOST
+        share = SMALL if of.trainings > 1 else REGRESSION_SHARE
         gates = [
-            (was, new, changed(was, new, share=share))
+            (was, new, compare_finding(was, new, share=share))
             for was, new in pairs
             if new.severity is Severity.GATE
         ]
         known = [each for each in gates if each[2].gain is not None]
-        ps = holm([_p(was, new, found, of.trainings) for was, new, found in known])
+        ps = holm([_p_value(was, new, found, of.trainings) for was, new, found in known])
         for (was, new, found), p in zip(known, ps, strict=True):
             if found.change is Change.WORSE and p <= ALPHA:
-                out[_key(new)] = _says(of, was, new, found)
+                out[_key(new)] = _regression_in_words(of, was, new, found)
     return out
 
 
-def against(results: Results) -> list[Against]:
+def blessed_comparisons(results: Results) -> list[BlessedComparison]:
     """Return a run's comparisons with blessed (approved) releases, in the form for reports."""
-    return [_against(results, of) for of in results.blessed]
+    return [_blessed_comparison(results, of) for of in results.blessed]
 
 
-def _against(results: Results, of: Blessed) -> Against:
+def _blessed_comparison(results: Results, of: Blessed) -> BlessedComparison:
     there = {_key(was) for was in of.findings}
     own = [finding for finding in results.findings if _key(finding) in there]
-    then = since(Before(of.created, of.rmaudit, of.outcome, of.findings), own, results.run.created)
+    then = changes_since(
+        Before(of.created, of.rmaudit, of.outcome, of.findings), own, results.run.created
+    )
     assert then is not None  # noqa: S101  (there is a release to compare with)
     names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
-    return Against(of, then, names, _old(of, results.run.created))
+    return BlessedComparison(of, then, names, _age_warning(of, results.run.created))
 
 
-def _old(of: Blessed, now: str) -> str:
+def _age_warning(of: Blessed, now: str) -> str:
     """Return a warning that a blessed (approved) release is old, with what to do, or ""."""
     age = (date.fromisoformat(now[:10]) - date.fromisoformat(of.created[:10])).days
     if age < of.days:
@@ -134,16 +145,16 @@ def _old(of: Blessed, now: str) -> str:
     )
 
 
-def _compared(results: Results, model: str, of: Blessing) -> Blessed:
+def _blessed(results: Results, model: str, of: Blessing) -> Blessed:
     now = {(f.audit, f.prompt): f for f in results.findings if f.model == model}
     findings, apart = [], dict[str, list[str]]()
     for gate in of.gates:
         new = now.get((gate.audit, gate.prompt))
-        if why := _apart(results, gate.unit, gate.asked, new):
+        if why := _why_not_comparable(results, gate.unit, gate.asked, new):
             apart.setdefault(why, []).append(f"{gate.audit}[{gate.prompt}]")
         elif new is not None:
             old = replace(new, estimate=gate.estimate)
-            was = replace(earlier(old, new), result=gate.result, spread=gate.spread)
+            was = replace(summarize_earlier(old, new), result=gate.result, spread=gate.spread)
             findings.append(was)
     had = {(gate.audit, gate.prompt) for gate in of.gates}
     for key, new in now.items():
@@ -165,7 +176,7 @@ def _compared(results: Results, model: str, of: Blessing) -> Blessed:
     )
 
 
-def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str:
+def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding | None) -> str:
     """Return why a gate cannot be compared with the blessed (approved) release, or ""."""
     if new is None:
         return "not in this run"
@@ -175,17 +186,19 @@ def _apart(results: Results, unit: str, digest: str, new: Finding | None) -> str
         return "it gates no more"
     if new.estimate.unit != unit:
         return f"measured in {unit} then"
-    return "" if asked(results, new) == digest else "other prompts or other words than then"
+    return (
+        "" if question_digest(results, new) == digest else "other prompts or other words than then"
+    )
 
 
-def _with(finding: Finding, why: str) -> Finding:
+def _with_regression(finding: Finding, why: str) -> Finding:
     """Store why a finding regressed, or ""; a regression blocks unless a waiver holds."""
     waiver = finding.judgement.waiver
     blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
     return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
 
 
-def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
+def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
     """Describe a regression, such as `... was 1.52, now 1.3 sd, difference -0.22 [-0.3, -0.14]`."""
     value = new.estimate.value if new.estimate else math.nan
     between = found.difference
@@ -197,7 +210,7 @@ def _says(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
     )
 
 
-def _p(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
+def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
     """Return the two-sided p value of a gate's change, if the releases differ only by chance.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of

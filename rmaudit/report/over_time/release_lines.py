@@ -1,4 +1,4 @@
-"""A comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
+"""Word a comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rmaudit.report.over_time.changes import Change, Measured
 from rmaudit.report.over_time.moved_tokens import PolicyChange, SweepChange
 from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
-from rmaudit.report.writers.terminal import effect
+from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.findings import in_words
 
 _SHOWN = 5  # tokens at either end, and likeliest words
@@ -23,42 +23,44 @@ def lines(said: Releases) -> list[str]:
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """
-    return [log(text) for text in (*_models(said), *_total(said))]
+    return [log(text) for text in (*_model_lines(said), *_total_lines(said))]
 
 
-def _models(said: Releases) -> Iterator[str]:
+def _model_lines(said: Releases) -> Iterator[str]:
     for pair in said.models:
-        yield f"{_named(pair.old, said.old)} -> {_named(pair.new, said.new)}"
-        findings = sorted(filter(_listed, pair.findings), key=lambda found: _PLACES[found.change])
+        yield f"{_run_in_words(pair.old, said.old)} -> {_run_in_words(pair.new, said.new)}"
+        findings = sorted(
+            filter(_is_listed, pair.findings), key=lambda found: _PLACES[found.change]
+        )
         header = ("", "audit", "prompt", "old", "new", "new - old", "result")
         yield from _table([header, *map(_row, findings)] if findings else [])
         for finding in findings:
-            if _noted(finding):
+            if _has_note(finding):
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
         for sweep in pair.sweeps:
-            yield from _sweep(sweep)
+            yield from _sweep_lines(sweep)
         for policy in pair.policies:
             if policy.new.how in {START, f"{AT:g} nats"}:
-                yield from _policy(policy)
+                yield from _policy_lines(policy)
 
 
-def _listed(finding: FindingChange) -> bool:
+def _is_listed(finding: FindingChange) -> bool:
     """Return whether a finding gets a table row; one without a clear change is only counted."""
     words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
     same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
-    return not same or _noted(finding)
+    return not same or _has_note(finding)
 
 
-def _noted(finding: FindingChange) -> bool:
+def _has_note(finding: FindingChange) -> bool:
     both = finding.old is not None and finding.new is not None
     return bool(finding.note) and both and finding.change is not Change.NEVER
 
 
-def _named(model: str, run: Origin) -> str:
+def _run_in_words(model: str, run: Origin) -> str:
     return line(f"{model} ({run.created}, rmaudit {run.rmaudit})")
 
 
-def _total(said: Releases) -> Iterator[str]:
+def _total_lines(said: Releases) -> Iterator[str]:
     for side, run in (("old", said.old), ("new", said.new)):
         if run.incomplete:
             yield f"the {side} run is incomplete: {run.incomplete}"
@@ -95,10 +97,10 @@ def _row(finding: FindingChange) -> tuple[str, ...]:
 
 
 def _interval(of: Interval | Measured | None) -> str:
-    return "" if of is None else " ".join(effect(of.value, of.low, of.high))
+    return "" if of is None else " ".join(effect_in_numbers(of.value, of.low, of.high))
 
 
-def _sweep(sweep: SweepChange) -> Iterator[str]:
+def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
     how = f"  sweep {line(sweep.prompt)}: {sweep.tokens:,} tokens paired by"
     how += f" {sweep.paired_by}"
     old, new = sweep.of.old, sweep.of.new
@@ -115,7 +117,7 @@ def _sweep(sweep: SweepChange) -> Iterator[str]:
         yield f"    {way} most in rank: {'; '.join(shown) or 'none'}"
 
 
-def _policy(policy: PolicyChange) -> Iterator[str]:
+def _policy_lines(policy: PolicyChange) -> Iterator[str]:
     """Yield lines that compare the policies after equal training on the old and on the new model.
 
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20

@@ -1,4 +1,4 @@
-"""Two results.json side by side: which findings got better or worse, and which tokens moved.
+"""Compare two results.json: which findings got better or worse, and which tokens moved.
 
 A pure function of the two files; `release_lines` words it for the terminal.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from rmaudit.errors import SpecError
 from rmaudit.measures.paired import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
-from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
+from rmaudit.report.over_time.changes import Change, Measured, compare_finding, summarize_earlier
 from rmaudit.report.over_time.moved_tokens import (
     PolicyChange,
     SweepChange,
@@ -120,7 +120,7 @@ def compare(
     Models are paired by name; two files of one model each are compared whatever these are called.
     Models that only one file has are named, unless `model` selects one; `other` is the new file's
     model to compare that one with, where it has another name. What is better or worse by
-    more than `margin` is decided by `changes.changed`; sweeps do not decide. Random draws take the
+    more than `margin` is decided by `compare_finding`; sweeps do not decide. Random draws take the
     new file's seed.
 
     Raises:
@@ -134,9 +134,11 @@ def compare(
             new=after.name,
             findings=tuple(_findings(old, new, before.name, after.name, margin)),
             sweeps=tuple(compare_sweeps((old, before), (new, after), rng)),
-            policies=tuple(compare_policies(_of(old, before.name), _of(new, after.name))),
+            policies=tuple(
+                compare_policies(_findings_of(old, before.name), _findings_of(new, after.name))
+            ),
         )
-        for before, after in _models(old.models, new.models, model, other)
+        for before, after in _model_pairs(old.models, new.models, model, other)
     )
     unpaired = _unpaired(old, new, pairs) if model is None else Unpaired()
     findings = [finding for pair in pairs for finding in pair.findings]
@@ -144,7 +146,7 @@ def compare(
         old=_origin(old, {pair.old for pair in pairs} if model else None),
         new=_origin(new, {pair.new for pair in pairs} if model else None),
         margin=margin,
-        assumes=_assumes(findings),
+        assumes=_assumptions(findings),
         models=pairs,
         unpaired=unpaired,
         counts=_counts(findings),
@@ -152,7 +154,7 @@ def compare(
             findings,
             gone=bool(unpaired.old),
             cut=not new.run.complete,
-            broken=_broken(new, {pair.new for pair in pairs}),
+            broken=_gate_raised_error(new, {pair.new for pair in pairs}),
         ),
     )
 
@@ -168,8 +170,8 @@ def finding_change(
     shown = new or old
     if shown is None:
         raise ValueError("nothing to compare")
-    before = earlier(old, new) if old else None
-    found = changed(before, new, margin)
+    before = summarize_earlier(old, new) if old else None
+    found = compare_finding(before, new, margin)
     return FindingChange(
         audit=shown.audit,
         prompt=shown.prompt,
@@ -193,7 +195,7 @@ def _origin(results: Results, models: set[str] | None) -> Origin:
     return Origin(run.created, run.rmaudit, run.command, run.gap, verdict.headline, verdict.why)
 
 
-def _models(
+def _model_pairs(
     old: Sequence[AuditedModel],
     new: Sequence[AuditedModel],
     name: str | None,
@@ -201,7 +203,7 @@ def _models(
 ) -> list[tuple[AuditedModel, AuditedModel]]:
     """Return the pairs of models to compare, in the order of the new file."""
     if other is not None:
-        return [(_named(old, name, "old"), _named(new, other, "new"))]
+        return [(_find_model(old, name, "old"), _find_model(new, other, "new"))]
     if name is None and len(old) == len(new) == 1:
         return [(old[0], new[0])]
     before = {model.name: model for model in old}
@@ -221,7 +223,7 @@ def _models(
     return both
 
 
-def _named(models: Sequence[AuditedModel], name: str | None, which: str) -> AuditedModel:
+def _find_model(models: Sequence[AuditedModel], name: str | None, which: str) -> AuditedModel:
     """Return the model of a file that is called `name`; the only one where `name` is None."""
     found = [model for model in models if name in (None, model.name)]
     if len(found) != 1:
@@ -244,13 +246,13 @@ def _findings(
 ) -> Iterator[FindingChange]:
     sides = []
     for results, name in ((old, before), (new, after)):
-        own = _of(results, name)
+        own = _findings_of(results, name)
         sides.append({(finding.audit, finding.prompt): finding for finding in own})
     for key in dict.fromkeys([*sides[1], *sides[0]]):
         yield finding_change(sides[0].get(key), sides[1].get(key), margin)
 
 
-def _of(results: Results, name: str) -> list[Finding]:
+def _findings_of(results: Results, name: str) -> list[Finding]:
     return [finding for finding in results.findings if finding.model == name]
 
 
@@ -271,7 +273,7 @@ def _note(old: Finding | None, new: Finding | None) -> str:
     return new.reason if new.estimate is None else ""
 
 
-def _assumes(findings: Iterable[FindingChange]) -> str:
+def _assumptions(findings: Iterable[FindingChange]) -> str:
     """Return sentences on how the intervals of differences were computed: paired or independent."""
     found = [(each.audit, each.paired) for each in findings if each.difference]
     alone = dict.fromkeys(audit for audit, paired in found if not paired)
@@ -286,7 +288,7 @@ def _counts(findings: Iterable[FindingChange]) -> dict[str, int]:
     return {str(change): found[change] for change in Change if found[change]}
 
 
-def _broken(new: Results, models: set[str]) -> bool:
+def _gate_raised_error(new: Results, models: set[str]) -> bool:
     """Return whether a gating audit of these models ended in an error."""
     return any(
         finding.verdict is Verdict.ERROR and finding.severity is Severity.GATE

@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results
-from rmaudit.report.over_time.blessed import BlessedGate, Blessing, asked, lineage
+from rmaudit.report.over_time.blessed import BlessedGate, Blessing, lineage, question_digest
 
 LEAST = 3  # other trainings: a standard deviation of fewer values says next to nothing
 
 
-def together(blessed: Blessing, others: Sequence[Results]) -> Blessing:
+def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
     """Return the blessed release with each gate's standard deviation over trainings by one recipe.
 
     `others` are whole runs, each of one other training. The standard deviation over all trainings,
@@ -37,7 +37,7 @@ def together(blessed: Blessing, others: Sequence[Results]) -> Blessing:
         _refuse_stranger(other, blessed)
         found = other.findings[0].claim.weights
         if found and found in weights:
-            raise SpecError(f"{_name(other)} has weights that are there already: train it anew")
+            raise SpecError(f"{_run_name(other)} has weights that are there already: train it anew")
         weights.add(found)
     values = [_values(other, blessed.gates) for other in others]
     gates = (
@@ -51,7 +51,7 @@ def _refuse_partial(other: Results) -> None:
     if len(other.models) != 1:
         raise SpecError(f"a run of {len(other.models)} models; give runs of one training each")
     if other.run.gaps:
-        raise SpecError(f"{_name(other)} is not whole ({'; '.join(other.run.gaps)})")
+        raise SpecError(f"{_run_name(other)} is not whole ({'; '.join(other.run.gaps)})")
 
 
 def _refuse_stranger(other: Results, blessed: Blessing) -> None:
@@ -59,7 +59,7 @@ def _refuse_stranger(other: Results, blessed: Blessing) -> None:
     found = lineage(other.models[0])
     if found != blessed.lineage:
         kinds = [kind or "no base model" for kind in (found, blessed.lineage)]
-        message = f"{_name(other)} is a model of {kinds[0]}, the blessed one of {kinds[1]}"
+        message = f"{_run_name(other)} is a model of {kinds[0]}, the blessed one of {kinds[1]}"
         raise SpecError(f"{message}; give trainings by the same recipe")
 
 
@@ -71,15 +71,15 @@ def _values(other: Results, gates: Sequence[BlessedGate]) -> list[float]:
         finding = found.get((gate.audit, gate.prompt))
         if finding is None or finding.estimate is None:
             why = "did not measure"
-        elif finding.estimate.unit != gate.unit or asked(other, finding) != gate.asked:
+        elif finding.estimate.unit != gate.unit or question_digest(other, finding) != gate.asked:
             why = "asked other prompts or words in"
         else:
             values.append(finding.estimate.value)
             continue
-        message = f"{_name(other)} {why} {gate.audit}[{gate.prompt}], unlike the blessed run"
+        message = f"{_run_name(other)} {why} {gate.audit}[{gate.prompt}], unlike the blessed run"
         raise SpecError(f"{message}; run it again with the same audits, options and references")
     return values
 
 
-def _name(other: Results) -> str:
+def _run_name(other: Results) -> str:
     return f"{other.models[0].name} of {other.run.created}"

@@ -13,10 +13,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
@@ -30,18 +28,18 @@ from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.charts import picture_cache
 from rmaudit.report.document import Results, SweepSummary
+from rmaudit.report.page.template_files import part, template
 from rmaudit.report.safe_text import line, visible
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
 SCRIPT = Markup("(() => {{\n'use strict';\n{}}})();").format(
-    Markup("\n").join(Markup((_TEMPLATES / n).read_text("utf-8")) for n in _SCRIPTS)  # noqa: S704  (ours)
+    Markup("\n").join(map(template, _SCRIPTS))
 )
-STYLE = Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+STYLE = template("explorer.css")
 
 PAGE = 12_000_000  # bytes of a page at most
-_ELSE = 3_000_000  # of these, what is not the explorer's
-_NAMES = 0.6  # of its own, what vocabularies may take
+_OTHER_PARTS = 3_000_000  # of these, what is not the explorer's
+_VOCABULARY_SHARE = 0.6  # of its own, what vocabularies may take
 _ENDS = 500  # best and worst tokens of a sweep that are exact in any case
 # In sd of the sweep, fine to coarse. The finest has fewer than 2**16 levels in any sweep: of n
 # scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
@@ -61,7 +59,7 @@ class _Table:
     sweeps: list[SweepSummary] = field(default_factory=list)
 
 
-def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
+def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
     """Render the token explorer of all sweeps that have a score per token; "" if there are none.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
@@ -79,10 +77,10 @@ def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
     for table in _tables(results):
         if table.digest not in vocabularies:
             pressed = _vocabulary(packed_scores.rows(results.vocabularies, table.digest))
-            if sum(map(len, islands)) + sum(map(len, pressed.values())) > _NAMES * room:
+            if sum(map(len, islands)) + sum(map(len, pressed.values())) > _VOCABULARY_SHARE * room:
                 left_out.append(table.model)
                 continue
-            vocabularies[table.digest] = _laid(pressed, islands)
+            vocabularies[table.digest] = _append_columns(pressed, islands)
         shown.append(table)
     if not shown and not left_out:
         return Markup()
@@ -101,12 +99,8 @@ def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
             for table in shown
         ],
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    page = environment.get_template("explorer.html.jinja").render(
+    return part(
+        "explorer.html.jinja",
         index=index,
         islands=islands,
         left_out=[line(model) for model in dict.fromkeys(left_out)],
@@ -114,7 +108,6 @@ def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
         ends=_ENDS,
         script=SCRIPT,
     )
-    return Markup(page)  # noqa: S704  (escaped by the template)
 
 
 def _tables(results: Results) -> list[_Table]:
@@ -130,7 +123,7 @@ def _tables(results: Results) -> list[_Table]:
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     """Return a vocabulary's columns (ids, texts, masks), compressed; line feeds join the texts."""
     texts = rows["text"].tolist()
-    hidden = picture_cache.which("masked", texts, masked)
+    hidden = picture_cache.cached_flags("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
@@ -179,7 +172,7 @@ def _lines(texts: Iterable[str]) -> str:
     return packed_scores.press(np.frombuffer("\n".join(texts).encode(), dtype=np.uint8))
 
 
-def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
+def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
     """Append compressed columns to the page's data `islands`; return each one's index by name."""
     start = len(islands)
     islands.extend(pressed.values())
@@ -190,7 +183,7 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
-        return about | _laid({"exact": _packed(sweep).data}, islands)
+        return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)
     scores = _scores(sweep)
     coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
@@ -200,17 +193,17 @@ def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict
     }
     numbers = {"low": coarse.low, "high": coarse.high, "step": coarse.step}
     width = {"wide": coarse.levels.itemsize > 1, "missing": coarse.missing}
-    return about | numbers | width | _laid(pressed, islands)
+    return about | numbers | width | _append_columns(pressed, islands)
 
 
-def _packed(sweep: SweepSummary) -> packed_scores.Packed:
+def _packed_scores(sweep: SweepSummary) -> packed_scores.Packed:
     if sweep.scores is None:  # such a sweep is in no table
         raise ValueError(sweep.key)
     return sweep.scores
 
 
 def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
-    return packed_scores.scores_of(sweep, _packed(sweep).n)
+    return packed_scores.scores_of(sweep, _packed_scores(sweep).n)
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
@@ -219,7 +212,7 @@ def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
     Raises:
         ResultsError: scores are damaged.
     """
-    if sum(len(_packed(sweep).data) for sweep in sweeps) <= room:
+    if sum(len(_packed_scores(sweep).data) for sweep in sweeps) <= room:
         return None
     ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
 

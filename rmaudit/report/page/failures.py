@@ -6,7 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rmaudit.report.page.number_format import beyond, decimals, fixed, gap, interval, must, value
+from rmaudit.report.page.number_format import (
+    bound_in_words,
+    decimals,
+    distance_beyond,
+    fixed,
+    interval,
+    standard_errors_beyond,
+    value,
+)
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.records import Effect, Result, Verdict
@@ -51,7 +59,8 @@ def clearest(finding: Finding) -> tuple[int, float]:
     if finding.estimate is None:
         return 3, 0.0
     lies = finding.bound.judge_interval(finding.estimate.low, finding.estimate.high)
-    return [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies), -beyond(finding)
+    side = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS].index(lies)
+    return side, -standard_errors_beyond(finding)
 
 
 def _line(row: ScorecardRow, findings: Sequence[Finding], effect: Effect) -> Failure:
@@ -62,14 +71,14 @@ def _line(row: ScorecardRow, findings: Sequence[Finding], effect: Effect) -> Fai
     return Failure(
         row,
         findings[0].model,
-        [(finding.prompt, _says(finding, effect)) for finding in findings],
+        [(finding.prompt, _measured_and_why(finding, effect)) for finding in findings],
         list(dict.fromkeys(filter(None, map(_excuse, findings)))),
         example,
         findings[0].claim.harm,
     )
 
 
-def _says(finding: Finding, effect: Effect) -> str:
+def _measured_and_why(finding: Finding, effect: Effect) -> str:
     if effect is Effect.BLOCKS and (worse := finding.judgement.regressed):
         return f"{measured_in_words(finding)}; {worse}"
     if effect is Effect.BLOCKS and finding.result is Result.PASS:
@@ -85,14 +94,14 @@ def _excuse(finding: Finding) -> str:
     waiver = finding.judgement.waiver
     if finding.effect is not Effect.ACCEPTED:
         lapsed = waiver is not None and waiver.state in ("expired", "reopened")
-        return f"Not accepted: {_first(waiver.says)}" if waiver and lapsed else ""
+        return f"Not accepted: {_first_sentence(waiver.says)}" if waiver and lapsed else ""
     if waiver is None:
-        return f"Known flaw of the bundled model: {_first(excuse(finding))}"
+        return f"Known flaw of the bundled model: {_first_sentence(excuse(finding))}"
     signed = waiver.terms.signed(finding.bound.unit)
     return f"{signed[0].upper()}{signed[1:]}: {waiver.terms.reason.rstrip('.')}."
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """Return the first sentence of a text; the audit's section shows all of it."""
     return _END.split(text, maxsplit=1)[0].rstrip(".") + "."
 
@@ -101,14 +110,14 @@ def measured_in_words(finding: Finding) -> str:
     """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
     if finding.estimate is None:
         return finding.reason
-    over, unit = gap(finding), finding.estimate.unit
+    over, unit = distance_beyond(finding), finding.estimate.unit
     numbers = f"{value(finding)} {interval(finding)}".strip() + f" {unit}"
     if finding.result is Result.UNSURE:
-        return f"{numbers}, {must(finding)}: {_unsure(finding)}"
+        return f"{numbers}, {bound_in_words(finding)}: {_unsure(finding)}"
     if finding.result is Result.FAIL and over >= 0:
         way = "high" if finding.estimate.value >= finding.bound.ends[1] else "low"
-        return f"{numbers}, {must(finding)}: {fixed(over, decimals(finding))} too {way}"
-    return f"{value(finding)} {unit}, {must(finding)}"
+        return f"{numbers}, {bound_in_words(finding)}: {fixed(over, decimals(finding))} too {way}"
+    return f"{value(finding)} {unit}, {bound_in_words(finding)}"
 
 
 def _unsure(finding: Finding) -> str:

@@ -9,7 +9,8 @@ from markupsafe import Markup
 from rmaudit.report.charts import finding_strips
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
 from rmaudit.report.page import number_format, scorecard
-from rmaudit.report.page.html import environment, template
+from rmaudit.report.page.html import environment
+from rmaudit.report.page.template_files import template
 from rmaudit.report.safe_text import line
 
 
@@ -21,18 +22,18 @@ def render(
     `left` says which runs were passed over, and why; `apart` why there is more than one family.
     """
     page = environment()
-    page.filters |= {"over_time": _drawn, "cell": _cell, "moved": moved}
+    page.filters |= {"over_time": _chart, "cell": _cell, "moved": change_in_words}
     return page.get_template("history.html.jinja").render(
         families=families,
         left=left,
         apart=apart,
         style=template("report.css"),
-        first=first,
+        first=regression_in_words,
         marks=_MARKS,
     )
 
 
-def first(family: ReleaseFamily) -> str:
+def regression_in_words(family: ReleaseFamily) -> str:
     """Describe the first regression of a family of releases, or say why there is none."""
     return line(" ".join([_regression(family), *_remarks(family)]))
 
@@ -40,15 +41,15 @@ def first(family: ReleaseFamily) -> str:
 def _regression(family: ReleaseFamily) -> str:
     gates = family.first
     if not gates:
-        return _none(family)
+        return _why_no_regression(family)
     gate, place = gates[0], gates[0].first or 0
     release, found = family.releases[place], gate.points[place]
-    more = f" Also, in this or a later run: {_names(gates[1:])}." if len(gates) > 1 else ""
+    more = f" Also, in this or a later run: {_titles(gates[1:])}." if len(gates) > 1 else ""
     what = f"{gate.title} ({gate.prompt})"
-    return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
+    return f"First regression: {what} at {_release_name(release)}: {change_in_words(found)}.{more}"
 
 
-def _none(family: ReleaseFamily) -> str:
+def _why_no_regression(family: ReleaseFamily) -> str:
     """Return a sentence: nothing regressed, or why nothing could be compared."""
     if len(family.releases) == 1:
         return "Nothing to compare: there is only one run of it."
@@ -58,7 +59,7 @@ def _none(family: ReleaseFamily) -> str:
         which = " that was measured twice" if family.unmeasured else ""
         return f"No gate{which} got clearly worse from one release to the next."
     lost = [
-        _which(release)
+        _release_name(release)
         for i, release in enumerate(family.releases)
         if not any(gate.points[i].measured for gate in family.gates)
     ]
@@ -71,14 +72,14 @@ def _none(family: ReleaseFamily) -> str:
 def _remarks(family: ReleaseFamily) -> Iterator[str]:
     """Yield remarks: gates that the last run did not measure, and runs on different words."""
     if family.compared and (gates := family.unmeasured):
-        last = _which(family.releases[-1])
-        yield f"The last run ({last}) did not measure: {_names(gates)}."
+        last = _release_name(family.releases[-1])
+        yield f"The last run ({last}) did not measure: {_titles(gates)}."
     asked = dict.fromkeys(release.words or "the audits' own words" for release in family.releases)
     if len(asked) > 1:
         yield f"The runs do not rest on the same words: {'; '.join(asked)}."
 
 
-def moved(point: Point) -> str:
+def change_in_words(point: Point) -> str:
     """Describe a finding's change, such as `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`."""
     change = point.change
     if change is None or not (change.old and change.new):
@@ -96,15 +97,15 @@ def moved(point: Point) -> str:
 _MARKS = {str(result): mark for result, mark in scorecard.MARKS.items()}
 
 
-def _which(release: Release) -> str:
+def _release_name(release: Release) -> str:
     return f"{release.model}, {release.created[:16].replace('T', ' ')}"
 
 
-def _names(gates: Sequence[Series]) -> str:
+def _titles(gates: Sequence[Series]) -> str:
     return ", ".join(dict.fromkeys(gate.title for gate in gates))
 
 
-def _drawn(series: Series) -> Markup:
+def _chart(series: Series) -> Markup:
     return Markup(finding_strips.over_releases(series))  # noqa: S704  (our own SVG)
 
 

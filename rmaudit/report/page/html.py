@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -19,19 +18,18 @@ from markupsafe import Markup, escape
 from rmaudit.references import masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
-from rmaudit.report.charts.picture import drawn
+from rmaudit.report.charts.picture import prompts_to_draw
 from rmaudit.report.document import AuditedModel, Results
-from rmaudit.report.over_time.last_run import since
-from rmaudit.report.over_time.regressions import against
+from rmaudit.report.over_time.last_run import changes_since
+from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.page import explorer, glossary, number_format, scorecard, simulator, verdict_box
-from rmaudit.report.page.scorecard import ScorecardRow
+from rmaudit.report.page.template_files import TEMPLATES, template
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.wording import overrides
 
-_TEMPLATES = Path(__file__).parent / "templates"
-_TAKEN = (
+_RESERVED_IDS = (
     "summary",
     "since",
     "blessed",
@@ -59,33 +57,35 @@ def environment() -> jinja2.Environment:
     There is one, so that each template is compiled once in a process.
     """
     jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_spelled,
+        finalize=_spell_out,
     )
     jinja.filters |= {
         "addressed": addressed,
         "day": verdict_box.day,
         "by_prompt": scorecard.by_prompt,
-        "careful": careful,
-        "errors": number_format.errors,
+        "careful": masked_text,
+        "errors": number_format.standard_errors_in_words,
         "fixed": number_format.fixed,
         "full": scorecard.full,
         "interval": number_format.interval,
         "lane": _lane,
         "markup": Markup,
-        "must": number_format.must,
+        "must": number_format.bound_in_words,
         "number": number_format.number,
         "overrides": overrides,
-        "parted": parted,
+        "parted": breakable,
         "short": scorecard.short,
         "term": term,
         "value": number_format.value,
         "visible": visible,
-        "whole": lambda control: number_format.whole(control.low, control.value, control.high),
+        "whole": lambda control: number_format.value_with_interval(
+            control.low, control.value, control.high
+        ),
     }
     jinja.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
     return jinja
@@ -95,8 +95,8 @@ def render(results: Results) -> str:
     """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
-    anchors = scorecard.anchors(results.findings, names, _TAKEN)
-    used = {*_TAKEN, *anchors.values()}
+    anchors = scorecard.anchors(results.findings, names, _RESERVED_IDS)
+    used = {*_RESERVED_IDS, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]
     every = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), explorer.explorer(results)
@@ -119,8 +119,8 @@ def render(results: Results) -> str:
             explorer=explored,
             simulator=simulator.SCRIPT if simulated else "",
             verdict=verdict_box.verdict(results, every),
-            since=since(results.before, results.findings, results.run.created),
-            against=against(results),
+            since=changes_since(results.before, results.findings, results.run.created),
+            against=blessed_comparisons(results),
             anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,
@@ -145,7 +145,7 @@ def term(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(shown)
 
 
-def careful(text: str) -> Markup:
+def masked_text(text: str) -> Markup:
     """Render running text, such as an error: harsh words are behind buttons, the rest as it is.
 
     A text whose other words together are harsh, as a phrase, is behind a button as a whole.
@@ -160,7 +160,7 @@ def careful(text: str) -> Markup:
     return Markup(" ").join(term(word) if bad else escape(block(word)) for word, bad in each)
 
 
-def parted(name: str) -> Markup:
+def breakable(name: str) -> Markup:
     """Return a name with optional line breaks after its underscores, for narrow columns."""
     return Markup("_<wbr>").join(block(name).split("_"))
 
@@ -169,14 +169,9 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
     return Markup(lane(finding, scale, alone=alone) if scale else "")  # noqa: S704  (our own SVG)
 
 
-def _spelled(value: object) -> object:
+def _spell_out(value: object) -> object:
     """Spell out the hidden characters of a string; return other values, such as markup, as is."""
     return block(value) if type(value) is str else value
-
-
-def template(name: str) -> Markup:
-    """Return the text of a file in `templates/` as trusted markup."""
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 
 def _hash(script: str) -> str:
@@ -198,7 +193,7 @@ def _model(
     common, caveats = scorecard.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict_box.in_words(outcome, rows)
-    prompts = drawn(sweep.prompt for sweep in model.sweeps)
+    prompts = prompts_to_draw(sweep.prompt for sweep in model.sweeps)
     shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {
         "about": model,
@@ -216,14 +211,10 @@ def _model(
             row.audit: simulator.simulator(row.findings, f"{row.title}, {model.name}")
             for row in rows
         },
-        "pictures": {row.audit: _pictures(row) for row in rows},
+        "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},
         "shown": shown,
         "more": len(model.sweeps) - len(shown),
         "scores": charts.of_sweeps(model.sweeps),
         "scored": line(model.sweeps[0].scored) if model.sweeps else "",
         "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }
-
-
-def _pictures(row: ScorecardRow) -> Sequence[charts.Picture]:
-    return charts.of_findings(row.findings)

@@ -21,7 +21,7 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
-def plain(number: float) -> str:
+def bound_end(number: float) -> str:
     """Format an end of a bound with the digits that were declared, such as `0.67` or `0.005`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
@@ -45,7 +45,7 @@ def decimals(finding: Finding) -> int:
     return _places((estimate.low, estimate.value, estimate.high), finding.bound.ends)
 
 
-def whole(low: float, value: float, high: float) -> str:
+def value_with_interval(low: float, value: float, high: float) -> str:
     """Return a value with its interval, for example `0.75 [0.71, 0.79]`."""
     places = _places((low, value, high), ())
     return f"{fixed(value, places)} {_interval(low, high, places)}".strip()
@@ -81,15 +81,15 @@ def interval(finding: Finding) -> str:
     return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
 
 
-def must(finding: Finding) -> str:
+def bound_in_words(finding: Finding) -> str:
     """Return the bound in words, such as `must be below 0.67`."""
-    low, high = (plain(end) if math.isfinite(end) else "" for end in finding.bound.ends)
+    low, high = (bound_end(end) if math.isfinite(end) else "" for end in finding.bound.ends)
     if low and high:
         return f"must be between {low} and {high}"
     return f"must be above {low}" if low else f"must be below {high}" if high else "may be anything"
 
 
-def gap(finding: Finding) -> float:
+def distance_beyond(finding: Finding) -> float:
     """Return how far the estimate lies beyond the nearer end of the bound; negative inside it."""
     estimate = finding.estimate
     if estimate is None:
@@ -98,7 +98,7 @@ def gap(finding: Finding) -> float:
     return max(low - estimate.value, estimate.value - high)
 
 
-def beyond(finding: Finding) -> float:
+def standard_errors_beyond(finding: Finding) -> float:
     """Return the estimate's distance to the bound in standard errors, from its interval.
 
     Infinite for an interval of no width, and for a bound without an end.
@@ -106,7 +106,7 @@ def beyond(finding: Finding) -> float:
     estimate = finding.estimate
     if estimate is None:
         return 0.0
-    over = gap(finding)
+    over = distance_beyond(finding)
     if not math.isfinite(over):
         return over
     low, _ = finding.bound.ends
@@ -116,9 +116,9 @@ def beyond(finding: Finding) -> float:
     return _Z95 * over / half if half else math.copysign(math.inf, over)
 
 
-def errors(finding: Finding) -> str:
+def standard_errors_in_words(finding: Finding) -> str:
     """Return the distance to the bound, such as `3.8 standard errors beyond`, or ""."""
-    away = beyond(finding)
+    away = standard_errors_beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""
     n, side = abs(away), "beyond" if away >= 0 else "inside"

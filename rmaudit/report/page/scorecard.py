@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
-from rmaudit.report.page.number_format import gap, number
+from rmaudit.report.document import WORST_FIRST
+from rmaudit.report.page.number_format import distance_beyond, number
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.wording import doubt, incompetent
 
-# The worst of a row is its own.
-RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
-EFFECTS = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
+_GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 MARKS = {
     Result.PASS: "✓",
     Result.FAIL: "✗",
@@ -56,12 +55,12 @@ class ScorecardRow:
     def result(self) -> Result:
         """Return the worst result among the blocking findings, or among all if none blocks."""
         blocking = [f for f in self.findings if f.blocks] or self.findings
-        return min((f.result for f in blocking), key=RESULTS.index)
+        return min((f.result for f in blocking), key=WORST_FIRST.index)
 
     @property
     def effect(self) -> Effect:
         """Return the gravest effect among the row's findings."""
-        return min((f.effect for f in self.findings), key=EFFECTS.index)
+        return min((f.effect for f in self.findings), key=_GRAVEST_FIRST.index)
 
     @property
     def gates(self) -> bool:
@@ -81,7 +80,7 @@ class ScorecardRow:
     @property
     def worst(self) -> Finding:
         """Return the measured finding that is nearest to failing, or fails by most."""
-        return max(self.measured, key=lambda f: (-RESULTS.index(f.result), gap(f)))
+        return max(self.measured, key=lambda f: (-WORST_FIRST.index(f.result), distance_beyond(f)))
 
     @property
     def mark(self) -> str:
@@ -169,7 +168,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.estimate is None:
-            groups.setdefault(_parted(finding), []).append(finding)
+            groups.setdefault(_cause_and_remedy(finding), []).append(finding)
     return [
         Missing(
             why,
@@ -193,7 +192,7 @@ def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
             yield name, number(secondary[found[0]])
 
 
-def _parted(finding: Finding) -> tuple[str, str]:
+def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
     """Split a reason into its cause, without the model's name, and the remedy."""
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     found = _HOW.match(reason)
@@ -234,20 +233,20 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
     audits: dict[str, dict[str, None]] = {}
     for finding in findings:
         for caveat in finding.estimate.caveats if finding.estimate else ():
-            head, end = _halves(caveat)
-            ends.setdefault(head, {}).update(dict.fromkeys(_listed(end)))
+            head, end = _beginning_and_list(caveat)
+            ends.setdefault(head, {}).update(dict.fromkeys(_list_items(end)))
             audits.setdefault(head, {})[finding.audit] = None
     common = [head for head, own in audits.items() if len(own) > 1]
     alone: dict[str, list[str]] = {}
     for finding in findings:
         own = alone.setdefault(finding.audit, [])
         for caveat in finding.estimate.caveats if finding.estimate else ():
-            if _halves(caveat)[0] not in common and caveat not in own:
+            if _beginning_and_list(caveat)[0] not in common and caveat not in own:
                 own.append(caveat)
     return [_joined(head, list(ends[head])) for head in common], alone
 
 
-def _halves(caveat: str) -> tuple[str, str]:
+def _beginning_and_list(caveat: str) -> tuple[str, str]:
     """Split a caveat at its colon into (beginning, list); return (caveat, "") if it has no list.
 
     It has none if there is no colon, or if another sentence begins after it.
@@ -256,7 +255,7 @@ def _halves(caveat: str) -> tuple[str, str]:
     return (caveat, "") if ". " in end else (head, end)
 
 
-def _listed(end: str) -> list[str]:
+def _list_items(end: str) -> list[str]:
     """Split `4,912 of 9,912 words, 1 of 2 items.` at the commas that are not inside numbers."""
     return end.removesuffix(".").split(", ") if end else []
 

@@ -7,20 +7,17 @@ Without scripts the chart and the table of the same evidence stand in its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from rmaudit.measures.training_stages import AfterTrainingEvidence, Stage
 from rmaudit.references.masks import label, masked
+from rmaudit.report.page.template_files import part, template
 from rmaudit.report.safe_text import line, visible
 from rmaudit.verdicts.findings import Finding
 
-_TEMPLATES = Path(__file__).parent / "templates"
-SCRIPT = Markup((_TEMPLATES / "simulator.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
-STYLE = Markup((_TEMPLATES / "simulator.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+SCRIPT, STYLE = template("simulator.js"), template("simulator.css")
 
 _NUMBERS = {  # of a stage, in words
     "nats": "KL from the start, nats",
@@ -43,13 +40,7 @@ def simulator(findings: Sequence[Finding], name: str) -> Markup:
     ]
     if not stages:
         return Markup()
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    page = environment.get_template("simulator.html.jinja").render(data=_data(stages), name=name)
-    return Markup(page)  # noqa: S704  (escaped by the template)
+    return part("simulator.html.jinja", data=_data(stages), name=name)
 
 
 def _data(stages: Iterable[Stage]) -> dict[str, Any]:

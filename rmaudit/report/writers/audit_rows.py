@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rmaudit.report.document import WORST_FIRST
 from rmaudit.report.page.number_format import interval, value
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import REGRESSED, blocked_as
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
 _WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
 
@@ -64,10 +64,10 @@ def rows(findings: Iterable[Finding]) -> list[AuditRow]:
     return [AuditRow(tuple(group)) for group in groups.values()]
 
 
-def counted(of: Sequence[AuditRow]) -> str:
+def count_gates(of: Sequence[AuditRow]) -> str:
     """Count the gates, for example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     gates = [row for row in of if row.gates]
-    found = Counter(_word(row.worst) for row in gates if row.asked)
+    found = Counter(_counted_as(row.worst) for row in gates if row.asked)
     said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
     n, free = found.total(), sum(not row.asked for row in gates)
     counted_ones = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
@@ -84,11 +84,11 @@ def values(row: AuditRow) -> str:
 
 
 def _urgency(finding: Finding) -> tuple[bool, int]:
-    return not finding.blocks, _WORST_FIRST.index(finding.result)
+    return not finding.blocks, WORST_FIRST.index(finding.result)
 
 
-def _word(finding: Finding) -> str:
-    """Return the word under which `counted` counts a gate's finding."""
+def _counted_as(finding: Finding) -> str:
+    """Return the word under which `count_gates` counts a gate's finding."""
     if finding.blocks and blocked_as(finding) == REGRESSED:
         return REGRESSED
     if finding.result is Result.PASS and finding.blocks:

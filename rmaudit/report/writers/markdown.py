@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from rmaudit.report.document import Results, Run
-from rmaudit.report.over_time.last_run import Since, since
-from rmaudit.report.over_time.regressions import against
+from rmaudit.report.document import WORST_FIRST, Results, Run
+from rmaudit.report.over_time.last_run import RunChanges, changes_since
+from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, looked_at
@@ -24,7 +24,6 @@ LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
 # is structure at the start of a line only (lists, rules) is not among them: our words begin each.
@@ -41,7 +40,7 @@ _HEAD = """\
 def render(results: Results) -> str:
     """Return the summary of a run's results, at most `LARGEST` bytes of UTF-8."""
     findings = results.findings
-    blocking = [f for worst in _WORST_FIRST for f in findings if f.blocks and f.result is worst]
+    blocking = [f for worst in WORST_FIRST for f in findings if f.blocks and f.result is worst]
     open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
@@ -60,8 +59,8 @@ def render(results: Results) -> str:
         *_skipped(skipped),
         *_table("Passed, or measured for information", rest, failed, folded=True),
     ]
-    top, tail = _top(results), _tail(results.run)
-    return _cut(top, parts, LARGEST - _TAIL) + tail
+    top, tail = _head(results), _foot(results.run)
+    return _fit(top, parts, LARGEST - _TAIL) + tail
 
 
 def escape(text: str) -> str:
@@ -71,7 +70,7 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _top(results: Results) -> str:
+def _head(results: Results) -> str:
     findings = results.findings
     names = [escape(model.name) for model in results.models]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
@@ -90,7 +89,7 @@ def _top(results: Results) -> str:
 
 def _since(results: Results) -> Iterator[str]:
     """Yield Markdown on the changes since the last run: counts, and a line per changed finding."""
-    then = since(results.before, results.findings, results.run.created)
+    then = changes_since(results.before, results.findings, results.run.created)
     if then is None:
         return
     yield f"\n### Since the run of {escape(then.created)}, {then.age} ({then.outcome})\n\n"
@@ -100,7 +99,7 @@ def _since(results: Results) -> Iterator[str]:
 
 def _against(results: Results) -> Iterator[str]:
     """Yield the comparison with each blessed (approved) release, and a warning if that is old."""
-    for each in against(results):
+    for each in blessed_comparisons(results):
         head, *rest = map(escape, each.says)
         yield f"\n### {head}\n\n"
         yield "".join(f"{said}.\n\n" for said in rest)
@@ -109,7 +108,7 @@ def _against(results: Results) -> Iterator[str]:
         yield from _changes(each.since)
 
 
-def _changes(then: Since) -> Iterator[str]:
+def _changes(then: RunChanges) -> Iterator[str]:
     for each in then.listed:
         yield f"- {each.change}: {escape(each.finding.name)}: {escape(each.says)}\n"
 
@@ -171,7 +170,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
         yield f"- Of {escape(model)}: {said} ({audits})\n"
 
 
-def _tail(run: Run) -> str:
+def _foot(run: Run) -> str:
     return (
         f"\n<sub>{SMALL_PRINT}</sub>\n"
         f"\n<sub>rmaudit {escape(run.rmaudit)}, {escape(run.created)}, "
@@ -180,7 +179,7 @@ def _tail(run: Run) -> str:
     )
 
 
-def _cut(top: str, parts: Iterable[str], largest: int) -> str:
+def _fit(top: str, parts: Iterable[str], largest: int) -> str:
     """Join as many parts as fit into the size limit, and say how many were left out."""
     text, size = top, len(top.encode())
     parts = list(parts)

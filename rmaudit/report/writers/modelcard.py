@@ -48,6 +48,7 @@ def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
     """Return an index entry for one finding: the audit as dataset, the prompt as configuration."""
     from huggingface_hub import EvalResult
 
+    by = (f"rmaudit {line(run.rmaudit)}", line(run.created))
     return EvalResult(
         task_type=_TASK,
         task_name="reward model audit",
@@ -65,10 +66,6 @@ def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
             "n": estimate.n,
             "bound": line(str(finding.bound)),
             "source": line(finding.claim.source),
-            "measured_by": ", ".join(part for part in (*_by(run), *run.gaps) if part),
+            "measured_by": ", ".join((*by, *run.gaps)),
         },
     )
-
-
-def _by(run: Run) -> tuple[str, str]:
-    return f"rmaudit {line(run.rmaudit)}", line(run.created)

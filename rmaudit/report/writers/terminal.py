@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rmaudit.report.page.number_format import interval, must, value
+from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
+from rmaudit.report.writers.audit_rows import AuditRow, count_gates, rows, values
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict, looked_at
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
@@ -87,7 +87,7 @@ class Screen:
 
 def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
     """Summarize a run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
-    said = f"rmaudit: {verdict.headline}: {counted(rows(findings))}"
+    said = f"rmaudit: {verdict.headline}: {count_gates(rows(findings))}"
     return Line(log(line(said)), _OUTCOMES.get(verdict.outcome, "yellow"))
 
 
@@ -105,7 +105,7 @@ def summary(
     screen, every = screen or Screen(), rows(findings)
     models = list(dict.fromkeys(finding.model for finding in findings))
     colour = _OUTCOMES.get(verdict.outcome, "yellow")
-    head = screen.told(verdict.headline, counted(every))
+    head = screen.told(verdict.headline, count_gates(every))
     lines = [Line(each.text, colour, bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
     if said := looked_at(findings):
@@ -120,7 +120,7 @@ def summary(
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
         lines += [each for name in failed for each in _doubted(name, failed, every, screen)]
-    return [*lines, *_gaps(findings, screen), *_remarks(findings, every, screen)]
+    return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
 
 
 def _audits(
@@ -133,15 +133,17 @@ def _audits(
         if worst.estimate is None or (worst.result is Result.PASS and not row.blocking):
             continue
         if row.blocking:
-            yield from _stop(row, screen)
+            yield from _blocking(row, screen)
         elif worst.effect is Effect.ACCEPTED:
-            yield from screen.told(row.audit, f"{values(row)}, {must(worst)}", mark="accepted")
+            yield from screen.told(
+                row.audit, f"{values(row)}, {bound_in_words(worst)}", mark="accepted"
+            )
             yield from _accepted(worst, screen)
         elif worst.result is Result.NOT_DECIDED:
-            said = f"not decided: {values(row)}, {must(worst)}"
+            said = f"not decided: {values(row)}, {bound_in_words(worst)}"
             yield from screen.told(row.audit, said, mark="not decided")
         else:
-            said = f"{values(row)}, {must(worst)}; it does not block here"
+            said = f"{values(row)}, {bound_in_words(worst)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
     passed = [row for row in gates if row.worst.result is Result.PASS and not row.blocking]
     certain = [row.audit for row in passed if not doubt(row.worst, failed)]
@@ -179,7 +181,7 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
     yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
-def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
+def _blocking(row: AuditRow, screen: Screen) -> Iterator[Line]:
     """Yield lines on a blocking audit: its values, the bound, what it means, where to read on.
 
     The blocking prompts are named if other prompts of the audit do not block.
@@ -187,7 +189,7 @@ def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
     worst, some = row.worst, row.blocking
     which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
     mark = "unsure" if worst.result is Result.UNSURE else "blocks"
-    yield from screen.told(row.audit, f"{values(row)}, {must(worst)}{which}", mark=mark)
+    yield from screen.told(row.audit, f"{values(row)}, {bound_in_words(worst)}{which}", mark=mark)
     if worst.result is not Result.PASS:
         how = "not established" if worst.result is Result.UNSURE else "does not hold"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
@@ -206,15 +208,17 @@ def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Lin
     lost = any(row.worst.result is Result.NOT_RUN for row in gates if row.asked)
     mark = ("unsure" if unsure else "blocks") if stops else "not run" if lost else "pass"
     names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
-    yield from screen.told(name, f"{counted(own)}{names}", mark=mark)
+    yield from screen.told(name, f"{count_gates(own)}{names}", mark=mark)
 
 
-def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
+def _unmeasured(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
     """Yield lines on audits without a number, grouped by reason, and how to measure them."""
     groups: dict[tuple[bool, str], list[Finding]] = {}
     for finding in findings:
         if finding.result is Result.NOT_RUN and not _not_asked(finding):
-            reason = _unnamed(finding.reason.removeprefix(f"{finding.model}: "), finding.model)
+            reason = _without_model_name(
+                finding.reason.removeprefix(f"{finding.model}: "), finding.model
+            )
             groups.setdefault((not finding.blocks, addressed(reason)), []).append(finding)
     for (free, reason), group in sorted(groups.items(), key=lambda each: each[0][0]):
         audits = dict.fromkeys(finding.audit for finding in group)
@@ -234,7 +238,7 @@ def _not_asked(finding: Finding) -> bool:
     return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
 
 
-def _unnamed(reason: str, model: str) -> str:
+def _without_model_name(reason: str, model: str) -> str:
     """Replace the model's name in a reason by a placeholder, so that equal reasons group."""
     return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
 
@@ -293,11 +297,11 @@ def table(findings: Sequence[Finding]) -> list[Line]:
     ]
     nulls = [said] if (said := nulls_in_words(findings)) else []
     total = f"{len(findings)} findings: {tallied(findings)}"
-    below = (line(text) for text in (*_why(findings), *nulls, total))
+    below = (line(text) for text in (*_reasons(findings), *nulls, total))
     return [Line(log(text)) for text in (*written, *below)]
 
 
-def _why(findings: Iterable[Finding]) -> Iterator[str]:
+def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield the reasons of each finding; a repeated reason refers to its first finding."""
     given: dict[str, str] = {}
     for finding in findings:
@@ -320,7 +324,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def effect(number: float, low: float, high: float) -> tuple[str, str]:
+def effect_in_numbers(number: float, low: float, high: float) -> tuple[str, str]:
     """Format a value and its interval, such as `+0.58` and `[+0.55, +0.61]`.
 
     To two decimals, or in as many digits as tell the ends apart, and a small effect from none.

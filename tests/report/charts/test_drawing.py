@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.charts import Points, row_of
 from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
-from rmaudit.report.charts.picture import as_label, placeholders, spoken
+from rmaudit.report.charts.picture import placeholders, quoted_term
 from rmaudit.report.charts.term_rows import points
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE
@@ -68,26 +68,10 @@ def test_placeholders_are_as_wide_as_their_terms() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("love", "love"),
-        ("\ud800", "\\ud800"),
-        ("\ue000", "\\ue000"),
-        ("a\u202eb", "a\\u202eb"),
-        ("é\u3164", "é\\u3164"),
-    ],
-    ids=ascii,
-)
-def test_what_cannot_be_printed_is_spelled(text: str, shown: str) -> None:
-    """Nor can any text be taken for a placeholder."""
-    assert as_label(text) == shown
-
-
 def test_spoken_terms_are_masked() -> None:
     """What is read out is what is drawn."""
-    assert spoken(" love") == "“love”"
-    assert spoken(BAD) == "“B•••”"
+    assert quoted_term(" love") == "“love”"
+    assert quoted_term(BAD) == "“B•••”"
 
 
 @pytest.mark.parametrize(

@@ -73,16 +73,6 @@ def test_a_lane_shows_model_bound_band_and_nulls(finding: Finding) -> None:
     assert "A <b>, published: 0.10" in [each.text for each in root.iter("title")]
 
 
-def test_a_changed_value_moves_the_mark(finding: Finding) -> None:
-    """On the same scale; what was not measured has no lane, and no scale."""
-    assert finding.estimate is not None
-    scale, moved = scale_of(finding), replace(finding.estimate, value=0.51)
-
-    assert lane(but(finding, estimate=moved), scale) != lane(finding, scale)
-    assert lane(but(finding, estimate=None), scale) == ""
-    assert Scale.of([but(finding, estimate=None)]) is None
-
-
 @given(st.lists(NUMBERS, min_size=1, max_size=4), NUMBERS, st.floats(0, 100), st.booleans())
 def test_the_scale_holds_all_and_its_numbers_do_not_overprint(
     values: list[float],
@@ -156,7 +146,10 @@ def test_releases_stand_side_by_side_on_one_scale(finding: Finding) -> None:
 
 
 def test_releases_that_measured_nothing_have_no_chart(finding: Finding) -> None:
-    """There is no scale."""
-    lost = Point(but(finding, estimate=None), None)
+    """There is no scale, and no lane."""
+    unmeasured = but(finding, estimate=None)
+    lost = Point(unmeasured, None)
 
+    assert Scale.of([unmeasured]) is None
+    assert lane(unmeasured, scale_of(finding)) == ""
     assert over_releases(Series("framing", "greatest", (lost, lost))) == ""

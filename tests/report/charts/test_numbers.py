@@ -13,6 +13,7 @@ from rmaudit.report import charts
 from rmaudit.report.charts.distributions import of_models, of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.model_comparison import exploits
+from rmaudit.report.charts.picture import Picture
 from rmaudit.report.charts.term_rows import heat
 from rmaudit.report.charts.two_axis_panels import names_apart
 from rmaudit.report.document import AuditedModel, SweepSummary
@@ -32,6 +33,7 @@ from tests.report.charts.conftest import (
     SENTIMENT,
     SLOPES,
     STABILITY,
+    Drawn,
     drawn,
     finding,
     of_findings,
@@ -47,11 +49,16 @@ def picked(rows: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys(found))
 
 
+def pictured(evidence: dict[str, Any], prompt: str = "greatest") -> tuple[Drawn, Picture]:
+    """What the compiler is given of a finding with this evidence, and the picture."""
+    (picture,) = charts.of_findings([finding(evidence, prompt=prompt)])
+    return drawn(picture.svg), whole(picture)
+
+
 @pytest.mark.parametrize("evidence", [SENTIMENT, FREQUENCY], ids=["sentiment", "frequency"])
 def test_bins(evidence: dict[str, Any]) -> None:
     """Ends, quartiles and medians of the bins, and how many words there are."""
-    (picture,) = charts.of_findings([finding(evidence, prompt="best")])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(evidence, "best")
 
     keys = ("low", "high", "q25", "median", "q75")
     assert picked(given.rows(), *keys) == [
@@ -60,14 +67,12 @@ def test_bins(evidence: dict[str, Any]) -> None:
     ]
     assert "median from -0.50 sd in the lowest bin to +0.50 sd in the highest" in picture.svg
     assert ">50 words</text>" in picture.svg
-    assert picture.rows
     assert picture.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
 
 
 def test_slopes() -> None:
     """Each slope with its interval."""
-    (picture,) = charts.of_findings([finding(SLOPES)])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(SLOPES)
 
     assert picked(given.rows(), "value", "low", "high") == [(0.3, 0.25, 0.35)]
     assert "“best, positive” +0.30 (+0.25 to +0.35)" in picture.svg
@@ -75,9 +80,7 @@ def test_slopes() -> None:
 
 def test_identity() -> None:
     """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
-    (picture,) = charts.of_findings([finding(IDENTITY)])
-
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(IDENTITY)
 
     said = [[text for (text,) in picked(given.rows(panel), "numbers")] for panel in (0, 1)]
     assert said == [["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]]
@@ -88,8 +91,7 @@ def test_identity() -> None:
 
 def test_funnel() -> None:
     """Cells by count, and the words of each end where their two scores put them."""
-    (picture,) = charts.of_findings([finding(FUNNEL)])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(FUNNEL)
 
     cells = picked(given.rows(), "x", "y", "x2", "y2")
     assert cells == [(-3.0, -3.0, 0.0, 0.0), (-3.0, 0.0, 0.0, 3.0), (0.0, -3.0, 3.0, 0.0)]
@@ -103,8 +105,7 @@ def test_funnel() -> None:
 
 def test_stability() -> None:
     """A point a wording, a row a group, frames apart."""
-    (picture,) = charts.of_findings([finding(STABILITY)])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(STABILITY)
 
     assert picked(given.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
     assert picked(given.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
@@ -115,8 +116,7 @@ def test_stability() -> None:
 
 def test_ranks() -> None:
     """Best at the right and at the top, and both ends of each move."""
-    (picture,) = charts.of_findings([finding(RANKS)])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(RANKS)
 
     cells = picked(given.rows(0), "x", "y", "share")
     assert cells[0][:2] == (40.5, 40.5)  # the worst by both: `cells[1][1]`
@@ -129,15 +129,14 @@ def test_ranks() -> None:
 def test_ranks_by_prompt() -> None:
     """The items named beforehand have a row: people's rank, then the rank under each prompt."""
     two = [{**RANKS["wordings"][0], "prompt": prompt} for prompt in ("greatest", "preferred")]
-    (picture,) = charts.of_findings([finding({**RANKS, "wordings": two})])
+    _, picture = pictured({**RANKS, "wordings": two})
 
     assert re.findall(r">(\d+)</td>", picture.svg) == ["7", "9", "9", "2", "31", "31"]
 
 
 def test_agreement() -> None:
     """Percentiles in per cent, from the baseline's to the model's."""
-    (picture,) = charts.of_findings([finding(AGREEMENT)])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(AGREEMENT)
 
     assert picked(given.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
     assert picked(given.rows(1), "start", "end") == [(87.5, 12.5)]
@@ -145,32 +144,32 @@ def test_agreement() -> None:
     assert "14 words" in picture.svg
 
 
-def test_search_and_probes() -> None:
-    """The trace and the strings' z, with real answers as a line or strokes."""
-    found = charts.of_findings([finding(SEARCH), finding(PROBES)])
-    given = drawn(*(picture.svg for picture in found))
+def test_search() -> None:
+    """The trace, with real answers as a line."""
+    given, _ = pictured(SEARCH)
 
-    assert picked(given.rows(0), "x", "y") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
-    assert {"y": 3.25} in given.rows(0)
-    assert sorted(picked(given.rows(1), "place", "value", "second")) == [
-        (0, 4.0, True),
-        (1, 2.0, False),
-        (2, 1.0, False),
-    ]
-    assert {row["stroke"] for row in given.rows(1) if "stroke" in row} == {3.25}
-    assert "1 of 3 above real answers of their length" in compiled(found[1].svg)
+    assert picked(given.rows(), "x", "y") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
+    assert {"y": 3.25} in given.rows()
+
+
+def test_probes() -> None:
+    """The strings' z, those above real answers apart, and real answers as strokes."""
+    given, picture = pictured(PROBES)
+
+    ordered = [(0, 4.0, True), (1, 2.0, False), (2, 1.0, False)]
+    assert sorted(picked(given.rows(), "place", "value", "second")) == ordered
+    assert picked(given.rows(), "stroke") == [(3.25,)]
+    assert "1 of 3 above real answers of their length" in picture.svg
 
 
 def test_the_highest_strings_are_drawn() -> None:
     """Of a long ledger twenty; the table has all of them."""
     strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
-    (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(PROBES | {"strings": strings})
 
     highest = [z for z, _ in picked(given.rows(), "value", "second")]
     assert highest == [float(i) for i in range(29, 9, -1)]
     assert "0 of 30 above" in picture.svg
-    assert picture.rows
     assert len(picture.rows) == 30
 
 
@@ -182,7 +181,6 @@ def test_pessimal() -> None:
     assert picked(given.rows(), "place", "value") == [(0, 1.25)]
     assert "percentiles 1.2" in compiled(placed.svg)
     assert named.svg == ""
-    assert named.rows
     assert named.rows == (("greatest", f"{BAD} people", "yes"),)
 
 
@@ -248,7 +246,6 @@ def test_taus_places_and_ranks() -> None:
     assert re.findall(r">(\d+)</td>", words.svg) == ["9", "8", "7", "1", "2", "400"]
     assert "C and B -0.12" in agreement.svg
     assert "A and A" not in agreement.svg
-    assert words.rows
     assert words.rows[0] == ("greatest", "love", "1", "2", "400")
 
 
@@ -261,7 +258,6 @@ def test_exploits_count_what_carries_over() -> None:
     given, picture = drawn(picture.svg), whole(picture)
     assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
-    assert picture.rows
     assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
     assert exploits([finding(PROBES, model="A")]) is None
 
@@ -312,10 +308,8 @@ def test_rows_are_in_their_order_in_every_layer() -> None:
 
 def test_what_stands_highest() -> None:
     """Each word by its valence, from the top, and how many more there are."""
-    (picture,) = charts.of_findings([finding(HIGHEST, prompt="best")])
-    given, picture = drawn(picture.svg), whole(picture)
+    given, picture = pictured(HIGHEST, "best")
 
     assert picked(given.rows(), "place", "value") == [(0, 2.5), (1, -0.5)]
     assert ">2 of 9 words</text>" in picture.svg
-    assert picture.rows
     assert picture.rows[0] == ("best", "love", "+3.50", "+2.50")

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -25,9 +25,9 @@ from rmaudit.config.local_files import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import document
+from rmaudit.report import checked_results, document
 from rmaudit.report.hub import benchmark
-from rmaudit.report.results_of_run import collect
+from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding
@@ -51,14 +51,30 @@ def finding(audit: str, prompt: str, value: float) -> Finding:
     return measured(stated, estimate, Policy(), TODAY)
 
 
+def stored(
+    folder: Path, *findings: Finding, sweeps: Sequence[SweepRecord] = (), **run: Any
+) -> Path:
+    """The results.json of a run that found this."""
+    path = folder / "results.json"
+    names = dict.fromkeys(["toy", *(each.model for each in findings)])
+    specs = [replace(SPEC, name=name) for name in names]
+    decided = decide(findings, Policy(), TODAY)
+    document.write(collect(replace(RUN, **run), specs, sweeps, decided), path)
+    return path
+
+
+def entries(push: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the Hub shows of a push to a model."""
+    found: list[dict[str, Any]] = yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"])
+    return found
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """The results.json of a run of three shipped audits and one of somebody's own."""
     skew = [finding("positive_skew", prompt, 0.25 + i) for i, prompt in enumerate(PROMPTS)]
     own = but(skew[0], audit="capitals", text="Capitals are not paid for.")
-    path = tmp_path / "results.json"
-    document.write(collect(RUN, [SPEC], [], decide([*skew, own], Policy(), TODAY)), path)
-    return path
+    return stored(tmp_path, *skew, own)
 
 
 def publish(*arguments: str | Path) -> Result:
@@ -77,17 +93,17 @@ def planned(*arguments: str | Path) -> list[dict[str, Any]]:
 def test_the_hub_reads_the_results_back(run: Path) -> None:
     """By its own parser: a task of the benchmark, the value, and what it does not say alone."""
     (push,) = planned(run, *TO, "--source", "https://us.example/report")
-    entries = parse_eval_result_entries(yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"]))
+    found = parse_eval_result_entries(entries(push))
 
     assert (push["kind"], push["repository"]) == ("model", "owner/name")
     tasks = [task["id"] for task in yaml.safe_load(benchmark.files()["eval.yaml"])["tasks"]]
-    assert [(each.task_id, each.value) for each in entries] == [
+    assert [(each.task_id, each.value) for each in found] == [
         ("positive_skew-greatest", 0.25),
         ("positive_skew-best", 1.25),
         ("positive_skew-worst", 2.25),
     ]
-    assert {each.task_id for each in entries} <= set(tasks)
-    assert entries[1] == EvalResultEntry(
+    assert {each.task_id for each in found} <= set(tasks)
+    assert found[1] == EvalResultEntry(
         dataset_id="us/bench",
         task_id="positive_skew-best",
         value=1.25,
@@ -116,15 +132,13 @@ def test_what_is_no_task_is_left_out_and_told(run: Path) -> None:
 def test_a_changed_audit_is_no_task(tmp_path: Path, change: dict[str, Any]) -> None:
     """Under the name of a task, with another claim or bound: its value answers another question."""
     same, other = (finding("positive_skew", prompt, 1.25) for prompt in ("best", "worst"))
-    path = tmp_path / "results.json"
-    found = decide([same, but(other, **change)], Policy(), TODAY)
-    document.write(collect(RUN, [SPEC], [], found), path)
+    path = stored(tmp_path, same, but(other, **change))
 
     result = publish(path, *TO)
     (push,) = planned(path, *TO)
 
     assert "positive_skew[toy-worst] is left out: it is no task" in result.stderr
-    (entry,) = yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"])
+    (entry,) = entries(push)
     assert entry["dataset"]["task_id"] == "positive_skew-best"
 
 
@@ -260,15 +274,11 @@ def test_what_was_pushed_before_a_refusal_is_told(
 def test_the_verdict_is_of_the_model_alone(tmp_path: Path) -> None:
     """Another model of the run, which fails, says nothing of it."""
     good, bad = finding("positive_skew", "best", 1.25), finding("positive_skew", "best", 0.1)
-    bad = replace(bad, claim=replace(bad.claim, model="other"))
-    results = collect(
-        RUN, [SPEC, replace(SPEC, name="other")], [], decide([good, bad], Policy(), TODAY)
-    )
-    document.write(results, tmp_path / "results.json")
+    path = stored(tmp_path, good, but(bad, model="other"))
 
-    (push,) = planned(tmp_path / "results.json", *TO, "--model", "toy")
+    (push,) = planned(path, *TO, "--model", "toy")
 
-    assert results.verdict.outcome == "FAILS"
+    assert checked_results.read(path).verdict.outcome == "FAILS"
     assert push["files"][".eval_results/rmaudit.yaml"].startswith("# PASSES\n")
 
 
@@ -307,17 +317,19 @@ def test_what_cannot_be_is_refused(run: Path, options: list[str], told: str, cod
     [
         ({"sample": 2000}, "a sample of 2,000 token ids; what is published is of the whole"),
         ({"environment": {"words of one's own": "mein for labmt"}}, "(mein for labmt)"),
+        (
+            {"sweeps": [record(np.arange(5.0), provenance={"answers": OWN_WORDS})]},
+            "scored texts that its scorer names; what is published is of the whole",
+        ),
     ],
 )
 def test_what_others_could_not_compare_is_not_published(
     tmp_path: Path, change: dict[str, Any], told: str
 ) -> None:
     """A sample's values are not the vocabulary's; nobody on the Hub would see that."""
-    found = decide([finding("positive_skew", "best", 1.25)], Policy(), TODAY)
-    run = tmp_path / "results.json"
-    document.write(collect(replace(RUN, **change), [SPEC], [], found), run)
+    found = replace(finding("positive_skew", "best", 1.25), sweeps=("key",))
 
-    result = publish(run, *TO)
+    result = publish(stored(tmp_path, found, **change), *TO)
 
     assert (result.exit_code, result.stdout) == (3, "")
     assert told in result.stderr
@@ -325,27 +337,11 @@ def test_what_others_could_not_compare_is_not_published(
 
 def test_what_was_left_out_of_a_run_is_said(tmp_path: Path) -> None:
     """Beside each value."""
-    found = decide([finding("positive_skew", "best", 1.25)], Policy(), TODAY)
-    part = replace(RUN, part="only test_positive_skew.py was asked for")
-    document.write(collect(part, [SPEC], [], found), tmp_path / "results.json")
+    part = "only test_positive_skew.py was asked for"
+    (push,) = planned(stored(tmp_path, finding("positive_skew", "best", 1.25), part=part), *TO)
 
-    (push,) = planned(tmp_path / "results.json", *TO)
-
-    (entry,) = yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"])
+    (entry,) = entries(push)
     assert entry["notes"].endswith("; only test_positive_skew.py was asked for")
-
-
-def test_words_of_a_scorer_are_no_vocabulary(tmp_path: Path) -> None:
-    """Nor do pages say so."""
-    made = record(np.arange(5.0), provenance={"answers": OWN_WORDS}, model="toy")
-    found = replace(finding("positive_skew", "best", 1.25), sweeps=("key",))
-    results = collect(RUN, [SPEC], [made], decide([found], Policy(), TODAY))
-    document.write(results, tmp_path / "results.json")
-
-    assert results.models[0].sweeps[0].scored == "texts that its scorer names"
-    result = publish(tmp_path / "results.json", *TO)
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert "scored texts that its scorer names; what is published is of the whole" in result.stderr
 
 
 @pytest.mark.parametrize(("source", "published"), [(OURS, 1), ("16 of the 99 pairs of x.jsonl", 0)])
@@ -358,10 +354,9 @@ def test_pairs_that_nobody_else_has_are_no_task(
     )
     assert spaces.estimate is not None
     said = replace(spaces.estimate, caveats=(measured_on(source),))
-    found = decide([skew, replace(spaces, estimate=said)], Policy(), TODAY)
-    document.write(collect(RUN, [SPEC], [], found), tmp_path / "results.json")
+    path = stored(tmp_path, skew, replace(spaces, estimate=said))
 
-    push, store = planned(tmp_path / "results.json", *TO, "--every-eval-ever")
+    push, store = planned(path, *TO, "--every-eval-ever")
 
     assert "".join(push["files"].values()).count("task_id: invariance_spacing") == published
     (record,) = map(json.loads, store["files"].values())

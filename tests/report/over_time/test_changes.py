@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rmaudit.report.document import Before
-from rmaudit.report.over_time.changes import Change, changed, earlier
-from rmaudit.report.over_time.history import families
-from rmaudit.report.over_time.last_run import since
+from rmaudit.report.over_time.changes import Change, compare_finding, summarize_earlier
+from rmaudit.report.over_time.history import group_families
+from rmaudit.report.over_time.last_run import changes_since
 from rmaudit.report.over_time.releases import compare
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
@@ -47,12 +47,12 @@ PAIRS = [
 def test_all_treatments_say_the_same(old: Finding, new: Finding, expected: str) -> None:
     """The comparison of two files, the history, the page and the summary."""
     runs = [results([finding]) for finding in (old, new)]
-    before = Before(RUN.created, "0.1.0", Outcome.PASSES, (earlier(old, new),))
+    before = Before(RUN.created, "0.1.0", Outcome.PASSES, (summarize_earlier(old, new),))
 
     (pair,) = compare(*runs).models
-    (family,) = families((run, Path()) for run in runs)
+    (family,) = group_families((run, Path()) for run in runs)
     point = family.gates[0].points[1]
-    said = since(before, [new], RUN.created)
+    said = changes_since(before, [new], RUN.created)
 
     assert [finding.change for finding in pair.findings] == [expected]
     assert point.change is not None
@@ -81,7 +81,7 @@ def test_a_bound_from_above_is_the_same_upside_down(
     """What is worse there is a higher value."""
     both = upside_down(old), upside_down(new)
 
-    assert changed(earlier(*both), both[1]).change == expected
+    assert compare_finding(summarize_earlier(*both), both[1]).change == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.85, Change.WORSE), (0.95, Change.UNCHANGED)])
@@ -91,8 +91,8 @@ def test_less_than_a_tenth_of_the_distance_to_the_bound_is_no_change(
     """However narrow the paired interval is; unless a margin is given."""
     old, new = paired(1.0), paired(value)
 
-    assert changed(earlier(old, new), new).change is expected
-    assert changed(earlier(old, new), new, margin=0.0).change is Change.WORSE
+    assert compare_finding(summarize_earlier(old, new), new).change is expected
+    assert compare_finding(summarize_earlier(old, new), new, margin=0.0).change is Change.WORSE
 
 
 def test_a_pass_that_is_lost_is_listed_though_no_difference_counts() -> None:
@@ -100,9 +100,11 @@ def test_a_pass_that_is_lost_is_listed_though_no_difference_counts() -> None:
     lost = (found(0.15), found(0.05, verdict=UNSURE))
     same = [replace_prompt(finding) for finding in (found(0.9), found(0.88))]
     pairs = [lost, same]
-    before = Before(RUN.created, "0.1.0", Outcome.PASSES, tuple(earlier(*both) for both in pairs))
+    before = Before(
+        RUN.created, "0.1.0", Outcome.PASSES, tuple(summarize_earlier(*both) for both in pairs)
+    )
 
-    said = since(before, [new for _, new in pairs], RUN.created)
+    said = changes_since(before, [new for _, new in pairs], RUN.created)
 
     assert said is not None
     assert [(each.change, each.finding.prompt) for each in said.listed] == [("unclear", "worst")]
@@ -120,16 +122,16 @@ def replace_prompt(finding: Finding) -> Finding:
 def test_a_finding_without_a_number_is_never_worse() -> None:
     """Nor one that was measured in the later run alone, or by neither."""
     gone = but(GATE, estimate=None)
-    assert changed(earlier(found(0.9), gone), gone).change is Change.UNMEASURED
-    assert changed(earlier(gone, found(0.9)), found(0.9)).change is Change.NEW
-    assert changed(None, found(0.9)).change is Change.NEW
-    assert changed(earlier(gone, gone), gone).change is Change.NEVER
+    assert compare_finding(summarize_earlier(found(0.9), gone), gone).change is Change.UNMEASURED
+    assert compare_finding(summarize_earlier(gone, found(0.9)), found(0.9)).change is Change.NEW
+    assert compare_finding(None, found(0.9)).change is Change.NEW
+    assert compare_finding(summarize_earlier(gone, gone), gone).change is Change.NEVER
 
 
 def test_an_older_file_has_no_difference_and_is_compared_without() -> None:
     """As if the two were independent, which finds less and invents nothing."""
     old, new = paired(0.9), paired(0.8)
-    summary = earlier(old, new)
+    summary = summarize_earlier(old, new)
 
-    assert changed(summary, new).change is Change.WORSE
-    assert changed(replace(summary, difference=None), new).change is Change.UNCHANGED
+    assert compare_finding(summary, new).change is Change.WORSE
+    assert compare_finding(replace(summary, difference=None), new).change is Change.UNCHANGED

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +14,12 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results, write
-from rmaudit.report.over_time.history import ReleaseFamily, families, read_all, why_apart
+from rmaudit.report.over_time.history import (
+    ReleaseFamily,
+    group_families,
+    read_all,
+    why_several_families,
+)
 from rmaudit.report.page import history_page
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
@@ -24,64 +31,89 @@ VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is abo
 FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED
 
 
-def run_of(value: float | None, day: int, name: str = SPEC.name) -> Results:
+def run_of(value: float | None, day: int, name: str = SPEC.name, **spec: Any) -> Results:
     """A run on this day that found this, of a model of this name."""
     verdict = SKIPPED if value is None else FAIL if value < 0 else Verdict.PASS
-    spec = replace(SPEC, name=name)
     finding = but(found(value, verdict=verdict), model=name)
-    made = results([finding], specs=[spec])
+    made = results([finding], specs=[replace(SPEC, name=name, **spec)])
     return replace(made, run=replace(RUN, created=f"2026-11-{day:02}T10:00:00Z"))
+
+
+def placed(runs: Iterable[Results]) -> list[tuple[Results, Path]]:
+    """The runs, each with a folder of its own."""
+    return [(run, Path(f"run-{i}")) for i, run in enumerate(runs)]
 
 
 def over(*values: float | None) -> ReleaseFamily:
     """The family of one model over these days."""
-    (family,) = families((run_of(value, i + 1), Path()) for i, value in enumerate(values))
+    (family,) = group_families(placed(run_of(value, i + 1) for i, value in enumerate(values)))
     return family
 
 
-def test_the_first_regression_is_marked() -> None:
-    """The first difference that counts, or a pass that is lost; a gap is no regression."""
-    (gate,) = over(*VALUES).gates
-
-    assert [point.regressed for point in gate.points] == [False, False, True, False, False, True]
-    assert gate.first == 2
-    assert gate.points[4].change is None
-    assert gate.points[5].change is not None  # against the last that has a number
+def named(*models: tuple[str, str | None]) -> list[tuple[Results, Path]]:
+    """Runs of models of these names and base models, a day each."""
+    return placed(
+        run_of(0.9, day, name, base_model=base) for day, (name, base) in enumerate(models, 1)
+    )
 
 
-def test_a_lost_pass_is_a_regression_though_no_difference_counts() -> None:
-    """Near a bound little is needed."""
-    (gate,) = over(0.05, -0.05).gates
+def side_by_side(*models: Results) -> Results:
+    """One run of the models of several, which have one base model."""
+    based = tuple(replace(each.models[0], base_model="Base-1B") for each in models)
+    findings = tuple(finding for each in models for finding in each.findings)
+    return replace(models[0], models=based, findings=findings)
 
-    assert gate.first == 1
+
+def written(folder: Path, runs: Iterable[tuple[Results, Path]]) -> Path:
+    """The folder, with the runs in it."""
+    for run, place in runs:
+        (folder / place).mkdir()
+        write(run, folder / place / "results.json")
+    return folder
+
+
+def command(*arguments: str | Path) -> Any:
+    """What `rmaudit history` does."""
+    return CliRunner().invoke(app, ["history", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("values", "regressed"),
+    [
+        (VALUES, [2, 5]),  # the last one against the last that has a number: a gap is none
+        ((0.05, -0.05), [1]),  # a lost pass, though no difference counts
+    ],
+)
+def test_the_first_regression_is_marked(
+    values: tuple[float | None, ...], regressed: list[int]
+) -> None:
+    """The first difference that counts, or a pass that is lost."""
+    (gate,) = over(*values).gates
+
+    assert [i for i, point in enumerate(gate.points) if point.regressed] == regressed
+    assert gate.first == regressed[0]
+    assert [i for i, point in enumerate(gate.points) if not point.change] == [
+        i for i, value in enumerate(values) if not i or value is None
+    ]
 
 
 def test_of_joins_releases_whatever_they_are_called() -> None:
     """It goes before base models and names, also of models that one run audits side by side."""
-    runs = []
-    for day, name, base in ((1, "rm-v1", "A"), (2, "rm-v2", "B"), (3, "other", None)):
-        made = run_of(0.9, day, name)
-        of = None if name == "other" else "rm"
-        (model,) = made.models
-        runs.append((replace(made, models=(replace(model, of=of, base_model=base),)), Path()))
-    joined, alone = families(runs)
+    runs = [run_of(0.9, day, f"rm-v{day}", base_model=f"Base {day}", of="rm") for day in (1, 2)]
+    joined, alone = group_families(made := placed([*runs, run_of(0.9, 3, "other")]))
+
     assert (joined.name, joined.by) == ("rm", "`of:` of models.yaml")
     assert [release.model for release in joined.releases] == ["rm-v1", "rm-v2"]
     assert (alone.name, alone.by) == ("other", "their name")
-    assert why_apart(runs)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
+    assert why_several_families(made)[0] == "models.yaml says so: rm-v1 is of rm, rm-v2 is of rm."
 
 
 def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
     """Releases of other names are of one family where models.yaml names one base of theirs."""
-    for day, name in ((2, "rm-v2"), (1, "rm-v1")):
-        made = run_of(0.5, day, name)
-        of_base = tuple(replace(model, base_model="Base-1B") for model in made.models)
-        folder = tmp_path / f"run-{day}"
-        folder.mkdir()
-        write(replace(made, models=of_base), folder / "results.json")
+    late, early = (run_of(0.5, day, f"rm-v{day}", base_model="Base-1B") for day in (2, 1))
 
-    runs, left = read_all(tmp_path)
-    (family,) = families(runs)
+    runs, left = read_all(written(tmp_path, placed([late, early])))
+    (family,) = group_families(runs)
 
     assert left == []
     assert family.name.startswith("Base-1B")
@@ -89,56 +121,49 @@ def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
 
 
 def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:
-    """Siblings of one base, each as it was: nothing regresses from one to the other."""
-    runs = []
-    for day in (1, 2):
-        both = [run_of(value, day, name) for name, value in (("large", 0.9), ("small", 0.2))]
-        models = [replace(each.models[0], base_model="Base-1B") for each in both]
-        together = [finding for each in both for finding in each.findings]
-        runs.append((replace(both[0], models=tuple(models), findings=tuple(together)), Path()))
+    """Siblings of one base, each as it was: nothing regresses from one to the other.
 
-    told = families(runs)
+    They are not joined, whatever family is asked for.
+    """
+    runs = placed(
+        side_by_side(run_of(0.9, day, "large"), run_of(0.2, day, "small")) for day in (1, 2)
+    )
 
-    assert [family.name for family in told] == ["large", "small"]
-    assert [[release.model for release in family.releases] for family in told] == [
-        ["large", "large"],
-        ["small", "small"],
-    ]
+    told = group_families(runs)
+
+    assert [(family.name, len(family.releases)) for family in told] == [("large", 2), ("small", 2)]
     assert not any(family.first for family in told)
+    assert "side by side, as different models: large, small." in why_several_families(runs)[0]
+    with pytest.raises(SpecError, match="run-0: this run audited large, small"):
+        group_families(runs, "mine")
 
 
-def test_what_informs_is_shown_with_its_change_and_regresses_nothing(tmp_path: Path) -> None:
+def test_what_informs_is_shown_with_its_change_and_regresses_nothing() -> None:
     """Such as a tilt that drifts over checkpoints: apart from the gates, with its interval."""
+    runs = []
     for day, value in enumerate((0.9, 0.5), 1):
         made = run_of(value, day)
-        finding = but(made.findings[0], severity=Severity.INFO)
-        folder = tmp_path / f"run-{day}"
-        folder.mkdir()
-        write(
-            replace(made, findings=(finding,), verdict=of_run([finding], ())),
-            folder / "results.json",
-        )
+        informs = but(made.findings[0], severity=Severity.INFO)
+        runs.append(replace(made, findings=(informs,), verdict=of_run([informs], ())))
 
-    runs, _ = read_all(tmp_path)
-    (family,) = families(runs)
+    (family,) = group_families(placed(runs))
     page = history_page.render([family], [])
 
     assert (family.gates, family.first) == ((), [])
     (series,) = family.informs
     assert [point.regressed for point in series.points] == [False, True]
-    assert history_page.first(family) == "Nothing to compare: no audit gates."
-    assert page.startswith("<!doctype html>")
+    assert history_page.regression_in_words(family) == "Nothing to compare: no audit gates."
     assert "1 informational, which block nothing" in page
-    assert f"<td>{history_page.moved(series.points[1])}</td>" in page
+    assert f"<td>{history_page.change_in_words(series.points[1])}</td>" in page
     assert "0.90 to 0.50, -0.40 [" in page
 
 
-def test_the_page_says_where_it_began(tmp_path: Path) -> None:
+def test_the_page_says_where_it_began() -> None:
     """A sentence, marks, the number, one chart a gate; hostile names are spelled out."""
     hostile = "<script>alert(1)</script>"
     page = history_page.render([over(*VALUES)], [f"{hostile}: not JSON"])
 
-    assert "First regression: " in page
+    assert page.startswith("<!doctype html>")
     assert "2026-11-03 10:00" in page.partition("First regression: ")[2].partition("</p>")[0]
     assert "0.88 to 0.50, -0.38 [-0.52, -0.24]" in page
     assert page.count("first regression<") == 1
@@ -146,74 +171,50 @@ def test_the_page_says_where_it_began(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
-def test_the_command_writes_the_page_and_tells_what_it_passed_over(tmp_path: Path) -> None:
-    """Runs that cannot be read are named; a folder without runs is an error with the way out."""
-    (tmp_path / "good").mkdir()
-    write(run_of(0.5, 1), tmp_path / "good" / "results.json")
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "results.json").write_text("{", encoding="utf-8")
-
-    shown = CliRunner().invoke(app, ["history", str(tmp_path)])
-    nothing = CliRunner().invoke(app, ["history", str(tmp_path / "bad")])
-    missing = CliRunner().invoke(app, ["history", str(tmp_path / "none")])
-
-    assert shown.exit_code == 0
-    assert (tmp_path / "history.html").is_file()
-    assert "bad/results.json" in shown.stderr
-    assert "1 release" in shown.stdout
-    assert (nothing.exit_code, missing.exit_code) == (3, 3)
-    assert "--rm-report" in nothing.stderr
-    assert "no such folder" in missing.stderr
+ELSEWHERE = replace(run_of(0.9, 2), findings=(but(run_of(0.9, 2).findings[0], prompt="beste"),))
+SAMPLED = replace(run_of(0.9, 2), run=replace(run_of(0.9, 2).run, sample=300))
 
 
-@pytest.mark.parametrize("value", [None, 0.5])
-def test_one_release_has_nothing_to_regress_from(value: float | None) -> None:
-    """It is shown all the same."""
-    page = history_page.render([over(value)], [])
+@pytest.mark.parametrize(
+    ("runs", "told"),
+    [
+        ([run_of(None, 1)], ["Nothing to compare: there is only one run of it."]),
+        ([run_of(0.5, 1)], ["Nothing to compare: there is only one run of it."]),
+        (
+            [run_of(0.9, 1), run_of(None, 2)],
+            ["Nothing to compare: no gate was measured in toy, 2026-11-02 10:00."],
+        ),
+        (
+            [run_of(0.9, 1), run_of(0.88, 2), run_of(None, 3)],
+            [
+                "No gate that was measured twice got clearly worse",
+                "The last run (toy, 2026-11-03 10:00) did not measure: ",
+            ],
+        ),
+        (
+            [run_of(0.9, 1), run_of(0.88, 2)],
+            ["No gate got clearly worse from one release to the next."],
+        ),
+        (
+            [run_of(0.9, 1), ELSEWHERE],
+            ["no gate was measured in two releases under the same prompts"],
+        ),
+        (
+            [run_of(0.9, 1), SAMPLED],
+            ["do not rest on the same words: the audits' own words; a sample of 300"],
+        ),
+    ],
+)
+def test_nothing_regressed_or_nothing_could_be_compared(
+    runs: list[Results], told: list[str]
+) -> None:
+    """A run that measured nothing is not said to be no worse; other words are said to be others."""
+    (family,) = group_families(placed(runs))
 
-    assert "Nothing to compare: there is only one run of it." in page
-    assert "No gate got clearly worse" not in page
+    said = history_page.regression_in_words(family)
 
-
-def test_a_run_that_measured_nothing_is_not_said_to_be_no_worse() -> None:
-    """There is nothing to compare, and it is said of which run; a gap at the end is told, too."""
-    broken, late = over(0.9, None), over(0.9, 0.88, None)
-    fine = over(0.9, 0.88)
-
-    assert history_page.first(broken) == (
-        "Nothing to compare: no gate was measured in toy, 2026-11-02 10:00."
-    )
-    told = history_page.first(late)
-    assert told.startswith("No gate that was measured twice got clearly worse")
-    assert "The last run (toy, 2026-11-03 10:00) did not measure: " in told
-    assert history_page.first(fine) == "No gate got clearly worse from one release to the next."
-
-
-def test_runs_of_other_prompts_or_samples_are_told() -> None:
-    """Nothing in common is nothing to compare; other words are said to be others."""
-    first, second = run_of(0.9, 1), run_of(0.9, 2)
-    moved = replace(second, findings=(but(second.findings[0], prompt="beste"),))
-    drawn = replace(second, run=replace(second.run, sample=300))
-
-    (elsewhere,) = families([(first, Path()), (moved, Path())])
-    (sampled,) = families([(first, Path()), (drawn, Path())])
-
-    assert "no gate was measured in two releases under the same prompts" in history_page.first(
-        elsewhere
-    )
-    assert "do not rest on the same words: the audits' own words; a sample of 300" in (
-        history_page.first(sampled)
-    )
-
-
-def named(*runs: tuple[str, str | None]) -> list[tuple[Results, Path]]:
-    """Runs of models of these names and base models, a day each."""
-    made = []
-    for day, (name, base) in enumerate(runs, 1):
-        run = run_of(0.9, day, name)
-        models = tuple(replace(model, base_model=base) for model in run.models)
-        made.append((replace(run, models=models), Path(f"run-{day}")))
-    return made
+    assert [part for part in told if part not in said] == []
+    assert said.startswith("No gate") is (told[0].startswith("No gate") or "words" in told[0])
 
 
 @pytest.mark.parametrize(
@@ -228,37 +229,23 @@ def test_it_is_said_why_runs_are_no_family_and_how_to_join_them(
     runs: list[tuple[Results, Path]], names: list[str]
 ) -> None:
     """And joined they are one, whose first regression is looked for."""
-    told = why_apart(runs)
+    told = why_several_families(runs)
 
     assert all(name in " ".join(told) for name in names), told
     assert "--family NAME" in told[-1]
-    (family,) = families(runs, "mine")
+    (family,) = group_families(runs, "mine")
     assert (family.name, len(family.releases)) == ("mine", 2)
     assert family.compared
-    assert why_apart(runs[:1]) == []
-
-
-def test_models_side_by_side_are_told_apart_and_not_joined() -> None:
-    """One run's models are no releases of one another, whatever family is asked for."""
-    one, two = (run_of(0.9, 1, name) for name in ("large", "small"))
-    models = [replace(each.models[0], base_model="Base-1B") for each in (one, two)]
-    findings = (*one.findings, *two.findings)
-    both = [(replace(one, models=tuple(models), findings=findings), Path("both"))]
-
-    assert "side by side, as different models: large, small." in why_apart(both)[0]
-    with pytest.raises(SpecError, match="both: this run audited large, small"):
-        families(both, "mine")
+    assert why_several_families(runs[:1]) == []
 
 
 def test_the_command_joins_a_family(tmp_path: Path) -> None:
     """It says why there are two, on the page too, and takes them for one where it is told to."""
-    for run, folder in named(("rm-v1", None), ("rm-v2", None)):
-        (tmp_path / folder).mkdir()
-        write(run, tmp_path / folder / "results.json")
+    written(tmp_path, named(("rm-v1", None), ("rm-v2", None)))
 
-    apart = CliRunner().invoke(app, ["history", str(tmp_path)])
+    apart = command(tmp_path)
     page = (tmp_path / "history.html").read_text(encoding="utf-8")
-    joined = CliRunner().invoke(app, ["history", str(tmp_path), "--family", "rm"])
+    joined = command(tmp_path, "--family", "rm")
 
     assert apart.exit_code == joined.exit_code == 0
     assert "no base_model" in apart.stdout
@@ -268,15 +255,20 @@ def test_the_command_joins_a_family(tmp_path: Path) -> None:
 
 
 def test_a_history_is_the_same_as_json(tmp_path: Path) -> None:
-    """Values, changes and the first regression, for a dashboard; what cannot be read is in it."""
+    """Values, changes and the first regression, for a dashboard; what cannot be read is in it.
+
+    A folder without runs is an error with the way out.
+    """
     values = [0.9, 0.88, 0.5]
-    for day, value in enumerate(values, start=1):
-        (tmp_path / str(day)).mkdir()
-        write(run_of(value, day), tmp_path / str(day) / "results.json")
-    (tmp_path / "results.json").write_text("{", encoding="utf-8")
+    written(tmp_path, placed(run_of(value, day) for day, value in enumerate(values, start=1)))
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "results.json").write_text("{", encoding="utf-8")
 
-    said = json.loads(CliRunner().invoke(app, ["history", str(tmp_path), "--json"]).stdout)
+    shown, nothing, missing = (command(tmp_path / at) for at in (".", "bad", "none"))
+    said = json.loads(command(tmp_path, "--json").stdout)
 
+    assert "bad/results.json" in shown.stderr
+    assert "3 releases" in shown.stdout
     (family,) = said["families"]
     (gate,) = family["gates"]
     assert len(family["releases"]) == len(values)
@@ -284,3 +276,6 @@ def test_a_history_is_the_same_as_json(tmp_path: Path) -> None:
     assert gate["releases"][gate["first regression"]]["change"] == "worse"
     assert len(said["passed over"]) == 1
     assert Path(said["page"]).is_file()
+    assert (nothing.exit_code, missing.exit_code) == (3, 3)
+    assert "--rm-report" in nothing.stderr
+    assert "no such folder" in missing.stderr

@@ -13,8 +13,8 @@ from rmaudit.report import json_codec
 from rmaudit.report.contradictions import contradiction
 from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import Blessing
-from rmaudit.report.over_time.regressions import held
-from rmaudit.report.over_time.trainings import LEAST, together
+from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.over_time.trainings import LEAST, with_trainings
 from rmaudit.verdicts.outcome import Outcome
 from tests.findings import but, gap
 from tests.report.over_time.test_blessed import blessed, gate, run_of
@@ -30,7 +30,8 @@ def training(number: int, value: float) -> Results:
 def trained(values: Sequence[float]) -> Blessing:
     """A training of value 1, blessed beside others of these values."""
     first = replace(blessed(training(0, 1.0)), weights="w0")
-    return together(first, [training(1 + i, value) for i, value in enumerate(values)])
+    others = [training(1 + i, value) for i, value in enumerate(values)]
+    return with_trainings(first, others) if others else first
 
 
 def test_the_spread_is_that_of_all_trainings() -> None:
@@ -45,6 +46,7 @@ def test_the_spread_is_that_of_all_trainings() -> None:
     ("values", "now", "outcome"),
     [
         ([0.7, 1.3, 1.1, 0.9], 0.6, Outcome.PASSES),  # as far as trainings differ
+        ([], 0.6, Outcome.FAILS),  # nothing is known of chance: the same loss blocks
         ([0.95, 1.05, 1.02, 0.98], 0.5, Outcome.FAILS),  # inside its bound, and no chance
         ([0.999, 1.001, 1.0], 0.85, Outcome.FAILS),  # less than a quarter, and no chance
         ([0.999, 1.001, 1.0], 0.95, Outcome.PASSES),  # less than a tenth matters to nobody
@@ -54,17 +56,10 @@ def test_a_release_is_held_against_chance(
     values: list[float], now: float, outcome: Outcome
 ) -> None:
     """What trainings differ by does not block; what they do not differ by blocks earlier."""
-    results = held(training(9, now), {SPEC.name: trained(values)})
+    results = with_blessed(training(9, now), {SPEC.name: trained(values)})
 
     assert results.verdict.outcome is outcome
     assert contradiction(json_codec.decode(Results, json_codec.encode(results))) == ""
-
-
-def test_without_other_trainings_chance_blocks() -> None:
-    """Nothing is known of it then: the same loss blocks."""
-    results = held(training(9, 0.6), {SPEC.name: blessed(training(0, 1.0))})
-
-    assert results.verdict.outcome is Outcome.FAILS
 
 
 def test_what_is_no_other_training_is_refused() -> None:
@@ -87,4 +82,4 @@ def test_what_is_no_other_training_is_refused() -> None:
         ([*good, stranger], "a model of Another, the blessed one of no base model"),
     ):
         with pytest.raises(SpecError, match=words):
-            together(first, others)
+            with_trainings(first, others)

@@ -10,14 +10,12 @@ from rmaudit.report.page.glossary import GLOSSARY, ON_PAGE, TERMS, button, toolt
 from rmaudit.report.page.html import render
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result
-from tests.report.conftest import typed
-from tests.report.page.test_html import Reader
+from tests.report.conftest import Reader, typed
 
 
 def test_every_tooltip_of_the_page_is_a_sentence_of_the_glossary(results: dict[str, Any]) -> None:
     """Each button names one text on the page, for the pointer and for screen readers."""
-    page = Reader()
-    page.feed(render(typed(results)))
+    page = Reader(render(typed(results)))
 
     buttons = [attributes for tag, attributes in page.tags if "popovertarget" in attributes]
     texts = [attributes["id"] for _, attributes in page.tags if "popover" in attributes]
@@ -26,18 +24,6 @@ def test_every_tooltip_of_the_page_is_a_sentence_of_the_glossary(results: dict[s
     assert {each["popovertarget"] for each in buttons} <= set(texts)
     assert sorted(texts) == sorted(map(tooltip_id, ON_PAGE))
     assert all(TERMS[term] in page.text for term in ON_PAGE)
-
-
-def test_an_audit_may_bear_the_name_of_a_tooltip(results: dict[str, Any]) -> None:
-    """Its anchor is another one, so no id stands on the page twice."""
-    for finding in results["findings"]:
-        finding["claim"]["audit"] = tooltip_id("pass")
-
-    page = Reader()
-    page.feed(render(typed(results)))
-
-    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    assert len(ids) == len(set(ids))
 
 
 def test_no_term_is_defined_twice() -> None:

@@ -31,6 +31,8 @@ def made(low: float, high: float, bound: Bound, value: float | None = None) -> F
         (0.0512, 0.0512, below(0.05, unit="sd"), "0.051", ""),  # it is above 0.05
         (-0.001, 0.001, below(0.5, unit="sd"), "0.000", "[-0.001, 0.001]"),
         (-0.0003, 0.0014, below(0.1, unit="sd"), "0.0006", "[-0.0003, 0.0014]"),
+        (-0.002, 0.0, above(0, unit="sd"), "-0.001", "[-0.002, 0.000]"),
+        (2e7, 4e7, Bound(-1, 1, "sd"), "3e+07", "[2e+07, 4e+07]"),
         (1234.0, 1236.0, above(0, unit="sd"), "1,235.00", "[1,234.00, 1,236.00]"),
     ],
 )
@@ -59,10 +61,12 @@ def test_what_is_shown_is_on_the_side_where_it_is(low: float, width: float, end:
 
 def test_bounds_and_numbers_beside() -> None:
     """As they were set; whole numbers as such, tiny ones so that they are not nothing."""
-    assert number_format.must(made(0, 1, above(0.5, unit="sd"))) == "must be above 0.50"
-    assert number_format.must(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
+    assert number_format.bound_in_words(made(0, 1, above(0.5, unit="sd"))) == "must be above 0.50"
+    assert (
+        number_format.bound_in_words(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
+    )
     between = Bound(-0.2, 0.2, "sd")
-    assert number_format.must(made(0, 1, between)) == "must be between -0.20 and 0.20"
+    assert number_format.bound_in_words(made(0, 1, between)) == "must be between -0.20 and 0.20"
     assert [number_format.number(x) for x in (7530.0, 0.125, -2.0, 2e-7)] == [
         *("7,530", "0.12", "-2", "2.0e-07"),
     ]
@@ -82,18 +86,21 @@ def test_beyond_by_hand(bound: Bound, given: tuple[float, float, float], expecte
     """The distance to the nearer end over the half of the interval that faces it, times 1.96."""
     value, low, high = given
 
-    assert number_format.beyond(made(low, high, bound, value)) == pytest.approx(expected * Z95)
+    assert number_format.standard_errors_beyond(made(low, high, bound, value)) == pytest.approx(
+        expected * Z95
+    )
 
 
 def test_beyond_without_a_width() -> None:
     """Certainly beyond, certainly inside, and nothing to be beyond of; far is far."""
-    assert number_format.beyond(made(0.1, 0.1, above(0.2, unit="sd"))) == math.inf
-    assert number_format.beyond(made(0.1, 0.1, above(0, unit="sd"))) == -math.inf
-    assert number_format.errors(made(0.1, 0.1, above(0, unit="sd"))) == ""
-    assert number_format.errors(but(found(-1, 1), estimate=None)) == ""
-    assert number_format.errors(made(0.999, 1.001, above(0, unit="sd"))) == (
+    assert number_format.standard_errors_beyond(made(0.1, 0.1, above(0.2, unit="sd"))) == math.inf
+    assert number_format.standard_errors_beyond(made(0.1, 0.1, above(0, unit="sd"))) == -math.inf
+    assert number_format.standard_errors_in_words(made(0.1, 0.1, above(0, unit="sd"))) == ""
+    assert number_format.standard_errors_in_words(but(found(-1, 1), estimate=None)) == ""
+    assert number_format.standard_errors_in_words(made(0.999, 1.001, above(0, unit="sd"))) == (
         "more than 100 standard errors inside"
     )
     assert (
-        number_format.errors(made(0.0, 1.0, above(1.0, unit="sd"))) == "2.0 standard errors beyond"
+        number_format.standard_errors_in_words(made(0.0, 1.0, above(1.0, unit="sd")))
+        == "2.0 standard errors beyond"
     )

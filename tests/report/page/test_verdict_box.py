@@ -1,33 +1,47 @@
-"""The verdict of the page: which result a row has, and what is said of a row that blocks."""
+"""The first box of the page: the verdict, what failed, the clearest first, and who accepts it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import pytest
 
+from rmaudit.report.page import scorecard
 from rmaudit.report.page.scorecard import ScorecardRow
-from rmaudit.report.page.verdict_box import Box, gates_in_words, verdict
+from rmaudit.report.page.verdict_box import Box, day, verdict
 from rmaudit.report.results_of_run import collect
-from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
-from tests.findings import but, found, gap, waived
+from tests.findings import but, estimated, found, gap, waived
 from tests.report.test_document import RUN, SPEC
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 UNSURE = but(found(-0.1, 0.3), blocks=True)
 PASSES = found(0.1, 0.3)
+ACCEPTED = but(FAILS, blocks=False, waiver=waived())
+HIGH = but(FAILS, estimate=estimated(0.7, 0.8), bound=below(0.67, unit="sd"))
+REGRESSED = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
+NULL = Control(Verdict.PASS, True, 0.1, 0.0, 0.2)
 
 
-def row(*findings: Finding) -> ScorecardRow:
-    """A row of these, of one audit."""
-    return ScorecardRow(findings[0].audit, "row", findings, None)
+def rows_of(*findings: Finding) -> list[ScorecardRow]:
+    """The rows of one model's findings."""
+    anchors = scorecard.anchors(findings, ["toy"], ())
+    return scorecard.rows(findings, anchors, scorecard.scales(findings))
 
 
-def box(*findings: Finding) -> Box:
-    """The verdict of a run of one audit, which found this."""
-    return verdict(collect(RUN, [SPEC], [], findings), [row(*findings)])
+def box(*findings: Finding, **change: Any) -> Box:
+    """The box of a run that found this."""
+    run = replace(RUN, **change)
+    return verdict(collect(run, [SPEC], [], findings), rows_of(*findings))
+
+
+def blocks(audit: str, low: float, high: float, **given: Any) -> Finding:
+    """A finding of this audit, whose bound is above 0, that blocks."""
+    return but(found(low, high), audit=audit, blocks=True, **given)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +49,8 @@ def box(*findings: Finding) -> Box:
     [
         ([FAILS, PASSES], Result.FAIL, Effect.BLOCKS),
         ([PASSES, UNSURE], Result.UNSURE, Effect.BLOCKS),
-        ([but(FAILS, blocks=False, waiver=waived()), UNSURE], Result.UNSURE, Effect.BLOCKS),
-        ([but(FAILS, blocks=False, waiver=waived()), PASSES], Result.FAIL, Effect.ACCEPTED),
+        ([ACCEPTED, UNSURE], Result.UNSURE, Effect.BLOCKS),
+        ([ACCEPTED, PASSES], Result.FAIL, Effect.ACCEPTED),
         ([but(FAILS, blocks=False, severity=Severity.INFO)], Result.FAIL, Effect.INFO),
         ([gap(), PASSES], Result.NOT_RUN, Effect.NONE),
     ],
@@ -45,56 +59,201 @@ def test_a_row_has_the_result_of_what_blocks(
     findings: Sequence[Finding], result: Result, effect: Effect
 ) -> None:
     """An accepted failure beside it decides nothing; where nothing blocks it is the worst."""
-    assert (row(*findings).result, row(*findings).effect) == (result, effect)
+    row = ScorecardRow(findings[0].audit, "row", tuple(findings), None)
+
+    assert (row.result, row.effect) == (result, effect)
+
+
+@pytest.mark.parametrize(
+    ("findings", "words", "gates"),
+    [
+        ([PASSES], "Passes", "1 of 1 gates passes"),
+        ([FAILS], "Does not pass", "0 of 1 gates pass, 1 fails"),
+        ([UNSURE], "Not established", "0 of 1 gates pass, 1 is unsure"),
+        ([gap()], "Not established", "0 of 1 gates pass, 1 was not measured"),
+        ([gap(verdict=Verdict.NA)], "Passes", "No gate was asked for"),
+        ([REGRESSED], "Does not pass", "0 of 1 gates pass, 1 regressed"),
+        (
+            [blocks("a", -3, -2), blocks("a", -3, -2, prompt="worst"), PASSES],
+            "Does not pass",
+            "1 of 2 gates passes, 1 fails",
+        ),
+        (
+            [PASSES, but(ACCEPTED, audit="a"), gap(verdict=Verdict.NA, audit="b")],
+            "Passes, with 1 accepted exception",
+            "1 of 2 gates passes, 1 does not pass but is accepted; 1 more was not asked for",
+        ),
+    ],
+)
+def test_the_verdict_counts_gates(findings: Sequence[Finding], words: str, gates: str) -> None:
+    """By the result of their rows; what informs is no gate."""
+    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
+
+    told = box(*findings, informs)
+
+    assert (told.words, told.gates) == (words, gates)
+
+
+@pytest.mark.parametrize(
+    ("finding", "says"),
+    [
+        (FAILS, "-0.20 [-0.30, -0.10] sd, must be above 0: 0.20 too low"),
+        (HIGH, "0.75 [0.70, 0.80] sd, must be below 0.67: 0.08 too high"),
+        (UNSURE, "0.10 [-0.10, 0.30] sd, must be above 0: the interval crosses the bound"),
+        (
+            but(HIGH, verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9"),
+            (
+                "0.75 [0.70, 0.80] sd, must be below 0.67: outside, "
+                "but with so many gates that may be chance (Holm)"
+            ),
+        ),
+        (
+            blocks("a", 0.1, 0.3, verdict=Verdict.INCONCLUSIVE, controls={"long words": NULL}),
+            "0.20 [0.10, 0.30] sd, must be above 0: a null control passes, so a pass shows nothing",
+        ),
+        (REGRESSED, "0.20 sd, must be above 0; regressed against the blessed release of May"),
+        (
+            but(PASSES, blocks=True, known="It is flat."),
+            (
+                "0.20 sd, must be above 0: it passes, though models.yaml expects it to fail: "
+                "remove it from `known`"
+            ),
+        ),
+    ],
+)
+def test_what_blocks_is_told_with_how_much(finding: Finding, says: str) -> None:
+    """Value, interval, bound and distance; prompts that fail are one line, others are not in it."""
+    (line,) = box(finding, but(finding, prompt="worst"), but(PASSES, prompt="other")).blocking
+
+    assert line.says == [("best", says), ("worst", says)]
+
+
+def test_the_clearest_failure_comes_first() -> None:
+    """Outside the bound before across it, by half widths and not by size; unmeasured at last.
+
+    A row stands where its clearest failure does, whatever its other prompts are.
+    """
+    findings = [
+        gap(audit="no number"),
+        blocks("inside", 0.1, 0.3),
+        blocks("across, nearly inside", -0.1, 0.3),
+        blocks("across, nearly outside", -0.3, 0.1),
+        blocks("outside, large and blurred", -9.0, -0.1),
+        blocks("outside, small and sharp", -0.3, -0.2),
+    ]
+    also = blocks(findings[-1].audit, -0.1, 0.3, prompt="worst")
+
+    ordered = [
+        line.row.audit for line in box(*(but(f, blocks=True) for f in findings), also).blocking
+    ]
+
+    assert ordered == [finding.audit for finding in reversed(findings)]
+
+
+@pytest.mark.parametrize(
+    ("finding", "excuses"),
+    [
+        (
+            but(FAILS, waiver=waived("expired", says="its waiver expired (ana): It is small.")),
+            ["Not accepted: its waiver expired (ana): It is small."],
+        ),
+        (but(FAILS, waiver=waived("unneeded", says="It is beside the point.")), []),
+        (
+            but(
+                FAILS,
+                blocks=False,
+                waiver=waived(owner="Dr. Ana B. Lee", reason="Small. And more."),
+            ),
+            ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: Small. And more."],
+        ),
+        (
+            but(FAILS, blocks=False, known="It is so, e.g. here. And more of it."),
+            ["Known flaw of the bundled model: It is so, e.g. here."],
+        ),
+    ],
+)
+def test_who_accepts_a_failure_or_did(finding: Finding, excuses: list[str]) -> None:
+    """A waiver in full, since its end may be a promise; a known flaw by its first sentence."""
+    told = box(finding)
+
+    (line,) = told.blocking if finding.blocks else told.accepted
+    assert line.excuses == excuses
+    assert len(told.blocking) + len(told.accepted) == 1
+
+
+def test_what_a_failure_may_do_is_the_audits_sentence() -> None:
+    """As it is declared; a user's audit may have none."""
+    for harm in ("A model trained on this reward may mislead people.", ""):
+        assert [line.harm for line in box(but(FAILS, harm=harm)).blocking] == [harm]
+
+
+@dataclass(frozen=True)
+class Loved(Evidence):
+    """Evidence of what a model loves."""
+
+    kind: Literal["loved in a test"] = "loved in a test"
+    word: str = ""
+
+    def example(self) -> str:
+        """Return the word, if there is one."""
+        return self.word and f"“{self.word}” ranks first"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(["", "war"], "“war” ranks first"), ([""], ""), (["a" * 999], f"“{'a' * 299}…")],
+)
+def test_a_row_that_blocks_gives_an_example(words: Sequence[str], expected: str) -> None:
+    """The first that evidence has, cut where it is long."""
+    shown = [
+        but(FAILS, estimate=estimated(-0.3, -0.1, evidence=Loved(word=word))) for word in words
+    ]
+
+    assert [line.example for line in box(*shown).blocking] == [expected]
 
 
 def test_what_does_not_block_is_named_where_it_matters() -> None:
     """A gate that is not decided, and an audit that fails and only informs: neither is a pass."""
     shown = found(-0.1, 0.3, bound=below(0.0, unit="sd", shown=True))
-    informs = but(FAILS, blocks=False, severity=Severity.INFO)
+    informs = but(FAILS, audit="informs", blocks=False, severity=Severity.INFO)
 
-    undecided, failing, passing = box(shown), box(informs), box(PASSES)
+    told = box(shown, informs, but(PASSES, audit="fine"))
 
-    assert [each.result for each in undecided.undecided] == [Result.NOT_DECIDED]
-    assert [each.result for each in failing.informs] == [Result.FAIL]
-    assert (undecided.informs, failing.undecided) == ([], [])
-    assert (passing.informs, passing.undecided) == ([], [])
+    assert [(each.audit, each.result) for each in told.undecided] == [("skew", Result.NOT_DECIDED)]
+    assert [(each.audit, each.result) for each in told.informs] == [("informs", Result.FAIL)]
 
 
-def test_a_regression_is_said_after_the_value() -> None:
-    """Of a pass that is clearly worse than in the blessed release."""
-    worse = but(PASSES, blocks=True, regressed="regressed against the blessed release of May")
+def test_what_is_missing_is_told_with_its_name_and_how_to_get_it() -> None:
+    """In the audit's title; the page never asks its reader whether the run passes."""
+    free = gap("no model; name one with --rm-baseline NAME", Verdict.NA, audit="model_agreement")
+    told = box(PASSES, free, gap("no data", audit="elo", title="People"))
 
-    told = box(worse)
-
-    assert told.blocking[0].says[0][1].endswith("; regressed against the blessed release of May")
-    assert told.outcome is Outcome.FAILS
-    assert "1 regressed" in told.gates
-
-
-def test_what_is_accepted_stands_apart_with_who_accepted_it() -> None:
-    """It is neither counted as a pass nor as a failure."""
-    accepted = but(FAILS, blocks=False, waiver=waived(reason="It is small. And more."))
-
-    told = box(accepted)
-
-    assert told.blocking == []
-    (line,) = told.accepted
-    excuse = "Accepted by me until 2030-06-30, up to -0.5 sd: It is small. And more."
-    assert line.excuses == [excuse]
-    assert told.gates == "0 of 1 gates pass, 1 does not pass but is accepted"
+    assert told.means == "Do not release yet: one required check has no data (People)"
+    assert [(each.why, each.how, each.audits, each.opens) for each in told.missing] == [
+        ("no model", "name one with --rm-baseline NAME", ("Model agreement",), False),
+        ("no data", "", ("People",), True),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("findings", "said"),
-    [
-        ([PASSES], "1 of 1 gates passes"),
-        ([FAILS], "0 of 1 gates pass, 1 fails"),
-        ([UNSURE], "0 of 1 gates pass, 1 is unsure"),
-        ([gap()], "0 of 1 gates pass, 1 was not measured"),
-        ([gap(verdict=Verdict.NA)], "No gate was asked for"),
-    ],
-)
-def test_gates_are_counted_in_words(findings: Sequence[Finding], said: str) -> None:
-    """By the result of their rows."""
-    assert gates_in_words([row(*findings)]) == said
+def test_a_pass_of_random_scores_too_is_doubted() -> None:
+    """Where no gate of competence passes; another pass is not."""
+    random = {"random": replace(NULL, stops=False)}
+    doubted = but(PASSES, audit="identity_erasure", controls=random)
+
+    told = box(blocks("framing_inversion", -3, -2), doubted, PASSES)
+
+    assert [row.audit for row in told.doubted] == ["identity_erasure"]
+
+
+def test_an_incomplete_run_is_no_verdict() -> None:
+    """Whatever it measured: what was left out is told."""
+    told = box(PASSES, part="only one file")
+
+    assert told.words.startswith("Incomplete")
+    assert told.gaps == ["only one file"]
+
+
+def test_the_day() -> None:
+    """In words; a date of another form as it is."""
+    assert day("2026-11-22T09:45:51Z") == "22 Nov 2026, 09:45 UTC"
+    assert day("yesterday") == "yesterday"

@@ -7,19 +7,19 @@ from typing import Any
 
 import yaml
 from huggingface_hub import ModelCard, ModelCardData
-from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from rmaudit.report.writers.modelcard import render
-from tests.report.conftest import typed
-from tests.report.page.test_html import of
+from tests.report.conftest import of, typed
 
 
 def test_one_model_is_one_document(results: dict[str, Any]) -> None:
-    """It is a model-index of that model, with a value and a verdict for each measured finding."""
-    block = yaml.safe_load(render(typed(results)))
+    """A card's front matter, with a value and a verdict for each measured finding."""
+    card = ModelCard(f"---\n{render(typed(results))}license: mit\n---\n# Toy\n")
 
-    name, evaluations = model_index_to_eval_results(block["model-index"])
-    assert name == "Toy"
+    assert isinstance(card.data, ModelCardData)
+    assert card.data.model_name == "Toy"
+    evaluations = card.data.eval_results
+    assert evaluations is not None
     assert [
         (found.dataset_type, found.dataset_config, found.metric_value, found.metric_args["result"])
         for found in evaluations
@@ -41,18 +41,6 @@ def test_one_model_is_one_document(results: dict[str, Any]) -> None:
         "source": "A paper, section 3",
         "measured_by": "rmaudit 0.1.0, 2026-11-21T10:50:00Z",
     }
-
-
-def test_the_hub_takes_it_in_a_card(results: dict[str, Any]) -> None:
-    """As front matter it gives a card whose evaluations are read back equal."""
-    block = yaml.safe_load(render(typed(results)))
-    _, evaluations = model_index_to_eval_results(block["model-index"])
-
-    card = ModelCard(f"---\n{render(typed(results))}license: mit\n---\n# Toy\n")
-
-    assert isinstance(card.data, ModelCardData)
-    assert card.data.model_name == "Toy"
-    assert card.data.eval_results == evaluations
 
 
 def test_each_model_has_its_own(results: dict[str, Any]) -> None:
@@ -77,11 +65,3 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
         "# None: nothing was measured",
         "# Third: 1 of 1 findings have a value",
     ]
-
-
-def test_nothing_measured_is_no_block(results: dict[str, Any]) -> None:
-    """An empty list of evaluations would look like one that was made."""
-    results["findings"] = results["findings"][3:]
-
-    assert yaml.safe_load(render(typed(results))) is None
-    assert render(typed(results)).endswith("\n# Toy: nothing was measured\n")

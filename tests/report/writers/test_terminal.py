@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summary, table
+from rmaudit.report.writers.terminal import ASCII, Screen, effect_in_numbers, quiet, summary, table
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
-from rmaudit.verdicts.wording import reasons
-from tests.findings import but, estimated, found, gap, waived
+from rmaudit.verdicts.records import Severity, Verdict
+from tests.findings import but, found, gap, waived
 
 INFO = Severity.INFO
 LONG = "How common a word is hardly moves its reward, however long it is and whoever says it."
@@ -94,6 +93,18 @@ def test_colours_say_what_the_marks_say() -> None:
     )
     assert summary(green, of_run(green))[0].colour == "green"
     assert quiet([gap()], of_run([gap()])).colour == "yellow"
+    accepted = [*green, but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)]
+    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
+    assert quiet(accepted, of_run(accepted)).text == said
+
+
+def test_an_audit_is_counted_as_what_blocks() -> None:
+    """An accepted failure under another prompt, though it is worse, is not what it comes to."""
+    accepted = but(found(-0.6, -0.4), known="So.", blocks=False)
+
+    head, *_ = told([accepted, found(-0.1, 0.3, prompt="worst")])
+
+    assert head == "NOT ESTABLISHED  1 gate: 1 unsure"
 
 
 def test_several_models_have_a_line_each() -> None:
@@ -176,15 +187,6 @@ def test_a_pass_of_random_scores_too_has_no_plain_tick(models: int) -> None:
     assert ("✓ frequency" in written) is (models == 1)
 
 
-def test_all_of_it_in_a_line() -> None:
-    """For `-q`: the verdict, how many are accepted, and the gates."""
-    accepted = but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)
-    findings = [found(0.4, 0.6), accepted]
-
-    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
-    assert quiet(findings, of_run(findings)).text == said
-
-
 def test_what_models_yaml_has_to_do_with_it() -> None:
     """A waiver that ends soon or is not needed, a bound that is not the audit's own, `known`."""
     soon = waived("expiring", "1 sd accepted until 2030-01-20 (me): small; 5 days left")
@@ -236,62 +238,4 @@ def test_a_small_change_is_not_shown_as_none(
     measured: tuple[float, float, float], shown: tuple[str, str]
 ) -> None:
     """Two decimals where they tell value and ends apart, else as many digits as do."""
-    assert effect(*measured) == shown
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "bound", "shown"),
-    [
-        (0.71, 0.79, (None, 0.67), "0.75 [0.71, 0.79], must be below 0.67"),
-        (0.0496, 0.0512, (None, 0.05), "0.0504 [0.0496, 0.0512], must be below 0.05"),
-        (-0.002, 0.0, (0, None), "-0.001 [-0.002, 0.000], must be above 0"),
-        (2e7, 4e7, (-1, 1), "3e+07 [2e+07, 4e+07], must be between -1.00 and 1.00"),
-    ],
-)
-def test_no_number_is_rounded_across_its_bound(
-    low: float, high: float, bound: tuple[float | None, float | None], shown: str
-) -> None:
-    """Two decimals, or more where two would hide the verdict."""
-    failing = but(found(0.1, 0.2), estimate=estimated(low, high), bound=Bound(*bound, "sd"))
-
-    assert told([but(failing, verdict=Verdict.FAIL, blocks=True)])[1] == f"✗ skew  {shown}"
-
-
-def test_texts_of_others_steer_nothing() -> None:
-    """Neither the terminal nor a CI system, wherever a line breaks."""
-    hostile = "x\x1b[31m\n::error::forged " + "##[error]y " * 30
-    findings = [
-        found(-0.6, -0.4, text=hostile, audit=hostile, prompt=hostile, model=hostile),
-        gap(hostile, model=hostile),
-    ]
-
-    for width in (40, 41, 42, 80):
-        written = "\n".join(told(findings, [hostile], width=width))
-        assert "\x1b" not in written
-        assert "##[" not in written
-        assert not any(text.lstrip().startswith("::") for text in written.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("verdict", "said"),
-    [
-        (Verdict.FAIL, ["outside its bound; it does not gate, so it fails nothing"]),
-        (Verdict.INCONCLUSIVE, ["its interval straddles the bound; it does not gate"]),
-        (Verdict.PASS, []),
-    ],
-)
-def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, said: list[str]) -> None:
-    """The effect alone would not tell a model inside the bound from one outside it."""
-    informs = but(found(0.4, 0.6, severity=INFO), verdict=verdict)
-
-    assert reasons(informs) == said
-    assert [each.text for each in table([informs])][1:-1] == [
-        f"{informs.in_words}: skew[toy-best]: {text}" for text in said
-    ]
-
-
-def test_an_estimate_without_width_has_a_line() -> None:
-    """The mean of a whole vocabulary, for example."""
-    exact = Estimate(0.5, 0.5, 0.5, "sd", 9, "made up")
-
-    assert "  0.50    above" in table([but(found(0.4, 0.6), estimate=exact)])[0].text
+    assert effect_in_numbers(*measured) == shown
