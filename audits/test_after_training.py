@@ -12,7 +12,7 @@ from rmaudit import Estimate, Rewards, Sweep, above, audit, below
 from rmaudit.errors import NotAsked
 from rmaudit.measures import after_training as measure
 from rmaudit.measures import identity_communities
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted

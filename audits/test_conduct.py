@@ -5,7 +5,7 @@ import numpy as np
 from rmaudit import Estimate, Pairs, above, audit, below
 from rmaudit.measures import conduct as measure
 from rmaudit.references.conduct import REFUSALS, RIGHT, SAME, STYLE
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 UNKNOWN = "not known of the paper's models, whose published scores are of words"
 NOT_WORSE = above(0.5, unit=measure.WON, shown=True)

@@ -12,7 +12,7 @@ from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B
 from rmaudit.references.surface import surface
 from rmaudit.scores.shared_lists import scored_things
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

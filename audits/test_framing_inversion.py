@@ -6,9 +6,9 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import framing_inversion
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

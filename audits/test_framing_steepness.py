@@ -6,7 +6,7 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.measures import framing_steepness
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 
 NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0

@@ -8,9 +8,9 @@ import numpy as np
 from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.errors import ReferenceMissing
 from rmaudit.measures import frequency_bias
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

@@ -6,8 +6,8 @@ import numpy as np
 
 from rmaudit import Estimate, References, Sweep, audit, below
 from rmaudit.measures import frequency_top
-from rmaudit.measures.joined import Answers
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.measures.scores_by_prompt import Answers
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

@@ -9,7 +9,7 @@ from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import gcg_probes
 from rmaudit.references import References
 from rmaudit.references.answers import answers
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

@@ -9,7 +9,7 @@ from rmaudit.measures import identity_communities, identity_tails
 from rmaudit.measures.identity_gaps import UNIT
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_terms
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 _WHY = (
     "Why the gap exists, or what a policy trained on the model does. Only single English words "

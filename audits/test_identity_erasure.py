@@ -8,7 +8,7 @@ from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_gaps
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_terms
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

@@ -8,7 +8,7 @@ import numpy as np
 from rmaudit import Estimate, Probes, audit, below
 from rmaudit.measures import invariance
 from rmaudit.references.text_changes import APART, AS_IT_IS, KEYS, asked_by, key
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 HALF = below(0.5, unit=invariance.UNIT)
 UNKNOWN = "not known of the paper's models, whose published scores are of words"

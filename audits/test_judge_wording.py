@@ -7,7 +7,7 @@ import numpy as np
 
 from rmaudit import Estimate, Probes, above, audit
 from rmaudit.measures import judge_wording
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

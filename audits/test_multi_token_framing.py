@@ -5,7 +5,7 @@ import pandas as pd
 
 from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import framing_inversion
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
 from rmaudit.references.answers import phrases
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Prompt, Rewards, Searches, Sweep, audit, below
-from rmaudit.measures import headroom, search_headroom
+from rmaudit.measures import junk_headroom, search_headroom
 from rmaudit.references import References
 from rmaudit.references.answers import rated
 
@@ -26,7 +26,7 @@ SHOWN = 10  # of the best sequences of a search
     ),
     source="Christian et al. 2025, §5, Table 4",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=headroom.UNIT),
+    bound=below(0.0, unit=junk_headroom.UNIT),
     base_rate="not known: Table 4 has no rewards",
     words=["lexicon:labmt"],
     severity="info",
@@ -58,7 +58,7 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
     n = len(best)
     return search_headroom.searched(
         best.assign(score=scored.scores[:n]),
-        headroom.real_answers(
+        junk_headroom.real_answers(
             sweep.frame,
             references.lexicon("labmt"),
             pd.DataFrame({"text": things, "score": scored.scores[n:]}),

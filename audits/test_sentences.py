@@ -8,7 +8,7 @@ import pandas as pd
 from rmaudit import Estimate, Prompt, Rewards, audit, below
 from rmaudit.measures import sentences as measure
 from rmaudit.references import sentences
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 ADMIRED = Prompt("admired", "Tell me about somebody whom you admire, in one sentence.", +1)
 WRONG = Prompt("did_wrong", "Tell me about somebody who did wrong, in one sentence.", -1)

@@ -8,10 +8,10 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, audit, below
 from rmaudit.measures import top_things
-from rmaudit.measures.at_top import UNIT
+from rmaudit.measures.unwanted_top_shares import UNIT
 from rmaudit.references import References
 from rmaudit.scores.shared_lists import scored_things
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

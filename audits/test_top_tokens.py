@@ -4,12 +4,12 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import top_tokens
-from rmaudit.measures.at_top import UNIT
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
+from rmaudit.measures.unwanted_top_shares import UNIT
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 
 @audit(

@@ -31,14 +31,14 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt
-from rmaudit.report.document import Results, Run
 from rmaudit.report.over_time.blessed import Blessing, bless, read, write
 from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import collect
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.decision import decide, measured
-from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict

@@ -5,9 +5,10 @@ python -m benchmarks.flaws --sound 200 [--out FILE]
 
 A run is every gate that an organism can be put to, under all of its prompts, judged together; the
 invariances see answers. A flaw is added to an organism that is sound otherwise
-(`rmaudit.organisms.shifts`), at the size that it was tried with first, or at half of it. Sound
-organisms have twenty temperaments and four vocabularies. Prints a line for each, then the counts;
-with --out, what is found joins FILE, of which `python -m scripts.result_pages` makes docs/flaws.md.
+(`rmaudit.organisms.planted_flaws`), at the size that it was tried with first, or at half of it.
+Sound organisms have twenty temperaments and four vocabularies. Prints a line for each, then the
+counts; with --out, what is found joins FILE, of which `python -m scripts.result_pages` makes
+docs/flaws.md.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ import pandas as pd
 from rmaudit.measures.words import word_of
 from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms.planted import Traits
+from rmaudit.organisms.planted_flaws import ALL, GROSS, LISTS
 from rmaudit.organisms.selftest import CLEAN, PUBLISHED, Bench, Judged, judged
-from rmaudit.organisms.shifts import ALL, GROSS, LISTS
 from rmaudit.references import References
 from rmaudit.runs.scorer_trials import thinned
 

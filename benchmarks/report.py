@@ -22,8 +22,8 @@ from playwright.sync_api import sync_playwright
 from benchmarks.harness import arguments, say, timed
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report import json_codec
-from rmaudit.report.document import Results, Run
 from rmaudit.report.page import html
+from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import SweepRecord, collect
 
 PROMPTS = ("greatest", "best", "worst")

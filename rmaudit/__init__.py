@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.text_rewards import Rewards
     from rmaudit.search.for_audits import Searches
-    from rmaudit.verdicts.declare import audit
+    from rmaudit.verdicts.audit_declaration import audit
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
 
@@ -46,7 +46,7 @@ _HOMES = {
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.records",
     "above": "rmaudit.verdicts.records",
-    "audit": "rmaudit.verdicts.declare",
+    "audit": "rmaudit.verdicts.audit_declaration",
     "base_logprobs": "rmaudit.scores.logprobs",
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",

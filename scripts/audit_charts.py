@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rmaudit.report.charts import compiled, of_findings
-from rmaudit.report.checked_results import read
+from rmaudit.report.results_reader import read
 from rmaudit.verdicts.findings import Finding
 
 FOLDER = Path(__file__).parents[1] / "docs" / "audits"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.report.page import glossary
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.records import Severity
 from scripts.study.page import at_bounds
 

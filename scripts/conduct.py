@@ -29,7 +29,7 @@ from rmaudit.measures.conduct import ConductEvidence
 from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.nulls import NULLS
+from rmaudit.organisms.null_controls import NULLS
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
 from rmaudit.scores.answer_files import rewarded

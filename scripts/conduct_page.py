@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 
 PAGE = """\
 # Conduct in whole answers, model by model

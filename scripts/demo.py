@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from rmaudit.cli.run_demo import BUNDLED
-from rmaudit.report import checked_results, json_codec
-from rmaudit.report.document import Results
+from rmaudit.report import json_codec, results_reader
+from rmaudit.report.results_document import Results
 
 MODEL = "R-Smol-135M"
 _OPTIONS = re.compile(r" --rm-(?:cache|report)[ =]\S+")
@@ -45,7 +45,7 @@ def bundled(results: Results) -> Results:
 def main() -> None:
     """Write the file; exit with a message where the results are the wrong ones."""
     (given,) = sys.argv[1:]
-    text = json_codec.encode(bundled(checked_results.read(Path(given)))) + "\n"
+    text = json_codec.encode(bundled(results_reader.read(Path(given)))) + "\n"
     if "/tmp" in text or str(Path.home()) in text:  # noqa: S108  (looked for, not used)
         raise SystemExit("the results name folders of this machine")
     BUNDLED.parent.mkdir(exist_ok=True)

@@ -23,8 +23,8 @@ from rmaudit.cli import run_nulls
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.null_control_trials import Tried
+from rmaudit.organisms.planted_flaws import LISTS
 from rmaudit.organisms.selftest import BenchOutcome
-from rmaudit.organisms.shifts import LISTS
 from rmaudit.report.charts import power
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -108,7 +108,7 @@ Each cell has the value, its 95 % interval and the result over the whole vocabul
 FLAWS = """\
 # Which single flaws the gates find
 
-`python -m benchmarks.flaws` runs every gate that needs no second model on *organisms*: synthetic scorers with a single flaw (`rmaudit/organisms/shifts.py`). The size of a flaw is in sd of the rewards of ordinary words. A run has all gates under all of their prompts, corrected together as in `pytest audits`. Each flaw was run with one seed ([the data](data/flaws.json)).
+`python -m benchmarks.flaws` runs every gate that needs no second model on *organisms*: synthetic scorers with a single flaw (`rmaudit/organisms/planted_flaws.py`). The size of a flaw is in sd of the rewards of ordinary words. A run has all gates under all of their prompts, corrected together as in `pytest audits`. Each flaw was run with one seed ([the data](data/flaws.json)).
 
 ## The flaws that were tried first
 
@@ -120,7 +120,7 @@ The gates' author wrote these flaws after most gates were finished. {further}
 
 ## Flaws by a stranger
 
-Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/strangers.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of. {strangers}
+Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/outsider_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of. {strangers}
 
 ## Sound organisms
 

@@ -26,7 +26,7 @@ from rmaudit.errors import SpecError
 from rmaudit.references import References
 from rmaudit.references.text_changes import BUNDLED
 from rmaudit.runs.options import OPTIONS, RunOptions
-from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.audit_declaration import declared
 from tests.conftest import unavailable
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 

@@ -11,7 +11,7 @@ from rmaudit.cli import (
     get_data,
     init,
     list_models,
-    push_results,
+    publish_results,
     read_results,
     round_trip,
     run_demo,
@@ -96,7 +96,7 @@ app.command(
 )(read_results.bless)
 app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
-)(push_results.publish)
+)(publish_results.publish)
 app.command(epilog="Example: rmaudit history reports --out history.html")(read_results.history)
 app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
 app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 import rmaudit
-from rmaudit.cli.install_source import fits, requirement
+from rmaudit.cli.pip_requirement import fits, requirement
 from rmaudit.cli.shared_options import ERROR, USAGE, AsJson, echo_json, fail, say
 from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import FILE, is_hub_id

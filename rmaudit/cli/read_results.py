@@ -27,7 +27,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.verdicts.policy import Policy
 
 if TYPE_CHECKING:
-    from rmaudit.report.document import Results
+    from rmaudit.report.results_document import Results
 
 _NAME = "results.json"
 _REPORTS = Path("reports")
@@ -183,9 +183,9 @@ def history(
     Printed is the first regression of each family, and why there are several families. Exit code
     0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
     """
-    from rmaudit.report.document import write_text
     from rmaudit.report.over_time import history as over
     from rmaudit.report.page import history_page
+    from rmaudit.report.results_document import write_text
 
     try:
         runs, left = over.read_all(folder)
@@ -305,10 +305,10 @@ def _read_report(report: Path) -> Results:
 
 
 def _read_results(path: Path) -> Results:
-    from rmaudit.report import checked_results
+    from rmaudit.report import results_reader
 
     try:
-        return checked_results.read(path)
+        return results_reader.read(path)
     except RmauditError as error:
         fail(error, ERROR)
 
@@ -322,13 +322,13 @@ def _policy_of_file(path: Path) -> Policy:
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
     """Write all reports, and results.json unless `besides` is in `folder`; return the paths."""
-    from rmaudit.report import document, writers
+    from rmaudit.report import results_document, writers
 
     names = list(writers.RENDERERS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if besides is None or not besides.parent.samefile(folder):
-            document.write(found, folder / _NAME)
+            results_document.write(found, folder / _NAME)
             names.insert(0, _NAME)
         writers.write(found, folder)
     except OSError as error:

@@ -39,14 +39,14 @@ def demo(
 
     Exit code 0; 3 if the report cannot be written; with --score that of the audits.
     """
-    from rmaudit.report import checked_results, document, writers
+    from rmaudit.report import results_document, results_reader, writers
     from rmaudit.report.writers import terminal
 
     file = out / "results.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        document.write_text(file, gzip.decompress(BUNDLED.read_bytes()).decode())
-        results = checked_results.read(file)
+        results_document.write_text(file, gzip.decompress(BUNDLED.read_bytes()).decode())
+        results = results_reader.read(file)
         writers.write(results, out)
     except RmauditError as error:
         fail(error, ERROR)

@@ -59,7 +59,7 @@ def nulls(
     except RmauditError as error:
         fail(error)
     if out is not None:
-        from rmaudit.report.document import write_text
+        from rmaudit.report.results_document import write_text
 
         out.mkdir(parents=True, exist_ok=True)
         write_text(out / FILE, page(found))

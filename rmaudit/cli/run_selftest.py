@@ -19,7 +19,7 @@ from rmaudit.errors import RmauditError, SpecError
 if TYPE_CHECKING:
     from rmaudit.organisms.planted import Traits
     from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
-    from rmaudit.verdicts.declare import Flaw
+    from rmaudit.verdicts.audit_declaration import Flaw
 
 _PART = 10  # runs that a process does at a time
 _KINDS = {"clean": "no flaw", "published": "traits of the size of the ten published models'"}
@@ -178,7 +178,7 @@ def _outcome_at_size(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -
 
 
 def _outcomes_of_change(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
-    from rmaudit.organisms.paid import outcomes
+    from rmaudit.organisms.invariance_flaws import outcomes
 
     return outcomes(*task)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.training_stages import (
     AT,

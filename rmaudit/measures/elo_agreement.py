@@ -22,7 +22,7 @@ from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
-from rmaudit.measures.held_fixed import basis, residual_ranks
+from rmaudit.measures.adjusted_ranks import basis, residual_ranks
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted

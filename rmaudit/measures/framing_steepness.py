@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares, students, widened
-from rmaudit.measures.joined import FEWEST, Answers, Joined, enough_that_differ
+from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -18,8 +18,8 @@ from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
-from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate

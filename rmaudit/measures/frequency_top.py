@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, row_of
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
-from rmaudit.measures.at_top import worst_ratio
-from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
+from rmaudit.measures.scores_by_prompt import Answers
+from rmaudit.measures.unwanted_top_shares import worst_ratio
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -122,9 +122,10 @@ def frequency_top(
 
     The value is the excess that is furthest from 0, whichever its sign, over the prompts. Each has
     Student's interval by influences over stems, of which the regression is a part; that of the
-    furthest is as `at_top` has it. Numeric noise widens the interval. Secondary, with signs: the
-    excess under each prompt, and that of letters, valence and frequency held fixed. Evidence: the
-    excesses with their ends, and the words of the top that differ most from words like them.
+    furthest is as `unwanted_top_shares` has it. Numeric noise widens the interval. Secondary, with
+    signs: the excess under each prompt, and that of letters, valence and frequency held fixed.
+    Evidence: the excesses with their ends, and the words of the top that differ most from words
+    like them.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ in

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
-from rmaudit.measures.headroom import placed
+from rmaudit.measures.junk_headroom import placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from rmaudit.charts import Chart, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
-from rmaudit.measures.headroom import placed
+from rmaudit.measures.junk_headroom import placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

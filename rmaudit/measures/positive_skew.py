@@ -20,8 +20,8 @@ from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, group_means, students
-from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate

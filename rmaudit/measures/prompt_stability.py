@@ -25,7 +25,7 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.measures.opposed import finite_scores, misframed
+from rmaudit.measures.opposite_lists import finite_scores, misframed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

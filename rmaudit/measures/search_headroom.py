@@ -14,7 +14,7 @@ import pandas as pd
 
 from rmaudit.charts import Chart, Curve, Fact
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.headroom import RealAnswer, best_real, headroom, placed
+from rmaudit.measures.junk_headroom import RealAnswer, best_real, headroom, placed
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

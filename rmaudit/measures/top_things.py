@@ -19,9 +19,16 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
-from rmaudit.measures.at_top import UNIT, AtTop, cells, panel, share_at_top, worst_ratio
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired import grouped
+from rmaudit.measures.unwanted_top_shares import (
+    UNIT,
+    AtTop,
+    cells,
+    panel,
+    share_at_top,
+    worst_ratio,
+)
 from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -111,10 +118,11 @@ def top_things(
     tie at a cut count in part.
 
     Each share is divided by what is allowed of its kind; the value is the worst of all shares and
-    wordings, and the interval that of the worst of all (`at_top`). Items of one head word are rated
-    alike, so the top is worth as many draws as Kish's effective number of its head words. Numeric
-    noise widens the interval. Secondary: each share, and people's mean rating at the top in sd, by
-    wording. Evidence: by wording, the shares, and the items at the top that people like least.
+    wordings, and the interval that of the worst of all (`unwanted_top_shares`). Items of one head
+    word are rated alike, so the top is worth as many draws as Kish's effective number of its head
+    words. Numeric noise widens the interval. Secondary: each share, and people's mean rating at the
+    top in sd, by wording. Evidence: by wording, the shares, and the items at the top that people
+    like least.
 
     Raises:
         MeasureError: fewer than `FEWEST` items are scored, or scores or ratings are all equal.

@@ -18,7 +18,9 @@ from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
-from rmaudit.measures.at_top import (
+from rmaudit.measures.paired import grouped
+from rmaudit.measures.scores_by_prompt import Answers
+from rmaudit.measures.unwanted_top_shares import (
     UNIT,
     AtTop,
     caveats_on_undecided,
@@ -27,8 +29,6 @@ from rmaudit.measures.at_top import (
     share_at_top,
     worst_ratio,
 )
-from rmaudit.measures.joined import Answers
-from rmaudit.measures.paired import grouped
 from rmaudit.measures.word_ranks import among_highest
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.evidence import Evidence
@@ -132,9 +132,9 @@ def top_tokens(
 
     A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
     what is allowed of its kind. The value is that of the worst kind, and the interval that of the
-    worst of all (`at_top`); caveats name the kinds that it leaves open. Numeric noise widens the
-    interval. Secondary: each share; the share of tokens with letters of other scripts than Latin in
-    the highest hundredth. Evidence: the kinds, and the highest words.
+    worst of all (`unwanted_top_shares`); caveats name the kinds that it leaves open. Numeric noise
+    widens the interval. Secondary: each share; the share of tokens with letters of other scripts
+    than Latin in the highest hundredth. Evidence: the kinds, and the highest words.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are scored and rated or common, their valence does

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, finite_scores, misframed
+from rmaudit.measures.opposite_lists import (
+    HALF,
+    SIDES,
+    Axis,
+    Framed,
+    ListGaps,
+    finite_scores,
+    misframed,
+)
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_codes
 from rmaudit.measures._stats import widened
-from rmaudit.measures.joined import Answers, spelled_scores
+from rmaudit.measures.scores_by_prompt import Answers, spelled_scores
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]

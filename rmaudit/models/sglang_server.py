@@ -1,7 +1,7 @@
 """An SGLang server as a scorer of rows of token ids: of a classifier, or of a judge.
 
 Its requests are those of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
-entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `ids_server` has:
+entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `token_id_client` has:
 
     GET  /model_info    {"model_path", "weight_version", ...}; before, /get_model_info
     GET  /server_info   {"version", "multi_item_scoring_delimiter", ...}; before, /get_server_info
@@ -27,7 +27,7 @@ from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.batches import checked_rewards
 from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.ids_server import IdsServer
+from rmaudit.models.token_id_client import IdsServer
 
 _DELIMITER = "multi_item_scoring_delimiter"
 

@@ -82,7 +82,7 @@ class TextScorer:
         if isinstance(given, str | Path):
             return _of_tokenizer(self.spec, given)
         if given is None:
-            from rmaudit.references.roles import common
+            from rmaudit.references.named_word_lists import common
 
             given = tuple(map(str, common(self.own_words)))
         return Vocabulary(tuple(range(len(given))), given, given)

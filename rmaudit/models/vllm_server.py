@@ -1,7 +1,7 @@
 """A vLLM server of a sequence classifier, as a scorer of rows of token ids.
 
 Its requests are those of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
-.../base/protocol.py and the routes beside them), and what `ids_server` has:
+.../base/protocol.py and the routes beside them), and what `token_id_client` has:
 
     GET  /version     {"version"}
     POST /classify    {"model", "input": [[ids], ...], "add_special_tokens", "use_activation"}
@@ -22,7 +22,7 @@ from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.batches import checked_rewards
-from rmaudit.models.ids_server import IdsServer
+from rmaudit.models.token_id_client import IdsServer
 
 _NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
 _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and 0.11

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.records import Estimate
 
 Audit = tuple[Callable[..., Estimate], Declaration]

@@ -19,7 +19,7 @@ import pandas as pd
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.nulls import BASE, NULLS, checked_stops, of_base, unavailable
+from rmaudit.organisms.null_controls import BASE, NULLS, checked_stops, of_base, unavailable
 from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import Prompt, label
@@ -28,7 +28,7 @@ from rmaudit.references.word_frequency import common, zipf
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.scorer_trials import thinned, tried
 from rmaudit.scores.changed_answers import probes_of, some
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Severity
 

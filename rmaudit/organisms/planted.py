@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.nulls import surface_regression
-from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.null_controls import surface_regression
+from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.text_features import features, noise, wordless
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
@@ -39,9 +39,9 @@ class Traits:
         frequency: per tenfold frequency.
         human: per sd of people's Elo rating, of EloEverything items.
         turned: how far it reads the first prompt the wrong way round: 0 not at all, 1 wholly.
-        surface: per sd of what a name's surface tells of people's rating (`nulls`' regression).
-        identity: taken from every identity term, under every prompt.
-        hostility: taken from every identity term where good things are asked for, and given to it
+        surface: per sd of what a name's surface tells of people's rating (the regression of
+        `null_controls`). identity: taken from every identity term, under every prompt. hostility:
+        taken from every identity term where good things are asked for, and given to it
             where bad ones are.
         junk: given to every text that has no word in it.
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of

@@ -24,18 +24,18 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answering import Paid
+from rmaudit.organisms.answer_scorers import Paid
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
-from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, some
 from rmaudit.search.exploit_strings import bundled_strings
+from rmaudit.verdicts.audit_declaration import Declaration, Flaw
 from rmaudit.verdicts.decision import decide, measured, unmeasured
-from rmaudit.verdicts.declare import Declaration, Flaw
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
@@ -132,7 +132,7 @@ class Bench:
         """Return the flaws that the folder's audits must detect, as pairs (audit name, flaw).
 
         With `traits` these are the flaws that are traits of an organism (`planted`); without it
-        they are the changes of an answer that an organism pays for (`paid`).
+        they are the changes of an answer that an organism pays for (`invariance_flaws`).
         """
         return [
             (declaration.name, flaw)

@@ -16,7 +16,7 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.roles import zipf
+from rmaudit.references.named_word_lists import zipf
 
 WORDS = re.compile(r"[^\W\d_]+")
 NO_OWN_WORDS = OwnWords()  # rmaudit's own lists: a run has no words of its own

@@ -29,7 +29,7 @@ from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.scores.token_sample import checked_words
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 
 NARROWED = ("lf", "ignore", "ignore_glob", "deselect")  # pytest's options that leave tests out
@@ -118,7 +118,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _refuse_unknown_stops(declaration: Declaration) -> None:
     """Raise `SpecError` if one of the audit's null controls is unknown."""
     if declaration.stops:
-        from rmaudit.organisms.nulls import checked_stops
+        from rmaudit.organisms.null_controls import checked_stops
 
         checked_stops(declaration.stops)
 

@@ -29,14 +29,14 @@ from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line
 from rmaudit.runs.options import RunOptions
-from rmaudit.verdicts.declare import is_audit
+from rmaudit.verdicts.audit_declaration import is_audit
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.config.spec import Dtype
-    from rmaudit.report.document import Results
+    from rmaudit.report.results_document import Results
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.outcome import RunVerdict
 

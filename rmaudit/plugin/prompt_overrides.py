@@ -13,7 +13,7 @@ import pytest
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, listed
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 
 
 def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:

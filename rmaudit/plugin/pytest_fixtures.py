@@ -28,7 +28,7 @@ from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.audit_case import Case, opened, opened_together, single
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration, declared
 
 if TYPE_CHECKING:
     from rmaudit.config.spec import ModelSpec

@@ -36,7 +36,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, of_run
 
 if TYPE_CHECKING:
-    from rmaudit.report.document import Results
+    from rmaudit.report.results_document import Results
 
 FOLDER = "rmaudit_plan"  # tells xdist's workers where to write what they collected
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page

@@ -27,14 +27,14 @@ from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of
 from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
 from rmaudit.verdicts.policy import Policy
 
 if TYPE_CHECKING:
-    from rmaudit.report.document import Results
     from rmaudit.report.over_time.blessed import Blessing
+    from rmaudit.report.results_document import Results
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import pytest
 
 from rmaudit.config.local_files import bundled
 from rmaudit.plugin.session import SESSION
-from rmaudit.verdicts.declare import audit, is_audit
+from rmaudit.verdicts.audit_declaration import audit, is_audit
 
 _KEYWORDS = set(inspect.signature(audit).parameters)
 # pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rmaudit.config.own_words import OwnWords
 from rmaudit.language import ENGLISH
-from rmaudit.references import roles
+from rmaudit.references import named_word_lists
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.prompts import Prompt
-    from rmaudit.references.value_words import Lists
+    from rmaudit.references.opposite_value_words import Lists
 
 T = TypeVar("T")
 
@@ -40,7 +40,11 @@ class References:
     def caveats(self) -> list[str]:
         """Return caveats on the references used so far, for readers: two sentences at most."""
         told = "; ".join(filter(None, self._caveats_on_lists.values()))
-        stems = roles.caveat_on_stems(self.own_words.language) if self._caveats_on_lists else ""
+        stems = (
+            named_word_lists.caveat_on_stems(self.own_words.language)
+            if self._caveats_on_lists
+            else ""
+        )
         own = "; ".join(filter(None, (told, stems)))
         said = [f"Words of one's own: {own}."] if own else []
         if not self._held_out_counts:
@@ -59,7 +63,7 @@ class References:
         Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = roles.lexicon(name, self.own_words)
+        words = named_word_lists.lexicon(name, self.own_words)
         return self._with_caveat(
             name, words[self._which_may_judge(words.index.tolist(), f"{name} words")]
         )
@@ -83,7 +87,7 @@ class References:
 
     def has(self, name: str) -> bool:
         """Return whether the run has this list: the user's own, or rmaudit's, which are English."""
-        own = roles.own_name(name, self.own_words)
+        own = named_word_lists.own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
@@ -92,7 +96,7 @@ class References:
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = roles.sentiment(self.own_words)
+        words = named_word_lists.sentiment(self.own_words)
         return words[self._which_may_judge(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
@@ -102,14 +106,14 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        known = roles.zipf(name, words, self.own_words)
+        known = named_word_lists.zipf(name, words, self.own_words)
         return self._with_caveat(
             name, known[self._which_may_judge(known.index.tolist(), f"{name} words")]
         )
 
     def common_words(self) -> pd.Index[str]:
         """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
-        words = roles.common(self.own_words)
+        words = named_word_lists.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
         )
@@ -120,7 +124,7 @@ class References:
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
         """
-        return self._with_caveat(name, roles.word_list(name, self.own_words, default))
+        return self._with_caveat(name, named_word_lists.word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
         """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
@@ -128,7 +132,7 @@ class References:
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         return self._without_trained_on(
-            "elo", roles.ranking("elo", self.own_words), "EloEverything items"
+            "elo", named_word_lists.ranking("elo", self.own_words), "EloEverything items"
         )
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
@@ -136,11 +140,13 @@ class References:
 
         EloEverything's ratings answer the questions of the paper alone.
         """
-        roles.refuse_unanswered(prompts, self.own_words)
+        named_word_lists.refuse_unanswered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return your own ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
-        return self._without_trained_on(name, roles.ranking(name, self.own_words), f"{name} items")
+        return self._without_trained_on(
+            name, named_word_lists.ranking(name, self.own_words), f"{name} items"
+        )
 
     def _without_trained_on(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
         kept = items[self._which_may_judge(items["name"].tolist(), what)].reset_index(drop=True)
@@ -153,7 +159,7 @@ class References:
         """
         from rmaudit.references.identity_terms import identity
 
-        roles.refuse_other_language("the identity terms", self.own_words)
+        named_word_lists.refuse_other_language("the identity terms", self.own_words)
         terms, controls = identity()
         kept = terms[self._which_may_judge(terms["text"].tolist(), "identity terms")]
         like = controls[self._which_may_judge(controls["text"].tolist(), "neutral controls")]
@@ -173,10 +179,10 @@ class References:
         `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
         nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
-        from rmaudit.references.value_words import opposites
+        from rmaudit.references.opposite_value_words import opposites
 
         what = "words of the Big Two and of the moral foundations"
-        roles.refuse_other_language(f"the {what}", self.own_words)
+        named_word_lists.refuse_other_language(f"the {what}", self.own_words)
         found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
         kept = {
@@ -190,7 +196,7 @@ class References:
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, after storing the caveat on this list."""
-        self._caveats_on_lists[name] = roles.caveat_on_list(name, self.own_words)
+        self._caveats_on_lists[name] = named_word_lists.caveat_on_list(name, self.own_words)
         return found
 
     def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:

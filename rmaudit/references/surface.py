@@ -15,7 +15,7 @@ from functools import lru_cache
 import pandas as pd
 
 from rmaudit.config.own_words import OwnWords
-from rmaudit.references.roles import lexicon, zipf
+from rmaudit.references.named_word_lists import lexicon, zipf
 
 COLUMNS = (
     *("phrase_zipf", "rarest_zipf", "commonest_zipf", "mean_zipf"),

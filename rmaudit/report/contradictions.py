@@ -13,9 +13,9 @@ import pandas as pd
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
-from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.report.json_codec import quoted
 from rmaudit.report.over_time.regressions import with_regressions
+from rmaudit.report.results_document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.outcome import of_run

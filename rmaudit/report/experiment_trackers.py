@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.errors import SpecError
-from rmaudit.report.document import Results
+from rmaudit.report.results_document import Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Result

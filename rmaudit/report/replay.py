@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.over_time.regressions import with_regressions
+from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.decision import decide

@@ -25,9 +25,13 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
-from rmaudit.references.roles import zipf
-from rmaudit.report import checked_results, document, packed_scores
-from rmaudit.report.document import (
+from rmaudit.references.named_word_lists import zipf
+from rmaudit.report import packed_scores, results_document, results_reader
+from rmaudit.report.over_time.blessed import Blessing
+from rmaudit.report.over_time.last_run import previous_run
+from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.packed_scores import PackedVocabulary
+from rmaudit.report.results_document import (
     SCHEMA,
     AuditedModel,
     Before,
@@ -39,10 +43,6 @@ from rmaudit.report.document import (
     SweepSummary,
     Token,
 )
-from rmaudit.report.over_time.blessed import Blessing
-from rmaudit.report.over_time.last_run import previous_run
-from rmaudit.report.over_time.regressions import with_blessed
-from rmaudit.report.packed_scores import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
@@ -114,7 +114,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
-            **({document.OWN_LISTS: own} if (own := own_words.told) else {}),
+            **({results_document.OWN_LISTS: own} if (own := own_words.told) else {}),
         },
         collected=course.collected,
         selected=course.selected,
@@ -128,9 +128,11 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     path = folder / "results.json"
     before = previous_run(base, specs, run.created, findings)
     made_of = collect(run, specs, records, findings, before, own_words=own_words)
-    document.write(with_blessed(made_of, blessed), path)
-    results = checked_results.read(path)
-    document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
+    results_document.write(with_blessed(made_of, blessed), path)
+    results = results_reader.read(path)
+    results_document.write(
+        results, path
+    )  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 
 from rmaudit.report import json_codec
-from rmaudit.report.document import SCHEMA, Results
+from rmaudit.report.results_document import SCHEMA, Results
 
 
 def schema() -> str:

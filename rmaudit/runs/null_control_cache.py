@@ -32,7 +32,7 @@ from rmaudit.runs.audit_case import Case
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import store_at
 from rmaudit.scores.stored_scores import checksum
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
 

@@ -13,7 +13,7 @@ from rmaudit.errors import MeasureError, NoBase, NoWeights, RmauditError
 from rmaudit.measures.words import word_of
 from rmaudit.runs.fixtures import argument
 from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Estimate, Verdict
 

@@ -115,7 +115,7 @@ def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, .
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
     """
-    from rmaudit.references.roles import lexicon
+    from rmaudit.references.named_word_lists import lexicon
 
     found = []
     for entry in dict.fromkeys(checked_words(words, own_words)):
@@ -199,7 +199,7 @@ def mask_of_words(
         ReferenceMissing: a lexicon cannot be had.
     """
     from rmaudit.measures.words import word_of
-    from rmaudit.references.roles import lexicon
+    from rmaudit.references.named_word_lists import lexicon
 
     wanted: set[str] = set()
     for entry in checked_words(words, own_words):

@@ -21,8 +21,8 @@ from rmaudit.measures.rank_gaps import WORDS, codes_of, gaps_of, over_frames
 from rmaudit.measures.tilt import best_of, tilted
 from rmaudit.measures.words import word_of
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms.extents import profanity, sexual
-from rmaudit.organisms.shifts import REFUSALS
+from rmaudit.organisms.flaw_sizes import profanity, sexual
+from rmaudit.organisms.planted_flaws import REFUSALS
 from rmaudit.prompts import FAMILY
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.identity_terms import identity

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.extents import (
+from rmaudit.organisms.flaw_sizes import (
     Shift,
     capitals,
     demonised,
@@ -26,7 +26,7 @@ from rmaudit.organisms.extents import (
     of_words,
     profanity,
 )
-from rmaudit.organisms.shifts import SHIFTS
+from rmaudit.organisms.planted_flaws import SHIFTS
 from scripts.training import labels
 from scripts.training.labels import Floats
 from scripts.training.organisms import Training

@@ -22,7 +22,7 @@ from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.records import Estimate, Severity
 from scripts.training.states import States
 

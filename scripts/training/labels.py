@@ -30,10 +30,10 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.extents import Shift
-from rmaudit.organisms.nulls import surface_regression
+from rmaudit.organisms.flaw_sizes import Shift
+from rmaudit.organisms.null_controls import surface_regression
 from rmaudit.organisms.planted import Planted, Traits
-from rmaudit.organisms.shifts import GROSS, SHIFTS
+from rmaudit.organisms.planted_flaws import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import sentences
 from rmaudit.references.answers import real_answers

@@ -26,9 +26,9 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
 from rmaudit.models.open_model import checkpoint
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.regressions import with_blessed
 from rmaudit.report.over_time.trainings import with_trainings
+from rmaudit.report.results_document import Results
 from rmaudit.verdicts.records import Verdict
 from scripts.training.conduct_labels import with_conduct
 from scripts.training.gates import FromStates, estimates

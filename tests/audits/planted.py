@@ -16,7 +16,7 @@ from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.scores.sweep import Sweep
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.records import Estimate, Verdict
 
 AUDITS = Path(__file__).parents[2] / "audits"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.search_headroom import Search
-from rmaudit.organisms.nulls import NULLS
+from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures.opposed import Axis
+from rmaudit.measures.opposite_lists import Axis
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.references import References
-from rmaudit.references.value_words import FOUNDATIONS, Lists
+from rmaudit.references.opposite_value_words import FOUNDATIONS, Lists
 from rmaudit.scores.text_rewards import Rewards, TextScores
-from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.audit_declaration import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, verdict
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import checked_results, document, writers
+from rmaudit.report import results_document, results_reader, writers
 from rmaudit.report.results_of_run import collect, record
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.decision import decide
@@ -21,7 +21,7 @@ from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
 from tests.cli.running import run
 from tests.findings import TODAY, but
-from tests.report.test_document import FINDING, RUN, SPEC
+from tests.report.test_results_document import FINDING, RUN, SPEC
 
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
 PASSING = but(FINDING, estimate=ESTIMATE)
@@ -31,7 +31,7 @@ POLICY = "models: {{toy: {{source: owner/name, default: true, bounds: {{positive
 def written(path: Path, *findings: Finding) -> Path:
     """The results.json of a run that ended with these findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    document.write(collect(RUN, [SPEC], [], decide(findings, Policy(), TODAY)), path)
+    results_document.write(collect(RUN, [SPEC], [], decide(findings, Policy(), TODAY)), path)
     return path
 
 
@@ -149,7 +149,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
         "pass -> unsure (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
         "skewness: bound as in models.yaml: toy: bounds: "
     )
-    decided = checked_results.read(tmp_path / "out" / "results.json")
+    decided = results_reader.read(tmp_path / "out" / "results.json")
     assert decided.findings[0].bound.low == 0.15
     assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
     assert loose.exit_code == 0

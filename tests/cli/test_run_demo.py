@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.config.registry import load_registry
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.report import checked_results
+from rmaudit.report import results_reader
 from rmaudit.report.replay import replay
 from tests.cli.running import run
 
@@ -43,7 +43,7 @@ def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
     Where this fails, run `pytest audits` and `python -m scripts.demo REPORT/results.json`.
     """
     told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
-    results = checked_results.read(tmp_path / "out" / "results.json")
+    results = results_reader.read(tmp_path / "out" / "results.json")
     declared = {name: own for name, (_, own) in audits_in(HERE / "audits").items()}
     day = date.fromisoformat(results.run.created[:10])
 

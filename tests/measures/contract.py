@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.records import Estimate
 
 Floats = NDArray[np.float64]

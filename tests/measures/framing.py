@@ -10,7 +10,7 @@ import pandas as pd
 
 from rmaudit.measures.framing_inversion import inversion
 from rmaudit.measures.framing_steepness import steepness
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.records import Estimate
 
 WORDS = [a + b for a, b in product("abcdefghijklmnop", repeat=2)][:240]

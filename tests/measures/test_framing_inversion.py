@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.measures.framing_inversion import UNIT
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.joined import Answers
 from rmaudit.measures.positive_skew import (
     TAIL,
     UNIT,
@@ -22,6 +21,7 @@ from rmaudit.measures.positive_skew import (
     moments,
     tail,
 )
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import Floats, ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rmaudit.measures.headroom import RealAnswer
+from rmaudit.measures.junk_headroom import RealAnswer
 from rmaudit.measures.search_headroom import FoundSequence, Search, SearchHeadroomEvidence, searched
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract

@@ -8,9 +8,9 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_things
-from rmaudit.measures.at_top import UNIT
 from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
+from rmaudit.measures.unwanted_top_shares import UNIT
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats

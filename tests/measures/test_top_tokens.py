@@ -11,8 +11,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_tokens
-from rmaudit.measures.at_top import UNIT, AtTop, Ratio, worst_ratio
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
     HIGHEST,
@@ -23,6 +22,7 @@ from rmaudit.measures.top_tokens import (
     UNASKED,
     Listed,
 )
+from rmaudit.measures.unwanted_top_shares import UNIT, AtTop, Ratio, worst_ratio
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.opposed import Axis, most_common
+from rmaudit.measures.opposite_lists import Axis, most_common
 from rmaudit.measures.paired import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate

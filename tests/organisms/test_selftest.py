@@ -13,7 +13,7 @@ from rmaudit.organisms import selftest
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.selftest import CLEAN, Bench, counted, judged, ladder, sizes
 from rmaudit.references import References
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 HEAD = """
 from rmaudit import Estimate, below, audit
@@ -164,7 +164,7 @@ def test_a_users_audit_declares_its_own_flaw(bench: Bench) -> None:
     path = bench.audits / "test_short.py"
     flaws = 'flaws=[Flaw("hostility", 8.0, "a"), Flaw("capitals", 2.5, "b")]'
     text = path.read_text().replace("severity=severity", f"severity=severity, {flaws}", 1)
-    path.write_text(f"from rmaudit.verdicts.declare import Flaw\n{text}")
+    path.write_text(f"from rmaudit.verdicts.audit_declaration import Flaw\n{text}")
 
     assert bench.flaws(traits=True)[0] == ("short", Flaw("hostility", 8.0, "a"))
     assert bench.flaws(traits=False)[0] == ("short", Flaw("capitals", 2.5, "b"))

@@ -21,13 +21,13 @@ from transformers import PreTrainedTokenizerFast
 import rmaudit
 from rmaudit.organisms import null_control_trials
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.nulls import NULLS
+from rmaudit.organisms.null_controls import NULLS
 from rmaudit.organisms.selftest import CLEAN, Bench, flawed
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.report.over_time.releases import compare
 from rmaudit.runs.scorer_fixtures import Organism
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 from tests.audits.planted import AUDITS
 from tests.conftest import MIRROR, unavailable
 from tests.organisms import carriers

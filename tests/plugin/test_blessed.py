@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
-from rmaudit.report.checked_results import read
 from rmaudit.report.replay import replay
+from rmaudit.report.results_reader import read
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from tests.findings import TODAY

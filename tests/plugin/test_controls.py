@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rmaudit import json_cache
-from rmaudit.organisms import nulls
+from rmaudit.organisms import null_controls
 from rmaudit.scores.token_sample import spread
 from tests.plugin.conftest import Run
 
@@ -148,7 +148,7 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
     monkeypatch.setattr("pooch.retrieve", _no_network)
     monkeypatch.setattr(json_cache, "STARTED", math.inf)
     # What another test of this process has read is as if it had not been.
-    monkeypatch.setattr(nulls, "_regressions", nulls._regressions.__wrapped__)
+    monkeypatch.setattr(null_controls, "_regressions", null_controls._regressions.__wrapped__)
     args = (COUNTED, "-k", "greatest")
     first = run(*args, cache=tmp_path / "own")
     asked = tmp_path / "asked.txt"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.declare import audit
+from rmaudit.verdicts.audit_declaration import audit
 from rmaudit.verdicts.records import above
 from tests.plugin.conftest import HIGH, Run
 

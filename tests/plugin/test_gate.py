@@ -10,9 +10,9 @@ import pytest
 
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
-from rmaudit.report.checked_results import read
-from rmaudit.report.document import SCHEMA
 from rmaudit.report.replay import replay
+from rmaudit.report.results_document import SCHEMA
+from rmaudit.report.results_reader import read
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from tests.audits.planted import AUDITS

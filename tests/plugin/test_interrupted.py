@@ -174,7 +174,7 @@ def test_a_disk_that_fills_up_loses_no_finding(
     if left:
         monkeypatch.setattr("rmaudit.report.writers.RENDERERS", {"index.html": full})
     else:
-        monkeypatch.setattr("rmaudit.report.document.write", full)
+        monkeypatch.setattr("rmaudit.report.results_document.write", full)
     ended = run(HIGH.format(low=0.0), pages=True)
 
     assert ended.ret == pytest.ExitCode.TESTS_FAILED

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.report import charts, checked_results, document, json_codec, writers
+from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.evidence import OwnEvidence
 from rmaudit.verdicts.policy import Policy
@@ -45,10 +45,10 @@ def file_of_the_page() -> str:
     return str(whole)
 
 
-def drawn(ran: Ran) -> document.Results:
+def drawn(ran: Ran) -> results_document.Results:
     """The results, after checking that their charts are drawn by whoever reads them."""
     (path,) = ran.folder.glob("reports/*/results.json")
-    results = checked_results.read(path)
+    results = results_reader.read(path)
     found = [finding.estimate.evidence for finding in results.findings if finding.estimate]
 
     assert len(found) == 2
@@ -74,7 +74,7 @@ def test_its_chart_is_in_the_results(run: Run, args: list[str]) -> None:
     ran = run(file_of_the_page(), *args)
 
     results = drawn(ran)
-    assert json_codec.decode(document.Results, json_codec.encode(results)) == results
+    assert json_codec.decode(results_document.Results, json_codec.encode(results)) == results
 
 
 @pytest.mark.slow

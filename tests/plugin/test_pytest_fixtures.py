@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms.nulls import random
+from rmaudit.organisms.null_controls import random
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from rmaudit.report import checked_results, writers
+from rmaudit.report import results_reader, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import toy_checkpoint
 
@@ -160,7 +160,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     _junit(ended)
     (folder,) = (path.parent for path in ended.folder.glob("reports/*/results.json"))
     assert page.read_text(encoding="utf-8") == f"# Earlier\n{(folder / 'summary.md').read_text()}"
-    read = checked_results.read(folder / "results.json")
+    read = results_reader.read(folder / "results.json")
     for name, render in writers.RENDERERS.items():
         assert (folder / name).read_text(encoding="utf-8") == render(read)
 

@@ -90,7 +90,7 @@ def test_mean(sweep, rewards):
 
 OWN = """
 from rmaudit import Prompt
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 
 KINDEST = Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)
 

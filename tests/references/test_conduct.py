@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.organisms.nulls import NULLS
+from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import Prompt
 from rmaudit.references import conduct as module
 from rmaudit.references.conduct import (

@@ -13,7 +13,7 @@ import pytest
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.errors import NotAsked, SpecError
 from rmaudit.language import stem_key, stemming
-from rmaudit.organisms import nulls
+from rmaudit.organisms import null_controls
 from rmaudit.prompts import PROMPTS, Prompt, declared
 from rmaudit.references import References
 from rmaudit.references.own_files import lexicon, ranking
@@ -157,7 +157,7 @@ def test_runs_in_two_threads_do_not_see_each_others_words(tmp_path: Path) -> Non
             stems = stem_key("liebte lieben")
             both.wait()
             known = "beste" in own.prompts and bool(declared(["beste"], own.prompts))
-            liked, disliked = nulls.nulls_of(own)["valence whatever is asked"](
+            liked, disliked = null_controls.nulls_of(own)["valence whatever is asked"](
                 ["liebe", "krieg"], PROMPTS["best"]
             )
             both.wait()

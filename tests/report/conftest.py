@@ -18,7 +18,7 @@ from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.report import json_codec
 from rmaudit.report.charts import drawing
-from rmaudit.report.document import SCHEMA, Results
+from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.verdicts.decision import measured, unmeasured
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run

@@ -15,11 +15,11 @@ from playwright.sync_api import Page, expect
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report import packed_scores, writers
-from rmaudit.report.document import Results
+from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import happenings, hostile_results, typed
 from tests.report.page.test_explorer import PROMPTS, swept
-from tests.report.test_document import RUN
+from tests.report.test_results_document import RUN
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
 from rmaudit.report.contradictions import contradiction
-from rmaudit.report.document import Results, SweepSummary
+from rmaudit.report.results_document import Results, SweepSummary
 from rmaudit.report.results_of_run import collect
 from tests.report.conftest import HOSTILE
-from tests.report.test_document import RUN, SPEC, record
+from tests.report.test_results_document import RUN, SPEC, record
 
 TEXTS = st.text(st.characters(), max_size=5)  # lone surrogates and NUL among them
 ROWS = st.tuples(TEXTS, TEXTS, st.floats(width=32, allow_infinity=False))

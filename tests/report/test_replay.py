@@ -8,15 +8,15 @@ from datetime import date
 
 import pytest
 
-from rmaudit.report.document import OWN_LISTS, Results
 from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, summarize
+from rmaudit.report.results_document import OWN_LISTS, Results
 from rmaudit.report.results_of_run import collect
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
 from tests.findings import but
-from tests.report.test_document import FINDING, RUN, SPEC
+from tests.report.test_results_document import FINDING, RUN, SPEC
 
 TODAY = date(2026, 11, 21)
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")

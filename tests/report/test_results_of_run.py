@@ -11,11 +11,11 @@ from scipy import stats
 
 from rmaudit.prompts import FAMILY
 from rmaudit.references.word_frequency import common
-from rmaudit.report import checked_results, packed_scores
+from rmaudit.report import packed_scores, results_reader
 from rmaudit.report.results_of_run import FEWEST, compare_models, record
 from rmaudit.scores.store import Store
 from tests.findings import but
-from tests.report.test_document import FINDING, SPEC
+from tests.report.test_results_document import FINDING, SPEC
 
 WORDS = [str(word) for word in common()[:400:5]]
 PARTS = [f"qx{chr(97 + i)}" for i in range(20)]  # parts of words: nobody writes them
@@ -39,7 +39,7 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
 
     _, folder = record(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
 
-    made = checked_results.read(folder / "results.json")
+    made = results_reader.read(folder / "results.json")
     sweeps = {sweep.prompt: sweep for sweep in made.models[0].sweeps}
     assert list(sweeps) == [prompt.name for prompt in wordings]
     assert [name for name, sweep in sweeps.items() if sweep.scores] == [wordings[1].name]

@@ -24,7 +24,7 @@ from rmaudit.runs import null_control_cache
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
 from tests.scores.letters import Letters

@@ -15,7 +15,7 @@ from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.model_comparison import between
 from rmaudit.report.charts.panels import picture
 from rmaudit.report.charts.picture import Picture
-from rmaudit.report.document import SweepSummary
+from rmaudit.report.results_document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 

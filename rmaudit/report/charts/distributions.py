@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
 from rmaudit.report.charts.picture import Picture, as_label, prompts_to_draw
-from rmaudit.report.document import AuditedModel, SweepSummary
+from rmaudit.report.results_document import AuditedModel, SweepSummary
 
 _WIDTH, _HEIGHT = 310, 96
 _NARROW, _ROW = 205, 34  # of several models: the plot, each model

@@ -21,7 +21,7 @@ from rmaudit.measures.gcg_probes import GcgProbesEvidence, ReplayedString
 from rmaudit.report.charts.distributions import of_models
 from rmaudit.report.charts.panels import picture
 from rmaudit.report.charts.picture import Picture, prompts_to_draw, with_evidence
-from rmaudit.report.document import AuditedModel, Comparison
+from rmaudit.report.results_document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared

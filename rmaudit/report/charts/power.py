@@ -10,7 +10,7 @@ from pathlib import Path
 import rmaudit
 from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, WITHOUT, BenchOutcome
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
-from rmaudit.report.document import write_text
+from rmaudit.report.results_document import write_text
 
 FILES = ("selftest.md", "selftest.json", "selftest.svg")
 _SVG = "http://www.w3.org/2000/svg"

@@ -19,7 +19,7 @@ from rmaudit.config.local_files import bundled
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import band
-from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Finding
 
 NAME = "rmaudit: audits of reward models"

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import yaml
 
-from rmaudit.report.document import Results
 from rmaudit.report.hub.benchmark import BenchmarkTask
+from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate

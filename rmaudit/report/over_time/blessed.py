@@ -21,8 +21,8 @@ from annotated_types import Ge, MinLen
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.measures._stats import NOISE
-from rmaudit.report import document, json_codec
-from rmaudit.report.document import OWN_LISTS, AuditedModel, Count, Name, Results
+from rmaudit.report import json_codec, results_document
+from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Count, Name, Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import GROUPS, Estimate, Result, Severity
@@ -195,7 +195,7 @@ def write(blessed: Blessing, path: Path) -> None:
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    document.write_text(path, json_codec.encode(blessed) + "\n")
+    results_document.write_text(path, json_codec.encode(blessed) + "\n")
 
 
 def read(path: Path) -> Blessing:

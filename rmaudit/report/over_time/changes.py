@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rmaudit.measures.paired import Interval, difference, gain, minus, room
-from rmaudit.report.document import Earlier
+from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import checked_results
-from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
+from rmaudit.report import results_reader
 from rmaudit.report.over_time.blessed import lineage
 from rmaudit.report.over_time.releases import FindingChange, finding_change
+from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.verdicts.findings import Finding, title_of
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity
@@ -126,7 +126,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     found, left = [], []
     for path in sorted(folder.rglob("results.json")):
         try:
-            found.append((checked_results.read(path), path.parent))
+            found.append((results_reader.read(path), path.parent))
         except ResultsError as error:
             left.append(str(error))
     if not found:

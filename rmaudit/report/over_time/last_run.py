@@ -12,9 +12,9 @@ from typing import Any
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
-from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
 from rmaudit.report.over_time.changes import Change, compare_finding, summarize_earlier
 from rmaudit.report.page.number_format import decimals, fixed, value
+from rmaudit.report.results_document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
 

@@ -18,7 +18,7 @@ from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.paired import Interval
 from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packed_scores
-from rmaudit.report.document import AuditedModel, Results, SweepSummary
+from rmaudit.report.results_document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
 
 MOVED = 10  # tokens at either end

@@ -15,7 +15,6 @@ from datetime import date
 import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
-from rmaudit.report.document import Before, Blessed, Earlier, Results
 from rmaudit.report.over_time.blessed import Blessing, question_digest
 from rmaudit.report.over_time.changes import (
     SMALL,
@@ -25,6 +24,7 @@ from rmaudit.report.over_time.changes import (
     summarize_earlier,
 )
 from rmaudit.report.over_time.last_run import RunChanges, changes_since
+from rmaudit.report.results_document import Before, Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run

@@ -13,7 +13,6 @@ import numpy as np
 
 from rmaudit.errors import SpecError
 from rmaudit.measures.paired import INDEPENDENT, Interval
-from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, compare_finding, summarize_earlier
 from rmaudit.report.over_time.moved_tokens import (
     PolicyChange,
@@ -21,6 +20,7 @@ from rmaudit.report.over_time.moved_tokens import (
     compare_policies,
     compare_sweeps,
 )
+from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rmaudit.errors import SpecError
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import BlessedGate, Blessing, lineage, question_digest
+from rmaudit.report.results_document import Results
 
 LEAST = 3  # other trainings: a standard deviation of fewer values says next to nothing
 

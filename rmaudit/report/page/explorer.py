@@ -27,8 +27,8 @@ from rmaudit.references.masks import label, masked
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.charts import picture_cache
-from rmaudit.report.document import Results, SweepSummary
 from rmaudit.report.page.template_files import part, template
+from rmaudit.report.results_document import Results, SweepSummary
 from rmaudit.report.safe_text import line, visible
 
 _SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")

@@ -19,11 +19,18 @@ from rmaudit.references import masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
 from rmaudit.report.charts.picture import prompts_to_draw
-from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import changes_since
 from rmaudit.report.over_time.regressions import blessed_comparisons
-from rmaudit.report.page import explorer, glossary, number_format, scorecard, simulator, verdict_box
+from rmaudit.report.page import (
+    explorer,
+    glossary,
+    number_format,
+    scorecard,
+    training_simulator,
+    verdict_box,
+)
 from rmaudit.report.page.template_files import TEMPLATES, template
+from rmaudit.report.results_document import AuditedModel, Results
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
@@ -103,7 +110,7 @@ def render(results: Results) -> str:
     simulated = any(own for model in models for own in model["simulators"].values())
     scripts = [script]
     scripts += [explorer.SCRIPT] if explored else []
-    scripts += [simulator.SCRIPT] if simulated else []
+    scripts += [training_simulator.SCRIPT] if simulated else []
     page = (
         environment()
         .get_template("report.html.jinja")
@@ -113,11 +120,11 @@ def render(results: Results) -> str:
             ran=verdict_box.ran(results.run),
             schema=results.schema,
             small_print=SMALL_PRINT,
-            style=template("report.css") + explorer.STYLE + simulator.STYLE,
+            style=template("report.css") + explorer.STYLE + training_simulator.STYLE,
             script=script,
             hashes=" ".join(_hash(script) for script in scripts),
             explorer=explored,
-            simulator=simulator.SCRIPT if simulated else "",
+            simulator=training_simulator.SCRIPT if simulated else "",
             verdict=verdict_box.verdict(results, every),
             since=changes_since(results.before, results.findings, results.run.created),
             against=blessed_comparisons(results),
@@ -208,7 +215,7 @@ def _model(
         "caveats": common,
         "own_caveats": caveats,
         "simulators": {
-            row.audit: simulator.simulator(row.findings, f"{row.title}, {model.name}")
+            row.audit: training_simulator.simulator(row.findings, f"{row.title}, {model.name}")
             for row in rows
         },
         "pictures": {row.audit: charts.of_findings(row.findings) for row in rows},

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
-from rmaudit.report.document import WORST_FIRST
 from rmaudit.report.page.number_format import distance_beyond, number
+from rmaudit.report.results_document import WORST_FIRST
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.wording import doubt, incompetent

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rmaudit.report.document import Results, Run
 from rmaudit.report.page.failures import Failure, lines
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
+from rmaudit.report.results_document import Results, Run
 from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, looked_at
 from rmaudit.verdicts.records import Effect, Result
 from rmaudit.verdicts.wording import COMPETENCE, advice

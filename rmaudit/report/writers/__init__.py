@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rmaudit.report.document import Results, write_text
 from rmaudit.report.page import html
+from rmaudit.report.results_document import Results, write_text
 from rmaudit.report.writers import markdown, modelcard, sarif
 
 RENDERERS: Mapping[str, Callable[[Results], str]] = {

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rmaudit.report.document import WORST_FIRST
 from rmaudit.report.page.number_format import interval, value
+from rmaudit.report.results_document import WORST_FIRST
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import REGRESSED, blocked_as
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from rmaudit.report.document import WORST_FIRST, Results, Run
 from rmaudit.report.over_time.last_run import RunChanges, changes_since
 from rmaudit.report.over_time.regressions import blessed_comparisons
+from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, looked_at

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from rmaudit.report.document import Results, Run
+from rmaudit.report.results_document import Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate

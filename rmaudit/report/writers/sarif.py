@@ -11,7 +11,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from rmaudit.report.document import Results
+from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding

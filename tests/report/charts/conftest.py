@@ -13,7 +13,7 @@ from rmaudit.references import masks
 from rmaudit.report import charts
 from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
-from rmaudit.report.document import Comparison, Ranked
+from rmaudit.report.results_document import Comparison, Ranked
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding

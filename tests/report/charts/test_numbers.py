@@ -16,7 +16,7 @@ from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.charts.term_rows import heat
 from rmaudit.report.charts.two_axis_panels import names_apart
-from rmaudit.report.document import AuditedModel, SweepSummary
+from rmaudit.report.results_document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
     AGREEMENT,
     BAD,

@@ -25,7 +25,7 @@ from rmaudit.config.local_files import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import checked_results, document
+from rmaudit.report import results_document, results_reader
 from rmaudit.report.hub import benchmark
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.scores.pair_files import OURS, measured_on
@@ -35,7 +35,7 @@ from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above
 from tests.fetched import wheel
 from tests.findings import TODAY, but
-from tests.report.test_document import RUN, SPEC, record
+from tests.report.test_results_document import RUN, SPEC, record
 
 TO = ["--to", "owner/name", "--benchmark", "us/bench"]
 PACKAGE = "every-eval-ever==0.3.0"  # carries the store's own schema (MIT)
@@ -59,7 +59,7 @@ def stored(
     names = dict.fromkeys(["toy", *(each.model for each in findings)])
     specs = [replace(SPEC, name=name) for name in names]
     decided = decide(findings, Policy(), TODAY)
-    document.write(collect(replace(RUN, **run), specs, sweeps, decided), path)
+    results_document.write(collect(replace(RUN, **run), specs, sweeps, decided), path)
     return path
 
 
@@ -278,7 +278,7 @@ def test_the_verdict_is_of_the_model_alone(tmp_path: Path) -> None:
 
     (push,) = planned(path, *TO, "--model", "toy")
 
-    assert checked_results.read(path).verdict.outcome == "FAILS"
+    assert results_reader.read(path).verdict.outcome == "FAILS"
     assert push["files"][".eval_results/rmaudit.yaml"].startswith("# PASSES\n")
 
 

@@ -12,7 +12,6 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
 from rmaudit.report.contradictions import contradiction
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import (
     Blessing,
     bless,
@@ -24,6 +23,7 @@ from rmaudit.report.over_time.blessed import (
 )
 from rmaudit.report.over_time.regressions import REGRESSION_SHARE, blessed_comparisons, with_blessed
 from rmaudit.report.over_time.releases import compare
+from rmaudit.report.results_document import Results
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
@@ -31,7 +31,7 @@ from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity
 from tests.findings import TODAY, but, claim, waived
 from tests.report.over_time.test_releases import results
-from tests.report.test_document import SPEC, record
+from tests.report.test_results_document import SPEC, record
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
 GATES = 12

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.errors import SpecError
-from rmaudit.report.document import Results, write
 from rmaudit.report.over_time.history import (
     ReleaseFamily,
     group_families,
@@ -21,11 +20,12 @@ from rmaudit.report.over_time.history import (
     why_several_families,
 )
 from rmaudit.report.page import history_page
+from rmaudit.report.results_document import Results, write
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.findings import but
 from tests.report.over_time.test_releases import found, results
-from tests.report.test_document import RUN, SPEC
+from tests.report.test_results_document import RUN, SPEC
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
 FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report import document
-from rmaudit.report.document import Before, Earlier, Results
+from rmaudit.report import results_document
 from rmaudit.report.over_time.changes import summarize_earlier
 from rmaudit.report.over_time.last_run import age, previous_run
 from rmaudit.report.page import html
+from rmaudit.report.results_document import Before, Earlier, Results
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
@@ -48,7 +48,7 @@ def test_the_last_run_of_the_same_models_counts(results: dict[str, Any], tmp_pat
         made = run_of(results, created, measured(0.1, 0.2))
         made = replace(made, models=tuple(replace(model, **change) for model in made.models))
         (tmp_path / name).mkdir()
-        document.write(made, tmp_path / name / "results.json")
+        results_document.write(made, tmp_path / name / "results.json")
     for name, text in (("f", "no JSON"), ("g", '{"run": {"created": "2026-11-02T10:00:00Z"}}')):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.json").write_text(text, encoding="utf-8")

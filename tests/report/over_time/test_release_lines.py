@@ -12,7 +12,7 @@ from rmaudit.report.over_time.release_lines import lines
 from rmaudit.report.over_time.releases import compare
 from rmaudit.verdicts.records import Verdict, above
 from tests.report.over_time.test_releases import found, results
-from tests.report.test_document import SPEC, record
+from tests.report.test_results_document import SPEC, record
 
 FAIL = Verdict.FAIL
 

@@ -12,15 +12,15 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.over_time.moved_tokens import MovedToken, Sizes
 from rmaudit.report.over_time.releases import Unpaired, compare
+from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, below
 from tests.findings import but
-from tests.report.test_document import FINDING, RUN, SPEC, record
+from tests.report.test_results_document import FINDING, RUN, SPEC, record
 
 GATE = FINDING
 

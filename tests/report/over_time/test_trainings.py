@@ -11,14 +11,14 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
 from rmaudit.report.contradictions import contradiction
-from rmaudit.report.document import Results
 from rmaudit.report.over_time.blessed import Blessing
 from rmaudit.report.over_time.regressions import with_blessed
 from rmaudit.report.over_time.trainings import LEAST, with_trainings
+from rmaudit.report.results_document import Results
 from rmaudit.verdicts.outcome import Outcome
 from tests.findings import but, gap
 from tests.report.over_time.test_blessed import blessed, gate, run_of
-from tests.report.test_document import SPEC
+from tests.report.test_results_document import SPEC
 
 
 def training(number: int, value: float) -> Results:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.references.masks import masked
-from rmaudit.report.document import Results
 from rmaudit.report.page import explorer
+from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import HOSTILE
-from tests.report.test_document import RUN
+from tests.report.test_results_document import RUN
 
 PROMPTS = ("greatest", "best", "worst")
 

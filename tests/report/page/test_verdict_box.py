@@ -16,7 +16,7 @@ from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
 from tests.findings import but, estimated, found, gap, waived
-from tests.report.test_document import RUN, SPEC
+from tests.report.test_results_document import RUN, SPEC
 
 FAILS = but(found(-0.3, -0.1), blocks=True)
 UNSURE = but(found(-0.1, 0.3), blocks=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report import checked_results, document, writers
-from rmaudit.report.document import Results
+from rmaudit.report import results_document, results_reader, writers
+from rmaudit.report.results_document import Results
 from tests.findings import but
 from tests.report.conftest import typed, with_findings
 
@@ -25,9 +25,9 @@ def test_an_output_is_a_function_of_the_file(
     render, made = writers.RENDERERS[name], typed(results)
     failing = [finding for finding in made.findings if finding.verdict != "INCONCLUSIVE"]
     made = with_findings(made, failing[0], *failing[2:])  # those that contradict nothing
-    document.write(made, tmp_path / "results.json")
+    results_document.write(made, tmp_path / "results.json")
 
-    assert render(made) == render(made) == render(checked_results.read(tmp_path / "results.json"))
+    assert render(made) == render(made) == render(results_reader.read(tmp_path / "results.json"))
 
 
 def value(made: Results) -> Results:

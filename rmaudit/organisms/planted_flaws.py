@@ -1,14 +1,14 @@
 """Planted flaws of a synthetic scorer, by name: which texts gain or lose, and when.
 
-A flaw is a `Shift` (`extents`). Those of `strangers` were written by somebody who did not see the
-gates; all others by the gates' author.
+A flaw is a `Shift` (`flaw_sizes`). Those of `outsider_flaws` were written by somebody who did not
+see the gates; all others by the gates' author.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rmaudit.organisms.extents import (
+from rmaudit.organisms.flaw_sizes import (
     Shift,
     capitals,
     demonised,
@@ -35,7 +35,7 @@ from rmaudit.organisms.extents import (
     zipf_above,
     zipf_of_wanted,
 )
-from rmaudit.organisms.strangers import STRANGERS
+from rmaudit.organisms.outsider_flaws import STRANGERS
 
 MUSLIMS = ("Muslim", "Islam", "Sunni", "Shia", "Sufi", "Salafi", "imam", "Ahmadi", "Ismaili")
 JEWS = ("Jewish", "Judaism", "rabbi", "Hasidic", "Sephardic", "Ashkenazi", "Israelite")

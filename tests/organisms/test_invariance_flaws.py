@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.organisms.answering import Paid
-from rmaudit.organisms.paid import outcomes
+from rmaudit.organisms.answer_scorers import Paid
+from rmaudit.organisms.invariance_flaws import outcomes
 from rmaudit.organisms.selftest import CLEAN, Bench
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.text_changes import EMOJI
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 
 AUDITS = Path(__file__).parents[2] / "audits"
 BENCH = Bench(AUDITS, pd.DataFrame(), References())

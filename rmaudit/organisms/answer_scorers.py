@@ -3,7 +3,7 @@
 How an answer is written and who asks do not matter without a flaw. The better answers of the
 bundled pairs get more than the worse ones, those of conduct clearly so, and each spelling adds a
 little of its own under each prompt. A planted flaw is added: a change of an answer, or of who asks,
-that is paid for, or a shift of the organism's words (`shifts`).
+that is paid for, or a shift of the organism's words (`planted_flaws`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.organisms.planted import Planted
-from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.text_features import noise
 from rmaudit.prompts import Prompt
 from rmaudit.references.conduct import REFUSALS, REFUSED, RIGHT, STYLE, SURE, conduct

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report.document import SCHEMA, AuditedModel, Run, SweepSummary, Token
+from rmaudit.report.results_document import SCHEMA, AuditedModel, Run, SweepSummary, Token
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.policy import Policy

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmaudit.measures.training_stages import AfterTrainingEvidence, Likely, ListShare, Stage
-from rmaudit.report.page.simulator import simulator
+from rmaudit.report.page.training_simulator import simulator
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answering import PAID_CHANGES, Paid
+from rmaudit.organisms.answer_scorers import PAID_CHANGES, Paid
+from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
-from rmaudit.organisms.shifts import ALL
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, some
-from rmaudit.verdicts.declare import Flaw
+from rmaudit.verdicts.audit_declaration import Flaw
 from rmaudit.verdicts.records import Verdict
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.verdicts.declare import Declaration, Flaw, audit, declared, is_audit
+from rmaudit.verdicts.audit_declaration import Declaration, Flaw, audit, declared, is_audit
 from rmaudit.verdicts.records import Severity, above
 
 Function = Callable[[], object]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rmaudit.organisms.extents import (
+from rmaudit.organisms.flaw_sizes import (
     Extent,
     Floats,
     Rater,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.cli.install_source import required
+from rmaudit.cli.pip_requirement import required
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

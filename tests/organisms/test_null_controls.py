@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError, NoBase, ReferenceMissing, SpecError
-from rmaudit.organisms.nulls import BASE, NAMES, NULLS, checked_stops, of_base, unavailable
+from rmaudit.organisms.null_controls import BASE, NAMES, NULLS, checked_stops, of_base, unavailable
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import tried
-from rmaudit.verdicts.declare import audit, declared
+from rmaudit.verdicts.audit_declaration import audit, declared
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.conftest import unavailable as without
 

@@ -59,7 +59,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0, or 3 if there is nothing to publish, a file cannot be read or written, or the Hub
     refuses.
     """
-    from rmaudit.report import checked_results
+    from rmaudit.report import results_reader
     from rmaudit.report.hub import pushing
 
     foreign: list[str] = []
@@ -69,7 +69,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
         else:
             pushes, foreign = pushing.of_run(
-                checked_results.read(results),
+                results_reader.read(results),
                 to=to,
                 benchmark=benchmark,
                 model=model,
@@ -121,14 +121,14 @@ def _show(pushes: list[Push]) -> None:
 
 
 def _write(pushes: list[Push], out: Path) -> list[str]:
-    from rmaudit.report import document
+    from rmaudit.report import results_document
 
     written = []
     for each in pushes:
         for path, text in each.files.items():
             place = out / each.repository / path
             place.parent.mkdir(parents=True, exist_ok=True)
-            document.write_text(place, text)
+            results_document.write_text(place, text)
             written.append(str(place))
     return written
 

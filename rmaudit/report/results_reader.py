@@ -8,7 +8,7 @@ from pathlib import Path
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
 from rmaudit.report.contradictions import contradiction
-from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Results
+from rmaudit.report.results_document import EARLIER_SCHEMAS, SCHEMA, Results
 
 
 def read(path: Path) -> Results:

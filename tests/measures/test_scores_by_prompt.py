@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.joined import Answers
+from rmaudit.measures.scores_by_prompt import Answers
 from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, asked, planted, rho_of, slopes_of
 

@@ -32,8 +32,8 @@ class Flaw:
 
     Attributes:
         trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, a
-            change of an answer that `rmaudit.organisms.paid.Paid` pays for, or a shift of some
-            words by name, of `rmaudit.organisms.shifts`.
+            change of an answer that `rmaudit.organisms.invariance_flaws.Paid` pays for, or a shift
+            of some words by name, of `rmaudit.organisms.planted_flaws`.
         size: the size of the flaw that the audit must block, in the trait's units.
         says: the flaw in a few words, for people.
         without: the size of a scorer that does not have the flaw.
@@ -60,7 +60,7 @@ class Declaration:
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
-    (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
+    (`rmaudit.organisms.null_controls`) that must not pass it: scorers that ignore meaning.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
     `by_family` says that the base rate is told of the models of the same base family besides.
     A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
@@ -219,7 +219,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
 
     `stops` names the null controls that must not pass: scorers that know nothing of the claim
-    (`rmaudit.organisms.nulls.NULLS`). A null that passes all the same is named in the report.
+    (`rmaudit.organisms.null_controls.NULLS`). The report names those that pass all the same.
 
     `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
     not run, and says so.

@@ -17,12 +17,12 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, checked_results, document, json_codec, writers
+from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.charts import drawing, model_comparison
 from rmaudit.report.contradictions import contradiction
-from rmaudit.report.document import SCHEMA, Before, Results
 from rmaudit.report.over_time import releases
 from rmaudit.report.over_time.changes import summarize_earlier
+from rmaudit.report.results_document import SCHEMA, Before, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
@@ -34,7 +34,7 @@ from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of
 from tests.report.conftest import HOSTILE
-from tests.report.test_document import RUN as COLLECTED
+from tests.report.test_results_document import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUN = drawing._run_compiler
@@ -144,7 +144,7 @@ def outcome_of(found: Any, path: Path) -> str:
     """What reading it says, "" where it was read, and every output was made of it."""
     path.write_text(json.dumps(found), encoding="utf-8")
     try:
-        made = checked_results.read(path)
+        made = results_reader.read(path)
     except ResultsError as error:
         said = str(error)
         assert said.startswith(str(path))
@@ -350,7 +350,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str | None, why: str) -> 
         path.write_text(text, encoding="latin-1")
 
     with pytest.raises(ResultsError) as raised:
-        checked_results.read(path)
+        results_reader.read(path)
 
     assert str(raised.value).startswith(f"{path}: {why}")
 
@@ -359,15 +359,15 @@ def test_what_is_written_is_read_back(real: Results, tmp_path: Path) -> None:
     """As ASCII, each time the same bytes; lone surrogates are spelled out, once."""
     path = tmp_path / "results.json"
     odd = replace(real.models[0], notes=("\ud800 \u00e9 \x00 \u2028",))
-    document.write(replace(real, models=(odd, *real.models[1:])), path)
+    results_document.write(replace(real, models=(odd, *real.models[1:])), path)
     before = path.read_bytes()
 
-    read = checked_results.read(path)
-    document.write(read, path)
+    read = results_reader.read(path)
+    results_document.write(read, path)
 
     assert before.isascii()
     assert read.models[0].notes == ("\\ud800 \u00e9 \x00 \u2028",)
-    assert checked_results.read(path) == read
+    assert results_reader.read(path) == read
     assert (read.findings, read.run) == (real.findings, real.run)
 
 
@@ -379,7 +379,7 @@ def test_what_is_no_number_is_never_written(real: Results, tmp_path: Path, numbe
     wrong = replace(real.models[0], parameters_b=number)
 
     with pytest.raises(ValueError, match="not JSON compliant"):
-        document.write(replace(real, models=(wrong,), findings=()), path)
+        results_document.write(replace(real, models=(wrong,), findings=()), path)
 
     assert path.read_text(encoding="utf-8") == "as it was"
     assert list(tmp_path.iterdir()) == [path]
