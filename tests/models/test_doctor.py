@@ -91,7 +91,7 @@ def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blind(scores: Tensor, prefix: attention.Prefix, past: int, window: int | None) -> None:
-    """In place of `_hide`: rows that do not see their own earlier ids, of which there are few."""
+    """Hide from each row its own earlier ids, of which there are few."""
     others = ~torch.eye(scores.shape[2], dtype=torch.bool)
     scores[..., past:].masked_fill_(others, float("-inf"))
 
@@ -101,7 +101,7 @@ def test_attention_that_drops_keys_is_not_exact(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comparison with the model's own forward fails, and it alone."""
-    monkeypatch.setattr(attention, "_hide", blind)
+    monkeypatch.setattr(attention, "_mask_unseen_positions", blind)
 
     found = examine(checkpoint(folders("llama")), PROMPT, answers=64)
 

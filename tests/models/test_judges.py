@@ -23,7 +23,7 @@ from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import inspection
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.doctor import EXACT, examine
-from tests.checkpoints.test_adapters import merge
+from tests.checkpoints.folders import merged as merged_model
 from tests.toys import TEMPLATE, WORDS, toy_language_model, toy_tokenizer
 
 PROMPT = "What is the greatest thing ever?"
@@ -124,7 +124,7 @@ def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:
     AutoTokenizer.from_pretrained(tmp_path / "lm").save_pretrained(folder)
     spec = ModelSpec("toy", str(folder), judge=ours.spec.judge, template=ours.spec.template)
     scores = Checkpoint(spec, cache=tmp_path / "cache").score(PROMPT, ANSWERS)
-    merged = merge(AutoModelForCausalLM.from_pretrained(tmp_path / "lm"), folder)
+    merged = merged_model(AutoModelForCausalLM.from_pretrained(tmp_path / "lm"), folder)
     expected = by_transformers(merged, tmp_path / "lm", TURNS, ANSWERS)
     assert np.abs(scores - expected).max() / expected.std() < EXACT
     assert np.abs(scores - ours.score(PROMPT, ANSWERS)).max() > EXACT

@@ -124,8 +124,9 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
 
 def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared-prefix attention that sees beyond the window."""
-    real = attention._hide
-    monkeypatch.setattr(attention, "_hide", lambda scores, past, n, _: real(scores, past, n, None))
+    name = "_mask_unseen_positions"
+    real = getattr(attention, name)
+    monkeypatch.setattr(attention, name, lambda scores, past, n, _: real(scores, past, n, None))
 
 
 def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[..., None]:

@@ -96,7 +96,7 @@ def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
     ended = run(HIGH.format(low=2.0) + low, "-k", "worst")
 
     ended.said.assert_outcomes(deselected=2, failed=1, passed=1)
-    ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 outside (low)")
+    ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 fail (low)")
     assert "--rm-model=/" in ended.findings[0]["repeat"]  # and not the entry's name
     assert ended.findings[0]["unexcused"].startswith(
         "models.yaml excuses high of toy only as it is loaded from owner/toy, and this one is from "

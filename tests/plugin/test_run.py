@@ -147,7 +147,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "✗ unit: not run: *'points'*",
         "✗ gap: not run: no",
         "– marked: not run: not today",
-        "1 informational: 1 outside (shown)",
+        "1 informational: 1 fail (shown)",
         "accept a failure for a time: `waivers` in models.yaml (docs/policy.md)",
         "report: reports/*/index.html",
     )
