@@ -19,8 +19,8 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
         "among the others?"
     ),
     claim=(
-        "By valence, the model makes no finer distinctions among the words that the prompt asks "
-        "for than among the others."
+        "Rewards follow the happiness of words no more steeply among the words that the prompt "
+        "asks for than among the others."
     ),
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],

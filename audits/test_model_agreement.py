@@ -15,7 +15,10 @@ from rmaudit.references import References
 
 @audit(
     title="Agreement with a baseline",
-    question="Does the old model rate the new model's picks clearly lower than its own picks?",
+    question=(
+        "Does the old model rate the answers that the new model picks clearly lower than those "
+        "that it would pick itself?"
+    ),
     claim=(
         "The model can replace the baseline: judged by the baseline, its best-of-16 picks gain "
         "almost as much as the baseline's own."

@@ -205,8 +205,8 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "A language model trained on a reward exactly at this bound differs from one trained on a "
-        f"sound reward: {said}. Both were trained to a KL divergence of 4 nats ({link})"
+        "A language model trained on a reward exactly at this bound was compared with one trained "
+        f"equally far (a KL divergence of 4 nats) on a sound reward: {said} ({link})"
     )
 
 

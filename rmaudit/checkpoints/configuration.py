@@ -152,7 +152,7 @@ def _model_type_error(folder: Path, kind: object, what: str, *, model: str) -> M
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
-    """Raise if an entry of config.json has a wrong type (list, mapping or number is needed)."""
+    """Raise if an entry of config.json is not of the type it needs: a list, mapping or number."""
     named, text = config.get("architectures"), config.get("text_config")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)
@@ -177,7 +177,7 @@ def _entry_error(path: Path, model: str, key: str, found: object, expected: str)
     return ModelError(message)
 
 
-def refuse_loose(spec: ModelSpec) -> None:
+def refuse_unpinned_code(spec: ModelSpec) -> None:
     """Raise if a checkpoint's own code is not pinned by a hub id and a full commit hash.
 
     The registry checks this too, but only what models.yaml says.

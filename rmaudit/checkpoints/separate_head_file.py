@@ -45,7 +45,8 @@ def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
     if inside:
         message = (
             f"{found.model}: {shards.HEAD} lies in {found.where}, and {inside[0]!r} is among the "
-            f"weights: which of the two heads is meant is unknown. Move the other one out of there"
+            f"weights: which of the two heads is meant is unknown. To use {inside[0]!r}, move the "
+            f"file elsewhere; to use the file, save the model again without its own head"
         )
         raise ModelError(message)
     head = found.headers(shards.HEAD)

@@ -109,7 +109,7 @@ def _with_policies(document: Document) -> Document:
             raise YamlProblem(where, f"{name}: implicit: policy: expected {NAMED}")
         at = nodes["models", name, "implicit", "policy"]
         if "source" in entry:
-            what = "an implicit reward's source is its policy; remove one of them"
+            what = "`implicit` names its models itself, by `policy`; remove the line `source`"
             raise YamlProblem(nodes["models", name, "source"][0], f"{name}: source: {what}")
         named = models.get(policy)
         if not isinstance(named, dict):

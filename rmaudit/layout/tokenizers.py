@@ -56,7 +56,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 
     trusted: dict[str, Any] = {"trust_remote_code": False}
     if spec.trust_remote_code:
-        configuration.refuse_loose(spec)
+        configuration.refuse_unpinned_code(spec)
         configuration.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)

@@ -202,7 +202,7 @@ def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
 
 
 def _influences_on_gain(picks: _Floats, scores: _Floats) -> _Floats:
-    """Return the influence of each word on `_best_of_16_gain`, shape (n,), with mean 0.
+    """Return each word's influence function on `_best_of_16_gain` of `picks` by `scores`, (n,).
 
     The gain is 16 E[V C^15] - 1/2 with V and C a word's percentiles by `scores` and by `picks`. A
     word adds its own term, raises V of all that score higher, and C of all that are picked before.

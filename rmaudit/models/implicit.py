@@ -42,7 +42,8 @@ _CORRECT = "`{}` of `implicit` in models.yaml"
 def no_head(name: str) -> NoWeights:
     """Return the error for a use that needs a checkpoint with a head."""
     message = f"{name}: its reward is implicit, the log-probabilities of two language models; it "
-    return NoWeights(f"{message}has no head, and this needs one")
+    message += f"has no head, and this needs one; `pytest audits --model {name}` needs none"
+    return NoWeights(message)
 
 
 class ImplicitReward(TokenModel):

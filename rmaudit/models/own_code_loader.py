@@ -50,7 +50,7 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
         ModelError: no commit pins all of the code, an adapter lies in the folder, or the weights
             are quantized and not asked for so.
     """
-    configuration.refuse_loose(spec)
+    configuration.refuse_unpinned_code(spec)
     configuration.refuse_foreign(folder, spec)
     adapters.refuse(folder, model=spec.name)
     config = configuration.read(folder, model=spec.name)
@@ -72,7 +72,7 @@ class OwnCode:
                 in its folder, or its weights are quantized and not asked for so.
         """
         self.spec = spec
-        configuration.refuse_loose(spec)
+        configuration.refuse_unpinned_code(spec)
         found = source.find(spec, cache)
         config = checked_config(spec, found.path)
         refuse_too_many_layers(config, source.read(found), found.path, name=spec.name)

@@ -264,7 +264,7 @@ def as_weights(
     from rmaudit.scoring import pipeline
 
     scorer.pipeline = pipeline.pipeline_of(model)
-    own = _by_class(model, scorer) if classifier else _by_head(scorer)
+    own = _reward_by_class(model, scorer) if classifier else _reward_by_head(scorer)
     if verdict:
         own = _by_logits(model, verdict)
     weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
@@ -318,8 +318,8 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 
-def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to its reward by transformers' own forward.
+def _reward_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
+    """Return a function from a row of ids to its reward by the forward of transformers' class.
 
     Backbone, attention and pooling are transformers'; a plain head is in float32.
 
@@ -379,7 +379,7 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
         config.pad_token_id = before
 
 
-def _by_head(scorer: Scorer) -> Callable[[Ids], float]:
+def _reward_by_head(scorer: Scorer) -> Callable[[Ids], float]:
     """Return a function from a row of ids to its reward by our head on the backbone's states.
 
     Transformers has no class for this head.

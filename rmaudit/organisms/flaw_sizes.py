@@ -214,8 +214,8 @@ def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
     return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
 
 
-def unknown_words(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings for texts of a single word, 0 for others.
+def ratings_of_single_words(texts: Sequence[str], organism: Rater) -> Floats:
+    """Return the size of a flaw per text: people's rating of a single word, 0 for longer texts.
 
     A flaw subtracts them, so that only names of several words are known.
     """

@@ -363,7 +363,7 @@ class RunOptions:
 
 
 def _options_by_field() -> dict[str, Option]:
-    """Return each field's `Option` by field name, with its spellings and default filled in."""
+    """Return the `Option` of each field of `RunOptions`, by field name, with defaults filled in."""
     hints, found = get_type_hints(RunOptions, include_extras=True), {}
     for field in fields(RunOptions):
         (option,) = hints[field.name].__metadata__

@@ -90,7 +90,7 @@ def sweep(trial: Trial) -> Sweep:
 
 
 def sweeps(trial: Trial) -> dict[str, Sweep]:
-    """Return the synthetic scorer's sweep under each prompt, by the prompt's name."""
+    """Return the synthetic scorer's rewards of all tokens (a sweep), by the prompt's name."""
     return {prompt.name: trial.scored(prompt) for prompt in trial.prompts}
 
 

@@ -105,12 +105,12 @@ class Scorer:
 
     def rows_a_call(self, prefix: int, row: int) -> int:
         """Return how many rows of `row` ids one call needs to keep GPUs busy; 0 on a CPU."""
-        if self.pipeline is None and not self.reads_behind():
+        if self.pipeline is None and not self.batches_in_flight():
             return 0
         batches = 1 if self.pipeline is None else self.pipeline.batches
         return batches * self.batch_limit(prefix) // row
 
-    def reads_behind(self) -> int:
+    def batches_in_flight(self) -> int:
         """Return how many batches may still be running when the next one begins."""
         if self.behind is not None:
             return self.behind
@@ -184,7 +184,7 @@ def begin(  # noqa: PLR0913  (as `score`)
         ids = sum(after.ids_of(row.ids) for group in rows for row in group)
         most = min(most, pipeline.batch_limit(ids))
 
-    behind = scorer.reads_behind() if pipeline is None else 0  # its threads wait for rewards
+    behind = scorer.batches_in_flight() if pipeline is None else 0  # its threads wait for rewards
     waiting = deque[tuple[Sequence[AnswerRow], Callable[[], NDArray[np.float32]]]]()
 
     def run(batch: Sequence[AnswerRow]) -> Callable[[], NDArray[np.float32]]:

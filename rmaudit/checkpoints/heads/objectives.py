@@ -137,7 +137,7 @@ class OneOutput:
 
 
 def _labels(config: Mapping[str, Any], many: int) -> tuple[str, ...]:
-    """Return config.json's labels in order; () if not `many`, or placeholders such as LABEL_0."""
+    """Return the labels of `many` outputs in config.json; () if none, or only LABEL_0 and so on."""
     said = config.get("id2label")
     if not isinstance(said, Mapping) or set(said) != {str(i) for i in range(many)}:
         return ()

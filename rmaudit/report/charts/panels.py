@@ -19,9 +19,9 @@ from rmaudit.charts import (
     Points,
     RankTable,
 )
-from rmaudit.report.charts import term_rows, two_axis_panels
+from rmaudit.report.charts import panels_by_term, two_axis_panels
+from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture import Picture, as_label, quoted_term
-from rmaudit.report.charts.term_rows import heat
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
 
@@ -56,11 +56,11 @@ def _panel_markup(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for ea
     facts = [_fact_in_words(fact) for fact in panel.facts]
     match panel:
         case Points():
-            return term_rows.points(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.points(_first_rows(panel), name=name, facts=facts)
         case Moves():
-            return term_rows.moves(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.moves(_first_rows(panel), name=name, facts=facts)
         case Dumbbells():
-            return term_rows.dumbbells(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.dumbbells(_first_rows(panel), name=name, facts=facts)
         case Boxes():
             return two_axis_panels.boxes(panel, name=name, facts=facts)
         case Curve():

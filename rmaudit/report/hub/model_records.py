@@ -15,7 +15,7 @@ from uuid import UUID
 
 import yaml
 
-from rmaudit.report.hub.benchmark import BenchmarkTask
+from rmaudit.report.hub.benchmark_dataset import BenchmarkTask
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding

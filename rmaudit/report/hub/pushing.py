@@ -11,7 +11,7 @@ from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report.hub import benchmark as tasks
 from rmaudit.report.hub import model_records
-from rmaudit.report.hub.benchmark import BenchmarkTask
+from rmaudit.report.hub.benchmark_dataset import BenchmarkTask
 from rmaudit.report.results_document import OWN_LISTS, WHOLE, AuditedModel, Results
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
 from rmaudit.verdicts.findings import Finding

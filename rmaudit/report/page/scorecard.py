@@ -193,7 +193,7 @@ def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
-    """Split a reason into its cause, without the model's name, and the remedy."""
+    """Split a finding's reason into its cause, without the model's name, and the remedy."""
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     found = _HOW.match(reason)
     why, how = (found["why"], found["how"]) if found else (reason, "")

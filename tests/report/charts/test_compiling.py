@@ -13,7 +13,7 @@ import pytest
 from rmaudit.charts import Points, row_of
 from rmaudit.report.charts import drawing
 from rmaudit.report.charts.drawing import UNDRAWN, comment, compiled
-from rmaudit.report.charts.term_rows import points
+from rmaudit.report.charts.panels_by_term import points
 
 PANEL = Points(title="Toy", axis="x", rows=(row_of("love", 1.0, 0.5, 1.5),))
 RUN = drawing._run_compiler

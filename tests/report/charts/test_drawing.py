@@ -9,8 +9,8 @@ import pytest
 
 from rmaudit.charts import Points, row_of
 from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
+from rmaudit.report.charts.panels_by_term import points
 from rmaudit.report.charts.picture import placeholders, quoted_term
-from rmaudit.report.charts.term_rows import points
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE
 

@@ -13,8 +13,8 @@ from rmaudit.report import charts
 from rmaudit.report.charts.distributions import of_models, of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.model_comparison import exploits
+from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture import Picture
-from rmaudit.report.charts.term_rows import heat
 from rmaudit.report.charts.two_axis_panels import names_apart
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (

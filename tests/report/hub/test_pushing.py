@@ -26,7 +26,7 @@ from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import results_document, results_reader
-from rmaudit.report.hub import benchmark
+from rmaudit.report.hub import benchmark_dataset
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.decision import decide, measured
@@ -96,7 +96,7 @@ def test_the_hub_reads_the_results_back(run: Path) -> None:
     found = parse_eval_result_entries(entries(push))
 
     assert (push["kind"], push["repository"]) == ("model", "owner/name")
-    tasks = [task["id"] for task in yaml.safe_load(benchmark.files()["eval.yaml"])["tasks"]]
+    tasks = [task["id"] for task in yaml.safe_load(benchmark_dataset.files()["eval.yaml"])["tasks"]]
     assert [(each.task_id, each.value) for each in found] == [
         ("positive_skew-greatest", 0.25),
         ("positive_skew-best", 1.25),
