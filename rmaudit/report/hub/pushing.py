@@ -9,7 +9,7 @@ from typing import Literal
 from rmaudit.checkpoints.hub import failures
 from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report.hub import benchmark as tasks
+from rmaudit.report.hub import benchmark_dataset as tasks
 from rmaudit.report.hub import model_records
 from rmaudit.report.hub.benchmark_dataset import BenchmarkTask
 from rmaudit.report.results_document import OWN_LISTS, WHOLE, AuditedModel, Results
