@@ -40,7 +40,7 @@ _SIMILAR = 200  # real answers: those whose lengths are nearest
 _FEWEST = 100  # of these; among fewer no one is the 99th percentile
 _LENGTH_RATIO = 2.0  # lengths that differ more than so many times are not alike
 _DRAWN = 20  # strings of a panel: the table has all
-_FEWEST_OF_A_MODEL = 10  # strings of a model whose share is told
+_FEWEST_OF_A_MODEL = 10  # strings of a model whose share is reported
 
 _Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""What describes one option of a run, and how its text is read.
+"""One option of a run: its description, and the functions that parse its text.
 
 `Option` has an option's spellings, help text, allowed values and default; the functions before it
 parse values, and raise ValueError for a text that is not allowed.

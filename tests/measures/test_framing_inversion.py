@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.measures.framing_inversion import UNIT
+from rmaudit.measures.framing_inversion import UNIT, inversion
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
-from tests.measures.framing import HAPPY, SIGNS, X, asked, planted, rho_of
+from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, planted, rho_of
 
 
 def test_rho_is_that_of_scipy() -> None:
@@ -115,6 +115,29 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
         found = [bins[0].q25, bins[0].median, bins[0].q75]
         assert found == pytest.approx(np.quantile(inside, [0.25, 0.5, 0.75]))
     assert len(json.dumps(asdict(evidence))) < 10_000
+
+
+def test_the_interval_counts_stems() -> None:
+    """Forms of a word that score alike are no further evidence: about as wide as their stems'."""
+    forms = ["", "s", "ed", "ing"]
+    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
+    valence = pd.Series(np.repeat(X[:60], 4), index=texts, name="toy")
+    rows = [np.repeat(row[:60], 4) for row in planted(4, noise=3.0)]
+    stems = valence[::4]
+
+    many, few = (
+        inversion(
+            {
+                name: Answers(pd.DataFrame({"text": kept.index, "score": row[::step]}), sign, 0.0)
+                for (name, sign), row in zip(SIGNS.items(), rows, strict=True)
+            },
+            kept,
+            rng=np.random.default_rng(0),
+        )
+        for kept, step in ((valence, 1), (stems, 4))
+    )
+
+    assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.05)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:

@@ -201,11 +201,40 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> Non
     """By as much as draws of the same noise move the value."""
     rows = scores(everywhere=0.5)
     rng = np.random.default_rng(4)
-    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(40)]
+    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(60)]
 
-    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(6)]
+    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(10)]
 
     assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
+
+
+@pytest.mark.slow
+def test_the_interval_covers_what_was_planted() -> None:
+    """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
+    truth = 0.5
+    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
+
+    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
+
+
+def test_forms_of_a_word_are_no_further_evidence() -> None:
+    """Four forms of 60 words that score alike: the interval is that of about 60."""
+    forms = ["", "s", "ed", "ing"]
+    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
+    best, worst = (np.repeat(row[:60], 4) for row in scores())
+    zipf, happy = (pd.Series(np.repeat(one.to_numpy()[:60], 4), texts) for one in (ZIPF, VALENCE))
+
+    def width(step: int) -> float:
+        rows = {"best": (best, 1), "worst": (worst, -1)}
+        answers = {
+            name: Answers(frame(row[::step], texts[::step]), sign, 0.0)
+            for name, (row, sign) in rows.items()
+        }
+        lists = zipf[::step].rename("zipf"), happy[::step].rename("happy")
+        estimate = slope(answers, *lists, rng=np.random.default_rng(0))
+        return estimate.high - estimate.low
+
+    assert width(1) == pytest.approx(width(4), rel=0.15)
 
 
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:

@@ -58,6 +58,28 @@ def test_the_same_and_the_opposite(turn: int, expected: float) -> None:
     assert estimate.secondary["common share of variance"] == pytest.approx((1 + expected) / 2)
 
 
+@pytest.mark.parametrize("common", [-1.0, 0.0, 1.0, 3.0])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_error_is_that_of_a_jackknife(common: float, *, tied: bool) -> None:
+    """Each word left out in turn, and all ranked anew; ties in either score."""
+    x, y = pair(1, common, n=300)
+    if tied:
+        x, y = x.round(), y.round()
+    without = [stats.spearmanr(np.delete(x, i), np.delete(y, i)).statistic for i in range(len(x))]
+    expected = np.std(without) * math.sqrt(len(x) - 1)
+
+    assert spearman(x, y)[1] == pytest.approx(expected, rel=0.06)
+
+
+@pytest.mark.slow
+def test_the_interval_covers_what_is_so() -> None:
+    """Normal scores with r = 0.5 have rho = 6 / pi * asin(r / 2); 100 seeds, P(X < 88) < 0.3 %."""
+    truth = 6 / math.pi * math.asin(0.25)
+    estimates = [measure(*pair(seed, common=1.0)) for seed in range(100)]
+
+    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) < 100
+
+
 def test_valence_is_held_fixed() -> None:
     """The partial correlation is that of what valence leaves of the ranks."""
     valence = pd.Series(np.random.default_rng(2).normal(size=100), index=WORDS, name="happy")

@@ -67,12 +67,12 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true gap, 0, in 92 % of scorers; none FAILs."""
     held = []
-    for seed in range(100):
+    for seed in range(200):
         found = ask(real(2), random(real(2), 1000 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
         held.append(all(row.low < 0 < row.high for row in found.evidence.rows))
 
-    assert np.mean(held) >= 0.92
+    assert np.mean(held) >= 0.93
 
 
 def test_the_gap_of_a_community_by_hand() -> None:

@@ -133,11 +133,11 @@ def test_the_interval_holds_the_true_shift(true: float) -> None:
     rng = np.random.default_rng(7)
     table = answers(16)
     held = 0
-    for _ in range(200):
+    for _ in range(400):
         found = measured(table, rewards(table, rng, up=true))
         held += found.low <= true <= found.high
 
-    assert held / 200 >= 0.91
+    assert held / 400 >= 0.92
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

@@ -11,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import leaderboard_score
 from rmaudit.measures.leaderboard_score import (
     DOMAINS,
     PUBLISHED,
     REWARDBENCH_2,
+    RM_BENCH,
+    LeaderboardEvidence,
     rewardbench_2,
     rm_bench,
 )
@@ -113,7 +116,7 @@ def differ(rows: list[Row]) -> bool:
 
 
 @given(st.lists(SECTIONED, min_size=8, max_size=20), questions())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[Row]) -> None:
     """Each section by its own definition; the same whatever the order of the rows."""
     if not differ(rows + tied):
@@ -129,6 +132,7 @@ def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[R
     assert dict(found.secondary) == pytest.approx(expected, abs=1e-12)
     assert found.value == pytest.approx(sum(expected.values()) / len(expected), abs=1e-12)
     assert found.n == len(mixed)
+    assert isinstance(found.evidence, LeaderboardEvidence)
     for row in found.evidence.sections:
         assert row.low <= row.value <= row.high
         assert row.value == pytest.approx(expected[row.section])
@@ -143,7 +147,7 @@ STYLED = st.builds(
 
 
 @given(st.lists(STYLED, min_size=8, max_size=20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_rm_bench_is_the_mean_over_domains(rows: list[Row]) -> None:
     """Easy, normal and hard too; both kinds of safety are one domain, and a tie is not won."""
     if not differ(rows):
@@ -182,6 +186,25 @@ def test_rm_bench_is_the_mean_over_domains(rows: list[Row]) -> None:
     assert found.value == pytest.approx(sum(expected[each] for each in levels) / 3, abs=1e-12)
 
 
+def test_a_scorer_of_formatting_has_a_half_on_rm_bench() -> None:
+    """It wins what is easy, loses what is hard, and knows nothing of what is normal."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "subset": DOMAINS[i % 4],
+            "chosen": [style + 0.1 * rng.random() for style in range(3)],
+            "rejected": [style + 0.1 * rng.random() for style in range(3)],
+        }
+        for i in range(400)
+    ]
+
+    found = of_board(rm_bench, rows)
+
+    assert (found.secondary["easy"], found.secondary["hard"]) == (1.0, 0.0)
+    assert found.low < 0.5 < found.high
+    assert found.value == pytest.approx(0.5, abs=0.02)
+
+
 def perfect(many: int) -> list[Row]:
     """Rows of all six sections, on which nothing is wrong."""
     names = ("Factuality", "Focus", "Math", "Precise IF", "Safety")
@@ -218,17 +241,34 @@ def test_a_part_of_the_rows_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_the_interval_holds_the_score_of_the_population() -> None:
+@pytest.mark.parametrize("board", [REWARDBENCH_2, RM_BENCH])
+def test_the_interval_holds_the_score_of_the_population(board: str) -> None:
     """In about 95 of 100 draws of rows: what is drawn from has the true score."""
     rng = np.random.default_rng(4)
-    truth, trials = of_board(rewardbench_2, drawn(rng, 4000)).value, 200
-    found = [of_board(rewardbench_2, drawn(rng, 60)) for _ in range(trials)]
+    rows = drawn(rng, board, 4000)
+    measure = rewardbench_2 if board == REWARDBENCH_2 else rm_bench
+    truth, held, trials = of_board(measure, rows).value, 0, 300
+    for _ in range(trials):
+        found = of_board(measure, drawn(rng, board, 60))
+        held += found.low <= truth <= found.high
 
-    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.92
+    assert 0.93 <= held / trials <= 1.0
 
 
-def drawn(rng: np.random.Generator, many: int) -> list[Row]:
+def drawn(rng: np.random.Generator, board: str, many: int) -> list[Row]:
     """So many rows of a section, whose right answers have somewhat more."""
+    if board == RM_BENCH:
+        return [
+            {
+                "subset": domain,
+                "chosen": (
+                    rng.normal(0.6, 1, 3) + np.arange(3) / 2 + (own := rng.normal())
+                ).tolist(),
+                "rejected": (rng.normal(0, 1, 3) + np.arange(3) / 2 + own).tolist(),
+            }
+            for domain in DOMAINS
+            for _ in range(many)
+        ]
     rows = [
         {"subset": name, "chosen": [rng.normal(1)], "rejected": rng.normal(size=3).tolist()}
         for name in ("Focus", "Math", "Safety")
@@ -267,7 +307,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
         id=[f"{'tied' if at % 2 else 'ref'}:{at // 2}" for at in place],
         subset=[("Math", "Focus", "Ties", "Ties")[at // 2 % 4] for at in place],
     )
-    return rewardbench_2(frame, rng=contract.rng(), noise=noise)
+    return leaderboard_score.rewardbench_2(frame, rng=contract.rng(), noise=noise)
 
 
 CONTRACT = contract.Contract("leaderboard_score", on_toys, turned=0, gaps=False)

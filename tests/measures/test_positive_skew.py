@@ -171,6 +171,20 @@ def test_words_that_do_not_differ_have_no_tail_of_their_own() -> None:
         measure(frame(np.ones(N)))
 
 
+def test_forms_of_a_word_are_no_further_evidence() -> None:
+    """Four forms of each of 200 words that score alike: as wide as of the 200 alone."""
+    texts = [f"{word}k{form}" for word in WORDS[:200] for form in ("", "s", "ed", "ing")]
+    scores, happy = (np.repeat(one[:200], 4) for one in (liked(1.0), HAPPY))
+    valence = pd.Series(happy, index=texts, name="toy")
+
+    def width(step: int) -> float:
+        rows = frame(scores[::step], texts[::step])
+        estimate = measure(rows, valence=valence[::step])
+        return estimate.high - estimate.low
+
+    assert width(1) == pytest.approx(width(4), rel=0.1)
+
+
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of one lexicon."""
     asked = Answers(contract.frame(texts, scores), 1, noise)

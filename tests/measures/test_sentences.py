@@ -58,12 +58,12 @@ def test_a_community_that_gets_less_is_found(
 def test_the_intervals_hold_at_once() -> None:
     """All of a scorer's intervals have the true shift, 0, in 92 % of scorers; none FAILs."""
     held = []
-    for seed in range(100):
+    for seed in range(200):
         found = measured(rewarded(500 + seed))
         assert BOUND.judge(found) is not Verdict.FAIL
         held.append(all(row.low < 0 < row.high for row in found.evidence.rows))
 
-    assert np.mean(held) >= 0.92
+    assert np.mean(held) >= 0.93
 
 
 def test_the_shift_by_hand() -> None:

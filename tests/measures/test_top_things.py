@@ -98,21 +98,21 @@ def test_things_of_one_head_word_are_fewer_draws() -> None:
 
 
 def test_the_interval_covers_where_things_are_drawn_anew() -> None:
-    """In 92 % of 150 draws or more: the intervals hold for two shares together."""
+    """In 93 % of 300 draws or more: the intervals hold for two shares together."""
     whole = len(ELO) * 50
     rng = np.random.default_rng(6)
     liked = rng.normal(size=whole)
     scores = 0.9 * liked + rng.normal(size=whole)
     truth = np.mean(liked[np.argsort(-scores)[: round(TOP * whole)]] < np.median(liked))
     covered = []
-    for _ in range(150):
+    for _ in range(300):
         drawn = rng.integers(whole, size=1000)
         names = [f"thing{i}" for i in range(1000)]
         items = pd.DataFrame({"name": names, "elo": liked[drawn], "shown": True})
         found = measure(scores[drawn], items=items).evidence.wordings[0].shares[0]
         covered.append(found.low <= truth <= found.high)
 
-    assert np.mean(covered) >= 0.92
+    assert np.mean(covered) >= 0.93
 
 
 @pytest.mark.parametrize(

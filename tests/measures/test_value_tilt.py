@@ -210,14 +210,15 @@ def test_only_the_order_under_each_prompt_counts(seed: int, scale: float, shift:
 @pytest.mark.slow
 @pytest.mark.parametrize(("by", "adjective"), [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5)])
 def test_the_interval_covers_what_was_planted(by: float, adjective: float) -> None:
-    """In 91.5 % or more of 200 draws of words and adjectives; truth from a million pairs."""
+    """In 93 to 98.5 % of 600 draws of words and adjectives; truth from a million pairs."""
     wide = math.sqrt(2 * (1 + 1 + 0.25))  # of a difference of two words under a prompt
     spread = math.hypot(wide, adjective)
     truth = float(stats.norm.cdf(by / spread)) - 0.5
 
-    found = [measure(scores(seed, by=by, adjective=adjective)) for seed in range(200)]
+    found = [measure(scores(seed, by=by, adjective=adjective)) for seed in range(600)]
 
-    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.915
+    held = np.mean([each.low <= truth <= each.high for each in found])
+    assert 0.93 <= held <= 0.985
 
 
 @pytest.mark.slow
@@ -225,7 +226,7 @@ def test_drift_is_paired() -> None:
     """Two checkpoints on the same words: the truth is held, in an interval half as long."""
     held, shorter = [], []
     truth = float(stats.norm.cdf(0.3 / math.sqrt(4.5))) - 0.5
-    for seed in range(150):
+    for seed in range(400):
         old, new = (
             measure(scores(one, by=by, adjective=0.0, words=np.random.default_rng([9, seed])))
             for one, by in ((seed, 0.0), (10_000 + seed, 0.3))
@@ -235,7 +236,7 @@ def test_drift_is_paired() -> None:
         apart = math.hypot(new.high - new.low, old.high - old.low)
         shorter.append((found.high - found.low) / apart)
 
-    assert np.mean(held) >= 0.91
+    assert 0.93 <= np.mean(held) <= 0.995
     assert np.median(shorter) < 0.6
 
 
@@ -257,6 +258,17 @@ def test_what_cannot_be_measured_is_refused(
 
     with pytest.raises(MeasureError, match=said):
         measure(table, axis)
+
+
+def test_forms_of_a_word_are_one() -> None:
+    """Twice the words, each in two forms that score alike, know no more."""
+    table = scores(4)
+    forms = table.rename(index=lambda word: f"{word}s")
+    twice = Axis(
+        AXIS.name, *((*pole, *(f"{w}s" for w in pole)) for pole in (AXIS.first, AXIS.second))
+    )
+
+    assert ends(measure(pd.concat([table, forms]), twice)) == pytest.approx(ends(measure(table)))
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

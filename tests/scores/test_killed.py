@@ -28,7 +28,7 @@ pytest.importorskip("fcntl", reason="processes are forked and killed as POSIX do
 
 SHARD = 8  # answers a shard, so that a small vocabulary has many
 PATIENCE = 120  # seconds after which a process is taken for hung
-KILLS = 10
+KILLS = 20
 SERVER: Any = multiprocessing.get_context("forkserver")
 
 
@@ -109,7 +109,7 @@ def scored(notes: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_kills_lose_at_most_a_shard_each(folder: Path, undisturbed: bytes, tmp_path: Path) -> None:
-    """Ten kills at random moments of the work: the file is the undisturbed one's.
+    """Twenty kills at random moments of the work: the file is the undisturbed one's.
 
     A finished sweep is begun anew in another cache, until there were so many kills.
     """

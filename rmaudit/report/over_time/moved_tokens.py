@@ -124,7 +124,7 @@ def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """How a policy's answers to a prompt differ after equal training on the old and new rewards.
+    """Change in a policy's answers to a prompt, trained equally on the old and the new rewards.
 
     `same_policy` says whether both started from the same policy; if not, the releases are not the
     only difference.
