@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -45,6 +45,7 @@ class BlessedGate:
     result: Result
     unit: str
     value: float
+    """The mean over the trainings, as are the interval and the parts."""
     low: float
     high: float
     n: Count
@@ -155,8 +156,13 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
         spread=0.0,
         asked=digest,
         keys=finding.sweeps,
-        parts=" ".join(f"{part:.{_DIGITS}g}" for part in of.parts),
+        parts=parts_as_text(of.parts),
     )
+
+
+def parts_as_text(parts: Iterable[float]) -> str:
+    """Return an estimate's `parts` as a gate stores them: to four digits, separated by spaces."""
+    return " ".join(f"{part:.{_DIGITS}g}" for part in parts)
 
 
 def question_digest(results: Results, finding: Finding) -> str:

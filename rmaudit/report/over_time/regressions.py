@@ -2,7 +2,8 @@
 
 What is worse is decided by `compare_finding`, as everywhere; here it must also survive Holm's
 method among all gates that are compared. Where other trainings were blessed beside the release
-(`trainings`), what they differ by chance counts as error, and the margin is the usual one.
+(`trainings`), a run is compared with their mean, what they differ by chance counts as error, and
+the margin is the usual one.
 """
 
 from __future__ import annotations
@@ -203,10 +204,13 @@ def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed
     value = new.estimate.value if new.estimate else math.nan
     between = found.difference
     off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
-    alike = f"; trainings of its recipe differ by {was.spread:.2g}" if of.trainings > 1 else ""
+    mean = spread = ""
+    if of.trainings > 1:
+        mean = f" on average over {of.trainings} trainings"
+        spread = f"; these trainings have a standard deviation of {was.spread:.2g}"
     return (
-        f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}, now "
-        f"{value:.3g} {was.unit}, difference {off}{alike}"
+        f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}{mean}, "
+        f"now {value:.3g} {was.unit}, difference {off}{spread}"
     )
 
 
@@ -214,7 +218,8 @@ def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> floa
     """Return the two-sided p value of a gate's change, if the releases differ only by chance.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of
-    two trainings; its degrees of freedom are Welch and Satterthwaite's.
+    one training against the mean of the blessed ones; its degrees of freedom are Welch and
+    Satterthwaite's.
     """
     import scipy  # its special functions alone
 
@@ -225,7 +230,7 @@ def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> floa
     one_ended = None in (new.bound.low, new.bound.high)
     paired = was.difference is not None and one_ended
     measured = (reach / (T_GROUPS if paired else _NORMAL)) ** 2
-    trained = 2 * was.spread**2  # both releases are trainings
+    trained = was.spread**2 * (1 + 1 / trainings)  # of one training, and of the mean of all
     if not measured + trained:
         return 0.0
     each = (GROUPS - 1 if paired else _MANY, max(trainings - 1, 1))

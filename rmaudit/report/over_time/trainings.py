@@ -2,7 +2,8 @@
 
 A paired interval says how much other words would change a difference between two releases. It does
 not say how much another training would: another seed, another order of the data. Only other
-trainings show that.
+trainings show that. A release is then compared with the mean over these trainings, which chance
+moves less than any one of them.
 """
 
 from __future__ import annotations
@@ -11,18 +12,28 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rmaudit.errors import SpecError
-from rmaudit.report.over_time.blessed import BlessedGate, Blessing, lineage, question_digest
+from rmaudit.report.over_time.blessed import (
+    BlessedGate,
+    Blessing,
+    lineage,
+    parts_as_text,
+    question_digest,
+)
 from rmaudit.report.results_document import Results
+from rmaudit.verdicts.records import Estimate
 
 LEAST = 3  # other trainings: a standard deviation of fewer values says next to nothing
 
 
 def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
-    """Return the blessed release with each gate's standard deviation over trainings by one recipe.
+    """Return the blessed release with each gate's mean and spread over trainings by one recipe.
 
-    `others` are whole runs, each of one other training. The standard deviation over all trainings,
-    the blessed one included, is stored as the gate's `spread`.
+    `others` are whole runs, each of one other training. Over all trainings, the blessed one
+    included, each gate has the mean of the values, intervals and parts, and the values' standard
+    deviation as its `spread`. The verdicts stay those of the blessed run.
 
     Raises:
         SpecError: the others are too few, are no whole runs of one model, have another base model
@@ -39,12 +50,25 @@ def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
         if found and found in weights:
             raise SpecError(f"{_run_name(other)} has weights that are there already: train it anew")
         weights.add(found)
-    values = [_values(other, blessed.gates) for other in others]
+    measured = [_estimates(other, blessed.gates) for other in others]
     gates = (
-        replace(gate, spread=statistics.stdev([gate.value, *(own[i] for own in values)]))
+        _over_trainings(gate, [gate.estimate, *(own[i] for own in measured)])
         for i, gate in enumerate(blessed.gates)
     )
     return replace(blessed, trainings=1 + len(others), gates=tuple(gates))
+
+
+def _over_trainings(gate: BlessedGate, all_of: Sequence[Estimate]) -> BlessedGate:
+    """Return a gate with the mean and the standard deviation of its estimates over trainings."""
+    all_parts = [of.parts for of in all_of]
+    return replace(
+        gate,
+        value=statistics.fmean(of.value for of in all_of),
+        low=statistics.fmean(of.low for of in all_of),
+        high=statistics.fmean(of.high for of in all_of),
+        parts=parts_as_text(np.mean(all_parts, axis=0)) if all(all_parts) else "",
+        spread=statistics.stdev(of.value for of in all_of),
+    )
 
 
 def _refuse_partial(other: Results) -> None:
@@ -63,10 +87,10 @@ def _refuse_stranger(other: Results, blessed: Blessing) -> None:
         raise SpecError(f"{message}; give trainings by the same recipe")
 
 
-def _values(other: Results, gates: Sequence[BlessedGate]) -> list[float]:
-    """Return the values that another training's run measured for these gates, in their order."""
+def _estimates(other: Results, gates: Sequence[BlessedGate]) -> list[Estimate]:
+    """Return what another training's run measured for these gates, in their order."""
     found = {(finding.audit, finding.prompt): finding for finding in other.findings}
-    values = []
+    estimates = []
     for gate in gates:
         finding = found.get((gate.audit, gate.prompt))
         if finding is None or finding.estimate is None:
@@ -74,11 +98,11 @@ def _values(other: Results, gates: Sequence[BlessedGate]) -> list[float]:
         elif finding.estimate.unit != gate.unit or question_digest(other, finding) != gate.asked:
             why = "asked other prompts or words in"
         else:
-            values.append(finding.estimate.value)
+            estimates.append(finding.estimate)
             continue
         message = f"{_run_name(other)} {why} {gate.audit}[{gate.prompt}], unlike the blessed run"
         raise SpecError(f"{message}; run it again with the same audits, options and references")
-    return values
+    return estimates
 
 
 def _run_name(other: Results) -> str:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rmaudit.errors import SpecError
@@ -34,12 +35,48 @@ def trained(values: Sequence[float]) -> Blessing:
     return with_trainings(first, others) if others else first
 
 
-def test_the_spread_is_that_of_all_trainings() -> None:
-    """The blessed release is one of them."""
-    made = trained([0.8, 1.3, 1.1])
+def test_mean_and_spread_are_those_of_all_trainings() -> None:
+    """The blessed release is one of them; its `parts` are averaged as its value is."""
+    values = [1.0, 0.8, 1.3, 1.1]
+    others = [training(1 + i, value) for i, value in enumerate(values[1:])]
+    first = replace(blessed(training(0, 1.0)), weights="w0")
+
+    made = with_trainings(first, others)
 
     assert made.trainings == 4
-    assert [gate.spread for gate in made.gates] == [statistics.stdev([1.0, 0.8, 1.3, 1.1]), 0.0]
+    assert [gate.spread for gate in made.gates] == [statistics.stdev(values), 0.0]
+    gate = made.gates[0]
+    assert gate.value == pytest.approx(1.05)
+    assert gate.high - gate.low == pytest.approx(first.gates[0].high - first.gates[0].low)
+    every = [training(0, 1.0), *others]
+    parts = [f.estimate.parts for run in every for f in run.findings[:1] if f.estimate]
+    assert gate.estimate.parts == pytest.approx(np.mean(parts, axis=0), rel=1e-3, abs=1e-6)
+
+
+def test_a_release_is_compared_with_the_mean_of_trainings() -> None:
+    """A first training that came out high by chance does not make the next one a regression."""
+    values = [0.6, 0.7, 0.65, 0.62, 0.66]
+    with_mean = with_blessed(training(9, 0.62), {SPEC.name: trained(values)})
+    alone = with_blessed(training(9, 0.62), {SPEC.name: trained([])})
+
+    assert with_mean.verdict.outcome is Outcome.PASSES
+    assert alone.verdict.outcome is Outcome.FAILS
+
+
+def test_an_unlucky_draw_blocks_as_often_as_it_should() -> None:
+    """Of trainings that are alike, one in twenty at most regresses, if the spread is all there is.
+
+    The oracle is the draw itself: trainings of a normal value, six blessed and a seventh audited.
+    """
+    rng = np.random.default_rng(0)
+    draws, blocked = 200, 0
+    for _ in range(draws):
+        first, *others, new = (1 + 0.2 * rng.standard_normal(7)).tolist()
+        runs = [training(1 + i, value) for i, value in enumerate(others)]
+        own = with_trainings(replace(blessed(training(0, first)), weights="w0"), runs)
+        results = with_blessed(training(9, new), {SPEC.name: own})
+        blocked += any(finding.judgement.regressed for finding in results.findings)
+    assert blocked <= 0.05 * draws + 3 * (0.05 * 0.95 * draws) ** 0.5
 
 
 @pytest.mark.parametrize(
