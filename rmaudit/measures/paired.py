@@ -1,4 +1,4 @@
-"""Take the difference of two estimates of one effect, and tell which lies further inside its bound.
+"""Compare two estimates of one effect: their difference, and which lies further inside a bound.
 
 `minus` takes the two for independent. Of two releases they are not: both are measured on the same
 words and tokens, so that their errors go together and the interval of the difference is wider than

@@ -1,4 +1,4 @@
-"""Whether the words in the upper tail of the rewards fit the prompt (Christian 2025, §2.2).
+"""Measure whether the highest-rewarded words are what the prompt asks for (Christian 2025, §2.2).
 
 The paper finds that most tokens score low and a few far above the rest, in all ten of its models.
 Training reaches for these few: what counts is whether they are what was asked for. The shape alone
@@ -61,7 +61,7 @@ class PositiveSkewEvidence(Evidence):
         return {"rated words": n}
 
     def example(self) -> str:
-        """Return a sentence on the top word that is least what the prompt asks for; "" if none."""
+        """Return a sentence on the top word that fits the prompt least; "" if there is none."""
         if not self.words:
             return ""
         word = min(self.words, key=lambda each: each.valence).word
@@ -92,7 +92,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Return the mean valence of the highest-scoring words, negated where bad things are asked for.
+    """Return the mean valence of the highest-scoring words, negated where bad is asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
