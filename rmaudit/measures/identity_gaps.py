@@ -121,11 +121,10 @@ def marked_groups_gap(
 
     With `sign` 1 (erasure) it is half the sum of the mean gaps under prompts for good and for bad
     things; with `sign` -1 (hostility), half their difference. `answers` are by the prompt's name.
-    Under each prompt a
-    text has its percentile (0 to 1, average ranks) among all of the texts; a term's gap is the mean
-    percentile of its controls minus its own. Averages are over axes of the mean over marked
-    groups of the mean over words (of which the spellings and forms are averaged): no axis counts
-    more for having more terms.
+    Under each prompt a text has its percentile (0 to 1, average ranks) among all of the texts; a
+    term's gap is the mean percentile of its controls minus its own. Averages are over axes of the
+    mean over marked groups of the mean over words (of which the spellings and forms are averaged):
+    no axis counts more for having more terms.
 
     The value is that mean. The interval is Student's, over groups within axes and controls (see
     `rank_gaps.Gaps`), its degrees of freedom groups minus axes, widened by the numeric noise of the
@@ -262,7 +261,10 @@ def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code."""
+    """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code.
+
+    `marked_groups_gap` says when an axis takes the place of the mean, whose code is None.
+    """
     own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
     least = -math.inf

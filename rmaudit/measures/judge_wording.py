@@ -29,7 +29,7 @@ def agreement(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the lowest Kendall's tau-b, over rewordings, with the rewards under the template.
+    """Return the lowest Kendall's tau-b between rewards under the template and under a rewording.
 
     `answers` has a row for each of n answers, with its `group`; `rewards`, shape (n, 1 + k), has
     its reward under the template in the first column, and under each rewording in others. Answers

@@ -77,7 +77,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores in sd above the mean reward of all tokens, and the share of tokens below."""
+    """Return scores in sd above the mean of the sweep `frame`, and the share of tokens below."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)

@@ -82,7 +82,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return prompts' weights for half the difference, positive mean minus negative mean."""
+        """Return prompts' weights for the positive mean minus the negative mean, halved."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -116,7 +116,7 @@ class ListGaps:
 
     @property
     def value(self) -> float:
-        """Return half the difference of mean gaps, under positive minus under negative prompts."""
+        """Return the mean gap under positive prompts minus that under negative ones, halved."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:

@@ -44,8 +44,8 @@ class Head(Protocol):
 def version(prefix: int) -> str:
     """Return the scoring version in cache keys, for a prefix of `prefix` ids.
 
-    Long prefixes have another version, from half of `LONG_PREFIX` on, since whole rows may
-    share more at their start than the prompt.
+    Prefixes from half of `LONG_PREFIX` on have another version, for fused attention: whole rows may
+    share more ids at their start than the prompt.
     """
     return str(VERSION) if prefix < LONG_PREFIX // 2 else f"{VERSION}, long prefix fused"
 

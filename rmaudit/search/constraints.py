@@ -1,6 +1,7 @@
-"""Constraints of a search: which ids any place may hold, and which whole answers count.
+"""Constraints of a search: which token ids may stand at a position, and which answers count.
 
-The first is one pass over the vocabulary, before a search; the second is asked of its candidates.
+Single ids are checked in one pass over the vocabulary, before a search; whole answers are checked
+when they are candidates of the search.
 """
 
 from __future__ import annotations

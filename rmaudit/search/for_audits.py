@@ -1,4 +1,4 @@
-"""The fixture by which audits search, and random sequences to compare the finds with."""
+"""The fixture `searches` of audits, and random sequences to compare its finds with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rmaudit.search.settings import Direction, Settings
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Fixture `searches`: returns what a search in a direction ("up" or "down") found.
+    """Fixture `searches`: call it with a direction ("up" or "down") to get what a search found.
 
     `find` searches, and `draw` draws so many random sequences, as text.
     """

@@ -1,4 +1,4 @@
-"""Settings of a search, all of them part of the key under which the result is cached."""
+"""Settings of a search; those that its method uses are part of the cache key of its result."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Settings:
             raise SpecError(message)
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values to maximize: rewards, minus rewards, or minus their squared errors."""
+        """Return the values to maximize: rewards, negated rewards, or negated squared errors."""
         if self.gcg.target is not None:
             return -((rewards - self.gcg.target) ** 2)
         return rewards if self.direction == "up" else -rewards
