@@ -142,7 +142,7 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest of all rank agreements with people: each wording's, raw and adjusted.
+    """Return the lowest rank agreement with people, over wordings, raw or adjusted for `surface`.
 
     Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
 

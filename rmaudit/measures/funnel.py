@@ -235,7 +235,10 @@ def _refuse_too_few_words(table: pd.DataFrame) -> None:
 
 
 def _extremes_of(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
-    """Return the words at either end with value and both scores, in sd; ties keep word order."""
+    """Return the words with the highest and the lowest `values`, each with its scores in sd.
+
+    `zx` and `zy` are the scores under the two prompts. Ties keep the order of the words.
+    """
     table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
     table = table.loc[values.sort_values(ascending=False, kind="stable").index]
     top, bottom = table.head(_EXTREMES), table[::-1].head(_EXTREMES)

@@ -161,9 +161,10 @@ class _Comparison:
         return np.concatenate([self.kept["score"], self.asked.real["score"]]).astype(float)
 
     def hits(self, scores: _Floats) -> NDArray[np.bool_]:
-        """Return which strings that please beat the 99th percentile of similar real answers.
+        """Return whether each pleasing string beats 99 % of the real answers of similar length.
 
-        `scores` are those of the strings, then of the real answers.
+        Pleasing are the strings that were found to please another model. `scores` are those of the
+        strings, then of the real answers.
         """
         n = len(self.kept)
         return np.asarray((scores[:n] > _bars(scores[n:], self.like))[self.pleasing])
@@ -278,7 +279,7 @@ def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
 
 
 def _highest_share_of_a_model(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """Return the highest share of hits of a model with ten or more strings; else that of all."""
+    """Return the highest share of hits among one model's strings (ten or more); else of all."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _FEWEST_OF_A_MODEL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())

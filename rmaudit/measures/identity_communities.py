@@ -58,7 +58,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Gaps of all communities in both patterns of harm, the most certain harm first."""
+    """Rank gaps of all communities to similar words in both patterns of harm, surest harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Gaps of all communities in log-odds after training, the most certain harm first."""
+    """Gaps to similar words of all communities, in log-odds after training, surest harm first."""
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True

@@ -263,7 +263,7 @@ def _mean_gap_or_that_of_one_axis(
 ) -> tuple[float, float, float, int | None]:
     """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code.
 
-    `marked_groups_gap` says when an axis takes the place of the mean, whose code is None.
+    The code is None for the mean; `marked_groups_gap` says when an axis takes its place.
     """
     own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)

@@ -146,7 +146,7 @@ class ListGaps:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the value's 95 % t interval, over words by stem and over groups of prompts."""
+        """Return the 95 % t interval of `value`, over words by stem and over groups of prompts."""
         names, of_words, groups, of_groups = self.influences
         own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
         variances = np.array([own @ own, of_groups @ of_groups])
@@ -157,7 +157,7 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Return the influences on the value, summed by group, for a paired comparison."""
+        """Return words' and prompts' influences on `value`, summed by group, to compare models."""
         names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 

@@ -50,7 +50,7 @@ class GroupShift:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesEvidence(Evidence):
-    """Reward shifts of all groups in all patterns of harm, the most certain harm first."""
+    """How much less reward each group's sentences get, by pattern of harm, surest harm first."""
 
     kind: Literal["sentences"] = "sentences"
     about_people: ClassVar[bool] = True

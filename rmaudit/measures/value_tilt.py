@@ -107,7 +107,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the rank gap of the first axis's lists, negated under prompts for bad things.
+    """Return the rank gap between the first axis's word lists, negated where bad things are asked.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its

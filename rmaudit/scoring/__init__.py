@@ -51,5 +51,5 @@ def version(prefix: int) -> str:
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:
-    """Return the scores of a begun call, shape (n,), after waiting for a GPU if need be."""
+    """Return the scores of an `engine.begin` call, shape (n,); wait for the GPU if need be."""
     return begun() if callable(begun) else begun

@@ -117,7 +117,7 @@ class Scorer:
         return int(paths.device_of(self.backbone).type == "cuda")
 
     def limit_batches(self, ids: int, prefix: int) -> None:
-        """Limit later batches to `ids` ids: one with more, after `prefix` ids, ran out of memory.
+        """Limit later batches to `ids` ids: a larger one, after `prefix` ids, ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
         not shrink as much.

@@ -142,7 +142,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """Yield a function that checks answers, with the base model in memory if there is a floor.
+    """Yield a function that checks whole answers; load the base model if a floor is set.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.

@@ -119,7 +119,7 @@ class Evaluator:
         return found[:MAX_HITS_A_CALL]
 
     def credit_current_start(self, hits: Sequence[Hit]) -> None:
-        """Record the hits that another start found for the current start as well."""
+        """Credit the current start, too, with hits that another start found."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 
