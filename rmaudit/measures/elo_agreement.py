@@ -255,7 +255,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` and the residuals of the scores' ranks on `held`.
+    """Return Kendall's tau of `human` and the scores' ranks, these after regression on `held`.
 
     `human` holds the residuals of people's ranks on the same features.
     """

@@ -214,7 +214,7 @@ def _clipped_ratio(slope: float, price: float) -> float:
 
 
 def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return the influence of each group of words on the value of `slope` (delta method).
+    """Return words' influences on the value of `slope` (delta method), as `paired.GROUPS` sums.
 
     From two models' influences comes the error of their difference (`paired.difference`).
     """

@@ -321,7 +321,7 @@ def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
 
 
 def _grouped_influences(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return the influences of lines on the mean of the sections, in `paired.GROUPS` sums."""
+    """Return lines' influences on the mean of the sections, as `paired.GROUPS` sums."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

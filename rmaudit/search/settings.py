@@ -20,7 +20,7 @@ WIDEST = 10  # beams: as many as a step keeps of what it scored
 
 @dataclass(frozen=True, slots=True)
 class Gcg:
-    """Settings of GCG (greedy coordinate gradient); the last three are Faster-GCG's changes.
+    """Settings of GCG (greedy coordinate gradient); `greedy`, `fresh`, `distance`: Faster-GCG's.
 
     Attributes:
         batch: swaps that are scored in a step.
