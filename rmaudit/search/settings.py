@@ -135,7 +135,7 @@ class Settings:
         return rewards if self.direction == "up" else -rewards
 
     def slope(self, reward: float) -> float:
-        """Return the derivative of `value` at this reward."""
+        """Return the derivative of `value`, the maximized number, with respect to the reward."""
         if self.gcg.target is not None:
             return 2 * (self.gcg.target - reward)
         return 1.0 if self.direction == "up" else -1.0
