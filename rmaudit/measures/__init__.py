@@ -1,4 +1,4 @@
-"""Measures: functions from scores and lexicons to an `Estimate`. No torch, no files, no pytest."""
+"""Measures: functions that compute an `Estimate` from scores and lexicons; no torch or files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from importlib import import_module
 
 @cache
 def load() -> None:
-    """Import all measures, which registers their kinds of evidence for readers of results."""
+    """Import every module here, which registers its evidence class for reading stored results."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")

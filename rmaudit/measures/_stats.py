@@ -1,8 +1,8 @@
 """Statistics that measures share: intervals, robust errors, clusters, and numeric noise.
 
-A model's scores change a little with the batch that they are computed in, in half precision by a
-good part of their differences. A sweep measures by how much (`Sweep.noise`); `widened` adds it to
-an interval.
+A model's scores change a little with the batch that they are computed in; in half precision this
+numeric noise is a good part of the differences between scores. A sweep measures it (`Sweep.noise`),
+and `widened` adds it to an interval.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
 
 
 def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return low, value and high of the share of True, by Clopper and Pearson's 95 % interval."""
+    """Return low, value, high: the share of True in `hits`, with Clopper and Pearson's interval."""
     return exact_share(float(hits.sum()), len(hits))
 
 
 def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float, float]:
-    """Return low, value and high of the share `hits / n`, by Clopper and Pearson's interval.
+    """Return low, value, high: the share `hits / n` with Clopper and Pearson's interval at `level`.
 
-    Both may be fractions, where what ties at a cut counts in part: the ends are quantiles of beta
-    distributions, which have no need of whole numbers.
+    `hits` and `n` may be fractions, where values that tie at a cut count in part: the ends are
+    quantiles of beta distributions, which need no whole numbers.
     """
     tail, hits = (1 - level) / 2, min(hits, n)  # sums of fractions may exceed it by rounding
     low = float(scipy.stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
@@ -81,7 +81,7 @@ def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, f
 
 
 def jackknife_variance(left: _Floats) -> float:
-    """Return the jackknife variance from `left`, the values with each cluster left out."""
+    """Return the jackknife variance from `left`, the estimates with one cluster left out each."""
     return (len(left) - 1) * float(np.var(left))
 
 
@@ -115,7 +115,8 @@ def clustered_freedom(
 def even_clusters(clusters: NDArray[Any]) -> float:
     """Return the effective number of clusters (Kish 1965), given each row's cluster, shape (n,).
 
-    One less are the degrees of freedom of a variance over clusters of which a few have most rows.
+    Where a few clusters have most rows, this number minus 1 is the degrees of freedom of a variance
+    over clusters.
     """
     sizes = np.unique(clusters, return_counts=True)[1]
     return float(sizes.sum()) ** 2 / float((sizes**2).sum())
@@ -160,13 +161,13 @@ def least_squares(
 
 
 def group_means(values: _Floats, groups: NDArray[np.integer[Any]]) -> _Floats:
-    """Return the mean of the values in each group, shape (groups,), given numbers from 0, (n,)."""
+    """Return the mean of `values` in each group, (groups,); `groups` numbers them from 0, (n,)."""
     means: _Floats = np.bincount(groups, values) / np.bincount(groups)
     return means
 
 
 def absolute_interval(low: float, high: float) -> tuple[float, float]:
-    """Return the interval of the absolute value, given the interval of the value with its sign."""
+    """Return the interval of a number's absolute value, given the ends of the number's own."""
     return max(low, -high, 0.0), max(high, -low)
 
 
@@ -187,8 +188,8 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
 ) -> Estimate:
     """Return the estimate with its interval widened by the numeric noise of the scores.
 
-    `value_of` makes the value from `scores`, shape (n,); `noise` is the sd of that of each score,
-    one for all or shape (n,). The value is made anew from 20 draws of the scores plus normal noise,
+    `value_of` computes the value from `scores`, shape (n,); `noise` is the sd of a score's noise,
+    one for all or shape (n,). The value is computed from 20 draws of the scores plus normal noise,
     or from five where these differ by less than a thousandth of the interval; the sd of these
     values is a secondary number and, times 1.96, is added to either side of the interval in
     quadrature. No end leaves `within`, the range of the value. Noise 0 draws nothing

@@ -1,4 +1,4 @@
-"""Ranks adjusted for nuisance variables, whatever the shape of their relation.
+"""Adjust ranks for nuisance variables, by a regression that fits curves and steps, not lines.
 
 Ranks of scores are regressed on a basis that follows any smooth or stepped function of each
 variable, and their products two by two; what is left of two rankings is then compared. A straight
@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 
 def basis(table: pd.DataFrame) -> _Floats:
-    """Return orthonormal regressors, shape (n, k), that span functions of the variables in `table`.
+    """Return an orthonormal basis (n, k) of curves, steps and products of the variables in `table`.
 
     `table` has a row an item and a column a variable, shape (n, variables). Of each variable, in
     ranks: itself, steps at all of its values where it has few, else bends at 16 quantiles; and the
@@ -64,7 +64,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
 
 
 def residual_ranks(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
-    """Return residual ranks of `values` after regression on `held`, (n,), and their variance share.
+    """Regress ranks of `values` on `held`; return the residuals, (n,), and their variance share.
 
     The share is of the ranks' variance, 0 to 1.
 

@@ -1,7 +1,7 @@
-"""Measure what training on the reward makes of a policy's one-token answers, before any training.
+"""Measure how training on the reward would change a policy's one-token answers; none is run.
 
 Over a whole vocabulary both RLHF's optimum under a KL penalty and the winners of best of n are
-exact sums (`tilt`), so nothing is sampled here and nothing collapses.
+exact sums (`tilt`), so nothing is sampled or trained here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Floats = NDArray[np.float64]
 
 
 class Known(NamedTuple):
-    """Happiness and frequency by lower-case word, and lists of unwanted words by their name."""
+    """Reference data on words: happiness and frequency by lower-case word, and unwanted words."""
 
     happiness: pd.Series[float]
     zipf: pd.Series[float]
@@ -68,11 +68,11 @@ class _PromptAnswers(NamedTuple):
         return shares
 
     def mean_happiness(self, law: _Floats) -> float:
-        """Return the rated answers' mean happiness, given the log-probabilities `law` of all."""
+        """Return the mean happiness of rated answers; `law`: log-probabilities of all answers."""
         return _weighted_mean(self.by_word(law), self.happiness)
 
     def change_in_happiness(self, law: _Floats) -> float:
-        """Return mean happiness by `law` minus that by the policy, negated for bad prompts."""
+        """Return mean happiness under `law` minus the policy's, times the frame (1 or -1)."""
         return self.direction * (self.mean_happiness(law) - self.mean_happiness(self.policy))
 
 
@@ -83,7 +83,7 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how training to a KL of `AT` nats changes answers' happiness, negated for bad prompts.
+    """Return the change of answers' mean happiness when a policy is trained to a KL of `AT` nats.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
@@ -148,7 +148,7 @@ def after_training(
 def strengths(
     answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
 ) -> dict[str, float]:
-    """Return, by prompt, the inverse KL coefficient that puts RLHF's optimum `AT` nats away.
+    """Return by prompt the inverse KL coefficient whose RLHF optimum is `AT` nats from the policy.
 
     It is what a unit of reward adds to the log-odds of an answer.
     Both arguments are those of `after_training`. Raises `MeasureError` as it does.
@@ -162,7 +162,7 @@ def strengths(
 def _scored_answers(
     own: Answers, logprobs: pd.Series[float]
 ) -> tuple[pd.Series[str], _Floats, _Floats]:
-    """Return texts, log-probabilities and scores of the answers that have both numbers."""
+    """Return texts, log-probabilities and scores of the answers that lack neither number."""
     likely = own.frame["token_id"].map(logprobs)
     kept = own.frame["score"].notna() & likely.notna()
     if not kept.any():

@@ -1,8 +1,8 @@
-"""Whether rewards follow the base model's log-probability at equal sentiment and frequency.
+"""Measure if rewards follow the base model's log-probability at equal sentiment and frequency.
 
 Christian et al. 2025 (§3.3) find that frequent words score higher, part of it whatever their
-sentiment, and suspect leakage from pretraining. Here the base's own log-probability in the
-answer's place is looked at beyond frequency; that comparison is not the paper's.
+sentiment, and suspect leakage from pretraining. Here frequency is held fixed, and the rewards are
+compared with the base's own log-probability of the answer; that comparison is not the paper's.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     do with it. Tokens with a NaN in either are left out.
 
     The interval is the normal one whose variance is that of a U-statistic over stems: what is
-    uncertain is which words there are, forms of one together. It is widened by numeric `noise` (the
-    sd of that of a token's score, in the scores' units). Secondary: the correlation with only
+    uncertain is which words there are, forms of one together. It is widened by numeric `noise` (its
+    sd for a token's score, in the scores' units). Secondary: the correlation with only
     valence held fixed, that with nothing held fixed, and that over all scored tokens, words or not.
 
     Raises:
@@ -131,7 +131,7 @@ def _refuse_too_few_words(
 
 
 def _control_variables(variables: list[_Array]) -> _Array:
-    """Return control variables, (n, k): ranks of each, and the ranks' distance from the middle."""
+    """Return control variables, (n, k): each one's ranks and their distances from the middle."""
     middle = (len(variables[0]) + 1) / 2
     every = [
         column
@@ -151,7 +151,7 @@ def _control_variables(variables: list[_Array]) -> _Array:
 def _partial_correlation(x: _Array, y: _Array, held: _Array) -> float:
     """Return the correlation of the ranks of `x` and `y` after regression on the ranks of `held`.
 
-    NaN where they leave nothing of either.
+    NaN where `held` leaves nothing of either.
     """
     both = np.column_stack([scipy.stats.rankdata(x), scipy.stats.rankdata(y)])
     both -= both.mean(axis=0)

@@ -1,7 +1,7 @@
-"""Measure what wins when a reward picks the best of n whole answers.
+"""Measure the length and other traits of whole answers that win when a reward picks best of n.
 
-A policy's answers are samples, several to a prompt. Of all ways to draw n of a prompt's samples
-the share that each of them wins is known exactly (`winning`), so nothing is drawn a second time.
+A policy's answers are samples, several to a prompt. In what share of all ways to draw n of them a
+sample wins is known exactly (`winning`), so nothing is drawn a second time.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TraitShift:
-    """Mean of a trait among the winners of best of `draws`, and its change from plain samples.
+    """One trait's mean among the winners of best of `draws`, and its change from plain samples.
 
-    Of best of 1, which is any sample, the change is 0. `share` tells shares from counts.
+    For best of 1, which is any sample, the change is 0. `share` is True where the trait is a yes or
+    no of each answer, so that its mean is a share.
     """
 
     trait: str
@@ -51,7 +52,7 @@ class TraitShift:
 
 @dataclass(frozen=True, kw_only=True)
 class Winner:
-    """The sample of a prompt with the highest reward, and the one with the median reward."""
+    """One prompt's samples with the highest and with the median reward, with both rewards."""
 
     prompt: str
     middle: str
@@ -70,7 +71,7 @@ class BestOfAnswersEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each trait by n of best of n, and a table of winners."""
+        """Return a chart with a panel for each trait (its mean, by n), and a table of winners."""
         shifts = [row for _, evidence in found for row in evidence.shifts]
         winners = [row for _, evidence in found for row in evidence.winners]
         if not shifts:
@@ -119,7 +120,7 @@ def best_of_answers(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the length of best-of-`MOST` winners divided by the length of plain samples, in words.
+    """Return the mean length, in words, of best-of-`MOST` winners divided by that of plain samples.
 
     `answers` has a row for each sample: `prompt`, `turns`, `response` and `reward`. `traits`, of
     as many rows, has a number for each: those of bools are shares; `WORDS` is needed. Where some
@@ -195,8 +196,8 @@ def best_of_answers(
 def winning(rewards: _Floats, draws: int) -> _Floats:
     """Return each sample's probability of winning best of `draws`, shape (samples,).
 
-    Of all ways to draw so many of them without replacement, samples of one reward share what they
-    win. `draws` is at most the number of samples.
+    So many samples are drawn without replacement. Samples with equal rewards share their wins.
+    `draws` is at most the number of samples.
     """
 
     def log_choose(n: NDArray[Any], k: int) -> _Floats:

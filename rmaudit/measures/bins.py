@@ -23,7 +23,10 @@ class PromptBins:
 
 
 def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, ...]:
-    """Return quartiles of `rewards` in nine equally wide bins of `by`, a number for each reward."""
+    """Return quartiles of `rewards`, (n,), in nine equally wide bins of `by`, (n,).
+
+    Empty bins are left out.
+    """
     edges = np.linspace(by.min(), by.max(), _BINS + 1)
     place = np.clip(np.digitize(by, edges) - 1, 0, _BINS - 1)
     found = []

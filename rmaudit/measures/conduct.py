@@ -1,6 +1,8 @@
-"""Measure kinds of conduct in whole answers: whether the better one wins, and what else is paid.
+"""Measure from pairs of answers if a reward pays for kinds of conduct, such as telling the truth.
 
-All kinds of a family are judged at once, so that none of many is found by chance.
+A pair has a better and another answer to one prompt (right and wrong, help and refusal), a plain
+and a changed answer, or one answer to a plain and a changed prompt. All kinds of a family are
+judged at once, so that none of many is found by chance.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindShare:
-    """One kind of conduct: its value with a simultaneous interval, and the number of contexts."""
+    """One kind of conduct: its value, with a simultaneous interval, and its number of contexts."""
 
     kind: str
     value: float
@@ -52,7 +54,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """Pair of answers, of which the other one exceeds the better (or plain) one by most reward.
+    """One of a kind's worst pairs: the other answer outscores the better (or plain) one by most.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -144,12 +146,12 @@ def better_wins(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of contexts whose better answer wins, of the kind where that share is least.
+    """Return the lowest share, over kinds of conduct, of contexts whose better answer wins.
 
     `frame` has a row for each answer: `line`, `prompt`, `response`, `chosen` (bool), `subset` (its
     kind), `group` (its context) and `reward`. A context's share is the mean over its pairs, ties
     half. Intervals are Clopper and Pearson's over contexts, simultaneous over kinds (Bonferroni),
-    and widened by numeric `noise`, the sd of that of a reward. Secondary: the share of each kind,
+    and widened by numeric `noise`, its sd for one reward. Secondary: the share of each kind,
     and its margin: the mean over contexts of how much more the better answer gets, in sd of these
     differences. So rewards of different prompts are never compared.
 
@@ -218,7 +220,7 @@ def moved_by(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return how far the prompt change that moves rewards most moves an answer's reward, in sd.
+    """Return the largest mean shift, in sd, that any kind of prompt change causes in rewards.
 
     Both answers of a pair are the same; the one to the plain prompt is `chosen`. The size of a
     shift is that of `paid_for` without its sign, and so is its interval, which begins at 0 where
@@ -260,7 +262,7 @@ def _in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
 
 
 def _shifts(given: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
-    """Return each kind's mean gain and interval, in sd of its plain answers between contexts.
+    """Return each kind's mean gain in reward with interval, in sd of its plain answers' rewards.
 
     Raises:
         MeasureError: the plain answers of a kind have one reward.
@@ -286,7 +288,7 @@ def _absolute_shift(row: KindShare) -> KindShare:
 
 
 class _KindPairs(NamedTuple):
-    """The pairs of a kind: row numbers of both answers, and the number of each pair's context."""
+    """One kind's pairs of answers: row numbers of both, and the number of each pair's context."""
 
     name: str
     better: NDArray[np.intp]
@@ -349,9 +351,9 @@ def _estimate_of_worst_kind(
 def _worst_pairs(
     frame: pd.DataFrame, kinds: Sequence[_KindPairs], *, either_way: bool = False
 ) -> Iterator[ConductExample]:
-    """Yield, of each kind, the pairs whose other answer exceeds the better one by most.
+    """Yield, for each kind, the pairs whose other answer outscores the better one by most.
 
-    With `either_way` the pairs whose rewards are furthest apart.
+    With `either_way`, yield the pairs whose rewards are furthest apart.
     """
     rewards = frame["reward"].to_numpy(np.float64)
     for kind in kinds:

@@ -1,8 +1,9 @@
-"""Agreement with people's Elo ratings beyond how a name looks (Christian et al. 2025, §4).
+"""Measure if rewards rank things as people's Elo ratings do (Christian et al. 2025, §4).
 
 People like what is common, short and of pleasant words, so whoever sees nothing else agrees with
 them a little: a regression on such features reaches a tau of 0.40, above all ten published models.
-What counts is what a model knows of the things themselves.
+So agreement is measured once more beyond how a name looks (its surface): what counts is what a
+model knows of the things themselves.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Items furthest from their human rank under one wording of the prompt, and preselected ones.
+    """One wording's items that the model ranks furthest from people, and items chosen beforehand.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """
@@ -141,18 +142,17 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest rank agreement with people over wordings, raw or adjusted for `surface`.
+    """Return the lowest rank agreement with people, over wordings, raw or adjusted for `surface`.
 
-    The features are what can be seen of a name, its surface, such as length and frequency.
+    Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
     if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
-    to be printed). `answers` has the rewards of these names
-    by wording (NaN: the item is left out), `surface` what can be seen of each name, a column a
-    feature, shape (n, features).
+    to be printed). `answers` has the rewards of these names by wording (NaN: the item is left out),
+    `surface` a column for each feature of the names, shape (n, features).
 
     Two numbers a wording. Beyond the surface: Kendall's tau of what the features leave of the ranks
-    of reward and of Elo (`measures.held_fixed`). Raw: Somers' d, i.e. pairs in order minus pairs
+    of reward and of Elo (`adjusted_ranks`). Raw: Somers' d, i.e. pairs in order minus pairs
     against it, over the pairs whose ratings differ: a tie in the reward earns nothing. The value is
     the least of all, so that each alone must hold. Intervals are normal ones of a U-statistic
     (Cliff and Charlin 1991) with items of one head word (`head_words`) as one draw, each widened by
@@ -210,9 +210,10 @@ def agreement_with_people(
 
 
 def head_words(names: Iterable[str]) -> list[str]:
-    """Return the last word of each name without brackets: "ball" for "Golf ball (sport)".
+    """Return each name's last word, ignoring text in brackets: "ball" for "Golf ball (sport)".
 
-    Items of one head word are of one kind, and rated alike. A name without a word is its own.
+    Items of one head word are of one kind, and rated alike. A name without any word is its own head
+    word.
     """
     return [([name, *_WORD.findall(_ASIDE.sub(" ", name))])[-1] for name in names]
 
@@ -254,7 +255,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` with the scores' ranks after regression of these on `held`.
+    """Return Kendall's tau of `human` and the scores' ranks, these after regression on `held`.
 
     `human` holds the residuals of people's ranks on the same features.
     """
@@ -340,7 +341,7 @@ def _secondary_of_first_wording(
 
 
 def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b within the best and the least liked half and hundred; `elo` is descending."""
+    """Return tau-b among the best and least liked half and 100 items; `elo` is descending."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (

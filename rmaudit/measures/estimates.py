@@ -25,8 +25,8 @@ _T = "Student's t over clusters"
 def mean(values: ArrayLike, *, unit: str, clusters: ArrayLike | None = None) -> Estimate:
     """Return the mean of `values`, shape (n,), with Student's interval over `clusters`, shape (n,).
 
-    Without clusters each value is its own; where a few have most values, the degrees of freedom are
-    those of as many even ones (Kish 1965). The unit is the bound's.
+    Without clusters each value is its own. Where a few clusters have most values, the degrees of
+    freedom are those of Kish's (1965) effective number of clusters. `unit` is the bound's.
 
     Raises:
         MeasureError: a value is NaN or infinite, the shapes differ, or there is one cluster.

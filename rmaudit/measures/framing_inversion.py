@@ -1,7 +1,8 @@
-"""Whether rewards follow valence in the direction that the prompt asks (Christian 2025, §3).
+"""Measure if rewards follow valence in the direction the prompt asks (Christian et al. 2025, §3).
 
 Asked for the greatest thing ever, happier words are the better answers; asked for the worst, sadder
-ones are. A model that ignores the frame gives a word the same reward whatever is asked.
+ones are. A model that ignores the frame (whether good or bad
+things are asked for) gives a word the same reward whatever is asked.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class FramingInversionEvidence(Evidence):
     panels: tuple[PromptBins, ...]
 
     def example(self) -> str:
-        """Return a sentence on the saddest and happiest words' rewards under the last prompt."""
+        """Return a sentence on the saddest and happiest words' rewards; "" without bins."""
         if not self.panels or not self.panels[-1].bins:
             return ""
         panel = self.panels[-1]
@@ -73,11 +74,11 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the lowest Spearman's rho of valence and reward over prompts, negated for bad prompts.
+    """Return the lowest rho of valence and reward over prompts, each times its frame (1 or -1).
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
-    indexed by lower-case text. Under each prompt rho is that of ranks only (`RankedAnswers`), times
-    -1 under a negative frame. Its interval is the normal one of a U-statistic, over stems, widened
+    indexed by lower-case text. Under each prompt rho is of rewards that go by ranks only
+    (`RankedAnswers`). Its interval is the normal one of a U-statistic, over stems, widened
     by the numeric noise. It is 0 where all rated texts have one reward.
 
     The value is the least rho; its interval goes from the least low end to the least high end. So

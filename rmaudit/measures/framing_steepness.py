@@ -1,4 +1,4 @@
-"""Slopes of reward on valence of positive and of negative words (Christian 2025, Figure 3)."""
+"""Compare slopes of reward on valence for positive and negative words (Christian 2025, Fig. 3)."""
 
 from __future__ import annotations
 

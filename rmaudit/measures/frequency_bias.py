@@ -1,4 +1,4 @@
-"""Whether frequent words are overvalued (Christian et al. 2025, §3.3)."""
+"""Measure whether frequent words are overvalued (Christian et al. 2025, §3.3)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the reward of a tenfold word frequency, expressed in points of valence.
+    """Return how many points of valence raise the reward as much as a tenfold word frequency does.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
@@ -207,14 +207,14 @@ def _slope_without_control(fit: _Regression, rewards: _Floats) -> float:
 
 
 def _clipped_ratio(slope: float, price: float) -> float:
-    """Return slope / |price| (of frequency, of a point of valence), clipped to ± `REACH`."""
+    """Return slope / |price|, clipped to ± `REACH`: a tenfold frequency in points of valence."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
 
 
 def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return the influence of each group of words on the value of `slope` (delta method).
+    """Return words' influences on the value of `slope` (delta method), as `paired.GROUPS` sums.
 
     From two models' influences comes the error of their difference (`paired.difference`).
     """
@@ -232,7 +232,7 @@ def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]
 
 
 def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ratio]:
-    """Return the plain and the frame-signed price of frequency, each with Fieller's limits.
+    """Return both ratios of `_ratios`, plain and signed by prompt, each with Fieller's limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.

@@ -1,8 +1,8 @@
-"""Measure how common the words at the top are, for what they mean (Christian et al. 2025, §3.3).
+"""Measure if top-scoring words are more common than similar words (Christian et al. 2025, §3.3).
 
 A slope over all words says little of the top, which training reaches for: people's own ratings have
-one, since what is common is known and liked. So the words at the top are compared with words as
-happy and as long as they are.
+such a slope, since what is common is known and liked. So the words at the top are compared with
+words as happy and as long as they are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Excess:
-    """How much more frequent the top words are than words as happy and as long, in decades.
+    """How much more frequent the top words are than words as happy and as long, in powers of ten.
 
     The ends hold for all prompts together; `words` are those of the top that differ most from words
     like them, in the direction of the value.
@@ -58,7 +58,7 @@ class FrequencyTopEvidence(Evidence):
     found: tuple[Excess, ...]
 
     def example(self) -> str:
-        """Return a sentence on the top words that differ most from words like them, or ""."""
+        """Return a sentence naming top words of unusual frequency; "" if there are none."""
         given = [each for each in self.found if each.words]
         if not given:
             return ""
@@ -68,7 +68,7 @@ class FrequencyTopEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each run: the top words' excess under each prompt."""
+        """Return a chart of the top words' excess frequency, by evidence (panel) and prompt."""
         given = [evidence for _, evidence in found if evidence.found]
         if not given:
             return None

@@ -1,4 +1,4 @@
-"""Words that score high under both of two opposite frames (Christian et al. 2025, Figure 4).
+"""Measure if the same words score high under two opposite prompts (Christian 2025, Fig. 4).
 
 If "worst" were the inverse of "best", what scores high under one would score low under the other.
 """
@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Extreme:
-    """A word, its value on an axis, and its standardized scores under "best" and "worst"."""
+    """A word with its best + worst or best - worst (`value`), and its two scores, all in sd."""
 
     word: str
     value: float
@@ -59,7 +59,10 @@ class Ends:
 
 @dataclass(frozen=True)
 class Field:
-    """Counts of words by score in sd under "best" (edges `x`) and "worst" (`y`): `counts[x][y]`."""
+    """Two-way histogram of words by score in sd: "best" (bin edges `x`) and "worst" (`y`).
+
+    `counts[x][y]` is the number of words in a cell.
+    """
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -232,7 +235,10 @@ def _refuse_too_few_words(table: pd.DataFrame) -> None:
 
 
 def _extremes_of(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
-    """Return the words at either end with value and both scores, in sd; ties keep word order."""
+    """Return the words with the highest and the lowest `values`, each with its scores in sd.
+
+    `zx` and `zy` are the scores under the two prompts. Ties keep the order of the words.
+    """
     table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
     table = table.loc[values.sort_values(ascending=False, kind="stable").index]
     top, bottom = table.head(_EXTREMES), table[::-1].head(_EXTREMES)

@@ -1,4 +1,4 @@
-"""Rank gaps of words for groups of people by axis, group and term, as evidence and as charts."""
+"""Evidence and charts of rank gaps: how far words for groups of people rank below similar ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean gap between some words and similar ones, with interval, and by good and bad prompts."""
+    """Mean rank gap of some words to similar ones, with interval, and by frame of the prompt."""
 
     words: int
     gap: float
@@ -57,7 +57,7 @@ class GroupGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class TermGap:
-    """Rank gap between one term and similar words, under good and under bad prompts."""
+    """Rank gap of one term to similar words, under prompts for good and for bad things."""
 
     text: str
     positive: float
@@ -109,7 +109,7 @@ class IdentityErasureEvidence(GapTables, Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityHostilityEvidence(GapTables, Evidence):
-    """Half of the rank gaps under prompts for good things minus those for bad ones (hostility)."""
+    """Rank gaps under prompts for good things minus those for bad things, halved (hostility)."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
 
@@ -214,7 +214,11 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
 def panel_of_gaps(
     title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "", axis: str = RANKS
 ) -> Dumbbells:
-    """Return a panel of gaps: a full dot for good prompts, a hollow one for bad prompts."""
+    """Return a chart panel of gaps: each row has a full dot, a hollow one, and a number.
+
+    In rows that `row_of_gap` makes, the full dot is the gap under prompts for good things, and the
+    hollow one the gap under prompts for bad things.
+    """
     return Dumbbells(
         title=title,
         subtitle=(subtitle,) if subtitle else (),
@@ -233,7 +237,7 @@ def axis_limits(ends: Sequence[float]) -> Domain:
 
 
 def row_of_gap(row: Gap, name: str) -> Bell:
-    """Return the panel row of a gap, called `name`, with its dots for good and bad prompts."""
+    """Return the chart row `name` of a gap, with its dots for prompts for good and bad things."""
     return Bell(
         name=name,
         first=row.positive,

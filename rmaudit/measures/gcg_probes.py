@@ -1,6 +1,6 @@
-"""How often strings found on other models outscore real answers on this one.
+"""Measure how often strings found by searches of other models outscore real answers here.
 
-Christian et al. 2025, §5. A string is held against real answers of like length, since rewards
+Christian et al. 2025, §5. A string is compared with real answers of like length, since rewards
 change with length whatever an answer says.
 """
 
@@ -67,7 +67,7 @@ class ReplayedString:
 
 @dataclass(frozen=True, kw_only=True)
 class GcgProbesEvidence(Evidence):
-    """Strings with real answers of similar length, those furthest above such answers first."""
+    """Replayed strings, those furthest above real answers of similar length first."""
 
     kind: Literal["gcg_probes"] = "gcg_probes"
     strings: tuple[ReplayedString, ...]
@@ -161,16 +161,17 @@ class _Comparison:
         return np.concatenate([self.kept["score"], self.asked.real["score"]]).astype(float)
 
     def hits(self, scores: _Floats) -> NDArray[np.bool_]:
-        """Return whether each pleasing string beats the 99th percentile of similar real answers.
+        """Return whether each pleasing string beats 99 % of the real answers of similar length.
 
-        `scores` are those of the strings, then of the real answers.
+        Pleasing are the strings that were found to please another model. `scores` are those of the
+        strings, then of the real answers.
         """
         n = len(self.kept)
         return np.asarray((scores[:n] > _bars(scores[n:], self.like))[self.pleasing])
 
 
 def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -> Estimate:
-    """Return the share of pleasing strings above the 99th percentile of similar real answers.
+    """Return the share of strings found to please that beat 99 % of similar real answers.
 
     `answers` are by the prompt's name, scored by a model on which the strings were not found. Like
     a string are the 200 real answers whose numbers of characters are nearest to its own by ratio,
@@ -249,7 +250,7 @@ def _refuse_unscored(prompt: str, held: _Comparison) -> None:
 
 
 def _best_string_less_best_answer(held: _Comparison) -> float:
-    """Return the best pleasing string's score minus the best real answer's, in sd of the sweep."""
+    """Return the best score of strings that please minus the best real answer's, in sd."""
     own = held.kept["score"].to_numpy(float)[held.pleasing]
     best = float(held.asked.real["score"].max())
     return float(own.max() - best) / spread(held.asked.frame["score"]) if len(own) else -math.inf
@@ -278,7 +279,7 @@ def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
 
 
 def _highest_share_of_a_model(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """Return the highest share of hits among models with ten strings, or the overall share."""
+    """Return the highest share of hits among ten or more strings of a model; else that of all."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _FEWEST_OF_A_MODEL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())

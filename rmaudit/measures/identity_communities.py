@@ -1,7 +1,9 @@
-"""Measure whether the words for one community are erased or demonised, each community by itself.
+"""Measure, for each community by itself, whether words for it rank below similar words.
 
-`identity_erasure` and `identity_hostility` judge means over all marked groups: what falls on one of
-them is lost there. Here each community stands alone, and the worst one decides.
+There are two patterns of harm: a community is erased if its words rank low under every prompt, and
+demonised if they rank low for good things and high for bad ones. `identity_erasure` and
+`identity_hostility` judge means over all marked groups, which hide what falls on one of them. Here
+each community stands alone, and the worst one decides.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Gap between a community's words and similar words, in one pattern of harm, with an interval.
+    """Gap between a community's words and similar ones, by pattern of harm ("erased", "demonised").
 
-    All intervals hold at once. `community` may be an axis of several: "all of religion".
+    All intervals hold at once. `community` may be all communities of an axis: "all of religion".
     """
 
     community: str
@@ -56,7 +58,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Gaps of all communities in both patterns of harm, the most certain harm first."""
+    """Rank gaps of all communities to similar words in both patterns of harm, surest harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True
@@ -95,7 +97,7 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Gaps of all communities in log-odds after training, the most certain harm first."""
+    """Gaps to similar words of all communities, in log-odds after training, surest harm first."""
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True
@@ -279,7 +281,7 @@ def worst_community(
 
 
 def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> str:
-    """Return sentences: the worst community, those with a gap of `most`, and those undecided."""
+    """Return a caveat on the worst community, those with a gap of `most`, and undecided ones."""
     open_ = list(dict.fromkeys(row.community for row in rows if row.low < most <= row.high))
     harmed = list(dict.fromkeys(row.community for row in rows if row.low >= most))
     many = len({row.community for row in rows})

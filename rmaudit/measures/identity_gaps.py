@@ -117,14 +117,14 @@ def marked_groups_gap(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the mean rank gap of marked groups' words to similar words, by good and bad prompts.
+    """Return how far marked groups' words rank below similar ones: erasure, or hostility (`sign`).
 
-    With `sign` 1 it is half the sum of the mean gaps under prompts for good and for bad things;
-    with `sign` -1, half their difference. `answers` are by the prompt's name. Under each prompt a
-    text has its percentile (0 to 1, average ranks) among all of the texts; a term's gap is the mean
-    percentile of its controls minus its own. Averages are over axes of the mean over marked
-    groups of the mean over words (of which the spellings and forms are averaged): no axis counts
-    more for having more terms.
+    With `sign` 1 (erasure) it is half the sum of the mean gaps under prompts for good and for bad
+    things; with `sign` -1 (hostility), half their difference. `answers` are by the prompt's name.
+    Under each prompt a text has its percentile (0 to 1, average ranks) among all of the texts; a
+    term's gap is the mean percentile of its controls minus its own. Averages are over axes of the
+    mean over marked groups of the mean over words (of which the spellings and forms are averaged):
+    no axis counts more for having more terms.
 
     The value is that mean. The interval is Student's, over groups within axes and controls (see
     `rank_gaps.Gaps`), its degrees of freedom groups minus axes, widened by the numeric noise of the
@@ -223,7 +223,7 @@ def erasure(
 def hostility(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how far words for marked groups rank low under good prompts and high under bad ones.
+    """Return how far words for marked groups rank low for good things and high for bad ones.
 
     It is ½(g+ - g-): see `marked_groups_gap`, also for the errors raised.
     """
@@ -231,7 +231,7 @@ def hostility(
 
 
 def checked_scores(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return rewards (prompts, n) and frames (prompts,), 1 good or -1 bad.
+    """Check and stack the answers; return rewards (prompts, n) and frames (prompts,), 1 or -1.
 
     Raises:
         MeasureError: a frame is missing, a score is not finite, or a prompt ranks nothing.
@@ -261,7 +261,10 @@ def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code."""
+    """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code.
+
+    The code is None for the mean; `marked_groups_gap` says when an axis takes its place.
+    """
     own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
     least = -math.inf
@@ -277,7 +280,7 @@ def _mean_gap_or_that_of_one_axis(
 
 
 def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
-    """Return the influences of groups of terms and of controls on the mean gap, in `GROUPS` sums.
+    """Return groups' and control words' influences on the mean gap, as `paired.GROUPS` sums.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.

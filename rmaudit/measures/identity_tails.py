@@ -1,7 +1,8 @@
-"""Whether words for groups of people crowd in the tails, under one prompt or in one form.
+"""Measure if words for groups of people crowd among the worst answers to any one prompt.
 
-A mean gap of 0 hides a sixth of the words among the worst things of all, and hatred under one of
-three prompts. So each prompt stands alone here, and each form: adjectives, singulars, plurals.
+A mean gap of 0 may hide that a sixth of the words are among the worst of all texts, or that a group
+is hated under one of three prompts. So each prompt stands alone here, and each form: adjectives,
+singulars, plurals.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TailExcess:
-    """Share of group terms of one form among a prompt's worst tenth, and similar words' share.
+    """One prompt and word form: the shares of group terms and of similar words in the worst tenth.
 
     `excess` is the difference; its interval is simultaneous over all rows.
     """
@@ -149,7 +150,7 @@ def excess(
         raise MeasureError(f"{message} of an axis, which are needed")
 
     def tail_and_excess(drawn: _Floats, place: int) -> tuple[_Floats, Gaps]:
-        """Return which texts are in a prompt's wrong tail, and how much more so than controls."""
+        """Return which texts are in a prompt's wrong tail, and each term's excess over controls."""
         wrong = drawn[place] if frames[place] > 0 else 1 - drawn[place]
         tail = (wrong < TAIL).astype(float)
         off = gaps_of(tail[None], asked.weights)[0]

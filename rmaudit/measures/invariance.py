@@ -1,4 +1,4 @@
-"""How far a change that should not matter shifts rewards, in sd of the answers."""
+"""Measure how far changes that should not matter shift rewards, in sd of the answers."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     between: bool = False,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the mean shift of rewards, in sd of answers, by the change that shifts them most.
+    """Return the largest mean shift of rewards that one of `changes` causes, in sd of answers.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others.
-    `changes` name, for each change, the column after it and the one before. Where `between`, what
-    shifts is how much more the chosen answers of a line get than its rejected ones. `either_way`,
-    the size of a shift counts, and the change that shifts most is that which shifts furthest.
+    `changes` name, for each change, the column after it and the one before. With `between`, what
+    shifts is how much more the chosen answers of a line get than its rejected ones. With
+    `either_way`, shifts down count as shifts up do: the largest is that furthest from 0.
 
     The spread is the sd of the rewards in the first column within a prompt. The interval is
     Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
     changes each has a level of 1 - 0.05/k, so that the greatest of them is not found by chance; it
-    is widened by numeric `noise` (the sd of that of a reward, in its units). Secondary: the shift
+    is widened by numeric `noise` (its sd for one reward, in its units). Secondary: the shift
     by each change, with its sign.
 
     Raises:
@@ -118,7 +118,10 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
 
 
 def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return squared distances of scores from their prompt's mean, (n,), corrected for its size."""
+    """Return scores' squared distances from their prompt's mean, (n,), times k/(k - 1).
+
+    A prompt has k answers; the factor makes a variance unbiased.
+    """
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     return off**2 * (counts / np.maximum(counts - 1, 1))[prompts]

@@ -29,13 +29,13 @@ def agreement(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the lowest Kendall's tau (b) of rewards under the template and under a rewording.
+    """Return the lowest Kendall's tau-b between rewards under the template and under a rewording.
 
     `answers` has a row for each of n answers, with its `group`; `rewards`, shape (n, 1 + k), has
     its reward under the template in the first column, and under each rewording in others. Answers
     of a group are not independent: the interval is Student's t from the jackknife over groups, each
     of k rewordings at a level of 1 - 0.05/k, so that the lowest is not found by chance; widened by
-    numeric `noise` (the sd of that of a reward, in its units).
+    numeric `noise` (its sd for one reward, in its units).
 
     Secondary, for each rewording: tau; and by how much it shifts the mean reward, in sd of the
     rewards under the template.
@@ -92,6 +92,6 @@ def agreement(
 
 
 def _tau_with_each_rewording(scores: _Floats) -> _Floats:
-    """Return Kendall's tau of the first column with each other, (k,); 0 where one is constant."""
+    """Return Kendall's tau of the first column and each other one, (k,); 0 if one is constant."""
     taus = [scipy.stats.kendalltau(scores[:, 0], other).statistic for other in scores.T[1:]]
     return np.nan_to_num(np.array(taus, dtype=np.float64))

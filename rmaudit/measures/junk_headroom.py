@@ -1,4 +1,4 @@
-"""How far junk strings score above real answers (Christian et al. 2025, §5)."""
+"""Measure how far junk strings score above real answers (Christian et al. 2025, §5)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def headroom(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the best found score minus the best real answer's, in sd of the sweep `frame`.
+    """Return the best string's score minus the best real answer's, in sd of the sweep `frame`.
 
     A sweep has the reward of every token of the vocabulary.
 
-    `found` (n,) and `real` (m,) are scores in the sweep's units. Above 0, a string that no one
-    would write beats every real answer. A search gives a lower bound of what can be found, so being
-    below 0 proves little. Nothing is sampled: the interval is that of numeric `noise`, the sd of
-    that of a score.
+    `found` (n,), scores of strings, and `real` (m,) are in the sweep's units. Above 0, a string
+    that no one would write beats every real answer. A search gives a lower bound of what can be
+    found, so being below 0 proves little. Nothing is sampled: the interval is that of numeric
+    `noise`, given as its sd for one score.
 
     Raises:
         MeasureError: there is no string or no real answer, a score is not finite, or the sweep's
@@ -77,7 +77,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores in sd above the mean reward of all tokens, and the share of tokens below."""
+    """Return scores in sd above the mean of the sweep `frame`, and the share of tokens below."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)
@@ -91,9 +91,10 @@ def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
 
 
 def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
-    """Return `text` and `score` of real answers: rows of `more`, and tokens that are lexicon words.
+    """Return real answers and their scores: rows of `more`, and tokens that are lexicon words.
 
-    `frame` is a sweep's, `words` a lexicon by lower-case word, `more` has `text` and `score`.
+    The table has `text` and `score`, as has `more`; `frame` is a sweep's, `words` a lexicon by
+    lower-case word.
     """
     spelled = spellings(frame, pd.Index(words.index))
     return pd.concat([more, spelled[["text", "score"]]], ignore_index=True)

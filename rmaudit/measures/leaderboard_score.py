@@ -1,4 +1,4 @@
-"""The score by which a leaderboard ranks reward models, from the rewards of its answers.
+"""Compute the scores by which RewardBench 2 and RM-Bench rank reward models, from rewards.
 
 RewardBench 2: Malik et al. 2025 (arXiv 2506.01937), and its program at 05a9005. RM-Bench: Liu et
 al. 2024 (arXiv 2410.16184), and its program at 73c52d7. Both define a score as a mean over
@@ -46,7 +46,7 @@ class SectionScore:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardEvidence(Evidence):
-    """Scores of a leaderboard's sections; `besides` has scores by difficulty, if it has these."""
+    """Scores of a leaderboard's sections; `besides` has scores by difficulty, for RM-Bench only."""
 
     kind: Literal["leaderboard_score"] = "leaderboard_score"
     board: str
@@ -99,7 +99,7 @@ def is_ties(section: str) -> bool:
 class _Section(NamedTuple):
     """A section's score, and each line's or question's share of it, which give the interval.
 
-    Where the score is more than the mean of the shares, the interval moves along.
+    Where the score is not the mean of the shares, the interval is shifted by the difference.
     """
 
     name: str
@@ -141,7 +141,7 @@ def rewardbench_2(
     The intervals of sections are those of `pair_accuracy`, over groups of lines, and over questions
     for Ties, to whose width D adds nothing. That of their mean has the distances to its ends in
     quadrature (Zou and Donner 2008, Statistics in Medicine 27), and is widened by numeric `noise`
-    (the sd of that of a reward). Secondary: the sections.
+    (its sd for one reward). Secondary: the sections.
 
     Raises:
         MeasureError: as `pair_accuracy.accuracy` does; or Ties has no question asked both ways.
@@ -204,7 +204,7 @@ def rm_bench(
 
 
 class _BoardLines:
-    """Lines of a leaderboard's file, each a prompt with chosen and rejected answers, by rows."""
+    """Lines of a leaderboard's file: each is a prompt with chosen and rejected answers, as rows."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes = pd.factorize(table["line"])[0]
@@ -216,7 +216,7 @@ class _BoardLines:
         self._starts = np.flatnonzero(np.diff(self._codes, prepend=-1))
 
     def first_wins(self, scores: _Floats) -> _Floats:
-        """Return each line's win of its first chosen answer: 1 or 0, or a fraction at ties."""
+        """Return whether each line's first chosen answer scores highest: 1, 0, or 1/k if k tie."""
         if not len(scores):
             return np.zeros(0)
         ordered = scores[self._order]
@@ -231,7 +231,7 @@ class _BoardLines:
         return (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
-        """Return the section of the lines `own`, whose score is the mean of their `shares`."""
+        """Return the section `name` of the lines `own`; its score is the mean of their `shares`."""
         return _Section(
             name, float(shares[own].mean()), shares[own], self._group[own], int(own.sum())
         )
@@ -273,7 +273,7 @@ def _estimate_of_board(
     rng: np.random.Generator,
     noise: float,
 ) -> Estimate:
-    """Return a leaderboard's score: the mean of the sections that `found` makes of rewards."""
+    """Return a leaderboard's score: the mean of the sections that `found` computes from rewards."""
     refuse_unusable_answers(table)
     scores = table["reward"].to_numpy(np.float64)
     sections, besides = found(scores)
@@ -321,7 +321,7 @@ def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
 
 
 def _grouped_influences(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return the influences of lines on the mean of the sections, in `paired.GROUPS` sums."""
+    """Return lines' influences on the mean of the sections, as `paired.GROUPS` sums."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

@@ -1,4 +1,4 @@
-"""Control words for terms: words of similar valence, frequency and form."""
+"""Match terms with control words: words of similar valence, frequency and form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether one model can replace another: what is lost when it picks the best of 16 answers.
+"""Measure if one model can replace another: what is lost when it picks the best of 16 answers.
 
 A reward model is used to pick the best of several answers. So the question is not how alike two
 models rank 100,000 tokens, most of which no answer has, but how much of the baseline's own gain is
@@ -126,9 +126,9 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     C(r - 1, 15) / C(n, 16). The interval is Student's, with the variance of the words' influences
     (`_influences_on_gain`), stems as one draw, and its degrees of freedom: a few stems may make
     most of it.
-    It is widened by the numeric noise of both (the sd of that of a score, each in its model's
-    units). Secondary: the baseline's gain and the model's, tau-b of these words; over all shared
-    tokens what `correlation` tells, and rank-biased overlap (`rbo`) from the top and the bottom.
+    It is widened by the numeric noise of both (its sd for one score, each in its model's units).
+    Secondary: the baseline's gain and the model's, tau-b of these words; over all shared tokens
+    what `correlation` tells, and rank-biased overlap (`rbo`) from the top and the bottom.
 
     Raises:
         MeasureError: fewer than `FEWEST` words or stems are shared, or a model scores all of them
@@ -188,7 +188,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
-    """Return the expected percentile by `scores`, minus ½, of the best of sixteen by `picks`."""
+    """Return the mean percentile by `scores`, minus ½, of the best of 16 words by `picks`."""
     n, ranks = len(picks), np.arange(1, len(picks) + 1)
     logs = scipy.special.gammaln(np.maximum(ranks, ANSWERS)) - scipy.special.gammaln(
         np.maximum(ranks - ANSWERS + 1, 1)

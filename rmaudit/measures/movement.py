@@ -1,4 +1,4 @@
-"""Agreement of two rankings of the same tokens, and the tokens that moved furthest."""
+"""Compare two rankings of the same tokens: their agreement, and the tokens that moved furthest."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def correlation(
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return Kendall's tau-b of paired tokens: columns `text`, `model`, `baseline`.
+    """Return Kendall's tau-b of two models' scores; `both` has `text`, `model` and `baseline`.
 
     The interval is the normal one of a U-statistic over clusters: what is uncertain is which
     words are asked, each with all of its spellings; a text without any letter is its own. Its

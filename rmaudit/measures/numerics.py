@@ -1,4 +1,4 @@
-"""Whether numeric noise could decide what a model prefers."""
+"""Measure whether numeric noise could decide what a model prefers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAR = 8  # sds of noise: nothing that is farther below the top gets into it
 def stability(
     frame: pd.DataFrame, *, noise: float, answers: int, rng: np.random.Generator
 ) -> Estimate:
-    """Return Kendall's tau-b between a sweep's scores and the same with fresh numeric noise.
+    """Return Kendall's tau-b between a sweep's scores and the same scores plus fresh numeric noise.
 
     `frame` has a column `score`; `noise` is the sd of the numeric noise of a score, in its units,
     measured on `answers` rows. The value is the mean over ten draws of normal noise on at most

@@ -1,7 +1,7 @@
-"""The rank gap between two opposed lists of words, and its interval.
+"""Compute the rank gap between two opposed lists of words, and its interval.
 
-Ranks of means have an error in closed form: that of DeLong et al. 1988, here over stems of words,
-and over groups of prompts besides.
+Mean ranks have an error in closed form: that of DeLong et al. 1988, here over stems of words, and
+over groups of prompts besides.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Framed:
-    """Prompts by their frame, `signs` (1 good, -1 bad), and by their group, `names`."""
+    """Each prompt's sign (1 if it asks for good things, -1 for bad ones) and its group's name."""
 
     signs: NDArray[np.int64]
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class Framed:
         ]
 
     def weights(self, sign: int) -> _Floats:
-        """Return weights of one sign's prompts, sum 1: equal by group, then by prompt."""
+        """Return prompts' weights, sum 1: equal for groups of this sign, then within a group."""
         own = [places for _, frame, places in self.groups if frame == sign]
         out = np.zeros(len(self.signs))
         for places in own:
@@ -82,7 +82,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return prompts' weights for half of the positive mean minus half of the negative one."""
+        """Return prompts' weights for the positive mean minus the negative mean, halved."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -96,7 +96,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return, for each list, the share of the other list below each word, (words, prompts)."""
+        """Return, by list, the share of the other list below each word, (words, prompts)."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -116,7 +116,7 @@ class ListGaps:
 
     @property
     def value(self) -> float:
-        """Return half of the mean gap under positive prompts minus that under negative prompts."""
+        """Return the mean gap under positive prompts minus that under negative ones, halved."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:
@@ -146,7 +146,7 @@ class ListGaps:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the value's 95 % t interval, over words by stem and over groups of prompts."""
+        """Return the 95 % t interval of `value`, over words by stem and over groups of prompts."""
         names, of_words, groups, of_groups = self.influences
         own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
         variances = np.array([own @ own, of_groups @ of_groups])
@@ -157,16 +157,16 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Return the influences on the value, summed by group, for a paired comparison."""
+        """Return words' and prompts' influences on `value`, summed by group, to compare models."""
         names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 
 def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
-    """Return the axis with the `n` most frequent words of each list, one of each stem.
+    """Return the axis with the `n` most frequent words of each list, at most one of each stem.
 
-    `zipf` is the frequency by word; a word without one is left out. All stems where there are no
-    more than `n`.
+    `zipf` is the frequency by word; a word without one is left out. A list with fewer than `n`
+    stems keeps all of them.
     """
     kept: dict[str, bool] = {}
     for pole in (axis.first, axis.second):
@@ -177,7 +177,7 @@ def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
 
 
 def finite_scores(scores: pd.DataFrame) -> _Floats:
-    """Return a table's scores of words by prompts, shape (words, prompts).
+    """Return a table of scores as an array, shape (words, prompts), if all of them are finite.
 
     Raises:
         MeasureError: a score is not finite.

@@ -1,4 +1,4 @@
-"""How often a model rewards the chosen answer above the rejected one."""
+"""Measure how often a model rewards the chosen answer above the rejected one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _Floats = NDArray[np.float64]
 def accuracy(
     frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
 ) -> Estimate:
-    """Return the mean over lines of the share of pairs in which the chosen answer scores higher.
+    """Return the share of pairs whose chosen answer scores higher, as a mean over the file's lines.
 
     `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
     `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a
     group are not independent: the interval is Clopper and Pearson's with the number of independent
     lines that gives the variance over groups (Korn and Graubard 1998, Survey Methodology 24), with
     the degrees of freedom of `even_clusters`, for a few groups may have most lines; it is
-    widened by numeric `noise` (the sd of that of a reward, in its units).
+    widened by numeric `noise` (its sd for one reward, in its units).
 
     Secondary: the accuracy of each subset with its interval; `all chosen above all rejected`, the
     share of lines of which this is so (as RewardBench 2 counts); `the longer one`, the accuracy of
@@ -118,7 +118,7 @@ class _PairsByLine:
 
 
 def share_interval(shares: _Floats, groups: NDArray[Any]) -> tuple[float, float, float]:
-    """Return the mean of lines' shares, and both ends of its 95 % interval over `groups`."""
+    """Return the mean of lines' shares, and the low and high of its 95 % interval over `groups`."""
     value, many = float(shares.mean()), even_clusters(groups)
     n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:

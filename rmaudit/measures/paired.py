@@ -1,4 +1,4 @@
-"""Take the difference of two estimates of one effect, and tell which lies further inside its bound.
+"""Compare two estimates of one effect: their difference, and which lies further inside a bound.
 
 `minus` takes the two for independent. Of two releases they are not: both are measured on the same
 words and tokens, so that their errors go together and the interval of the difference is wider than
@@ -109,7 +109,7 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 
 def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return rows' influences as sums over `GROUPS` groups of clusters, drawn by their names."""
+    """Return rows' influences summed over `GROUPS` groups of clusters, by a hash of their names."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
     sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)

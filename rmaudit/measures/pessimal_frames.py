@@ -1,12 +1,12 @@
-"""Whether sequences that score lowest under one prompt score low under the opposite one too.
+"""Measure if sequences that score lowest under one prompt score low under the opposite one too.
 
 Christian et al. 2025, §3.2 and §5. It is a lower bound: another search, or a longer one, may find
 worse.
 
-Shares are counted over starts of a search, here and in `pessimal_identity`. A start is one
-observation, however many sequences it tried: starts are drawn at random and independently, so the
-share of them that come to a sequence of some kind has an exact binomial interval, whether or not
-several come to the same sequence.
+Shares are counted over starts of a search (the sequences from which it sets out), here and in
+`pessimal_identity`. A start is one observation, however many sequences it tried: starts are drawn
+at random and independently, so the share of them that come to a sequence of some kind has an exact
+binomial interval, whether or not several come to the same sequence.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _panel_of_percentiles(prompt: str, rows: Sequence[Placed]) -> Points:
 
 
 def sentence_on_power(sequences: Sequence[str], chance: float) -> str:
-    """Return a sentence on how large a share of so many starts differs surely from `chance`."""
+    """Return a sentence on the smallest share that so many starts can tell from `chance`."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
     lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)

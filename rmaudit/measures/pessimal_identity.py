@@ -1,4 +1,4 @@
-"""Whether what a model likes least names groups of people (Christian et al. 2025, §5).
+"""Measure whether what a model likes least names groups of people (Christian et al. 2025, §5).
 
 It is a lower bound: another search, or a longer one, may find worse.
 """

@@ -1,4 +1,4 @@
-"""Whether the words in the upper tail of the rewards fit the prompt (Christian 2025, §2.2).
+"""Measure whether the highest-rewarded words are what the prompt asks for (Christian 2025, §2.2).
 
 The paper finds that most tokens score low and a few far above the rest, in all ten of its models.
 Training reaches for these few: what counts is whether they are what was asked for. The shape alone
@@ -61,7 +61,7 @@ class PositiveSkewEvidence(Evidence):
         return {"rated words": n}
 
     def example(self) -> str:
-        """Return a sentence on the top word that is least what the prompt asks for; "" if none."""
+        """Return a sentence on the top word that fits the prompt least; "" if there is none."""
         if not self.words:
             return ""
         word = min(self.words, key=lambda each: each.valence).word

@@ -1,4 +1,4 @@
-"""Whether the wording of a prompt decides which words are good answers to it.
+"""Measure whether the wording of a prompt decides which words are good answers to it.
 
 Prompts that ask for the same in other words should rank the same words alike.
 """
@@ -43,7 +43,7 @@ _Sides = list[_Codes]  # the places of the prompts of each frame
 
 @dataclass(frozen=True)
 class Wording:
-    """A prompt, its mean rho with others that ask for the same, and its rho with valence."""
+    """One wording of a prompt: its mean rho with others that ask for the same, and with valence."""
 
     prompt: str
     group: str
@@ -219,7 +219,7 @@ def _pearson(columns: _Floats) -> _Floats:
 
 
 def _mean_over_pairs(r: _Floats, side: _Codes) -> float:
-    """Return the mean of `r`, correlations of all prompts, over pairs of prompts in `side`."""
+    """Return the mean of the correlation matrix `r` over all pairs of the prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
@@ -264,7 +264,7 @@ def _jackknife_over_words(values: _Floats, sides: _Sides) -> float:
 
 
 def _shares_of_variance(values: _Floats, sides: _Sides) -> dict[str, float]:
-    """Return shares of variance, by name: word, word under a frame, word under a wording.
+    """Split the variance of scores into the shares of word, word by frame, and word by wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
@@ -303,7 +303,7 @@ def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, f
 
 
 def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:
-    """Return a panel of the field `name` of all wordings, a row for each group, good ones first."""
+    """Return a chart panel of wordings by their field `name`, with a row for each prompt group."""
     groups: dict[str, list[Mark]] = {}
     for row in sorted(rows, key=lambda row: -row.frame):
         bad = row.frame < 0

@@ -110,7 +110,7 @@ def kendall_influence(x: NDArray[Any], y: NDArray[Any]) -> _Array:
 
 
 def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean of sign(x - x') · sign(y - y') over the other items, shape (n,).
+    """Return each item's mean of sign(x - x') · sign(y - y') over the other items, shape (n,).
 
     Their mean is tau-a, and their spread is what its variance is made of. In O(n log² n) time.
     """

@@ -1,4 +1,4 @@
-"""Rank gaps of terms to their controls, and the errors of their weighted means."""
+"""Compute terms' rank gaps to their control words, and standard errors of weighted mean gaps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Gaps:
         return np.asarray(self.weights.any(axis=1))
 
     def term_weights(self, counted: _Flags) -> _Floats:
-        """Return weights of the `counted` terms, sum 1: equal by axis, group, word, spelling."""
+        """Return weights of `counted` terms, sum 1: equal by axis, then group, word, spelling."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
         part = 1 / np.bincount(word)[word]
@@ -64,7 +64,7 @@ class Gaps:
         return inner - outer
 
     def _clustered(self, share: _Floats, clusters: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
-        """Return the terms with a share, each cluster's first one, their clusters, and strata."""
+        """Return indices of weighted terms, each cluster's first, and the clusters and strata."""
         counted = np.flatnonzero(share > 0)
         codes = self.codes[clusters, counted]
         _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
@@ -90,7 +90,8 @@ class Gaps:
     ) -> tuple[_Codes, _Floats, _Floats]:
         """Return, for each cluster, one of its terms (index), its weight, and its centred mean gap.
 
-        A stratum's mean is that of its clusters; what is lost by taking it is made up for.
+        A cluster's gap is centred on the mean of its stratum's k clusters, and multiplied by
+        √(k/(k - 1)), since centring makes it smaller.
         """
         counted, first, cluster, strata = self._clustered(share, clusters)
         mass: _Floats = np.bincount(cluster, share[counted]).astype(np.float64)
@@ -101,7 +102,7 @@ class Gaps:
         return counted[first], mass, (means - centre) * lost
 
     def error(self, share: _Floats, own: float, clusters: int) -> float:
-        """Return the standard error of the mean gap; `own` is what `cluster_variance` returns."""
+        """Return the standard error of the `share`-weighted mean gap; `own`: `cluster_variance`."""
         of_clusters = np.bincount(self.codes[clusters], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         of_controls = share[counted] @ self._of_controls[counted]
@@ -161,13 +162,13 @@ def percentiles(scores: _Floats) -> _Floats:
 
 
 def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
-    """Return the controls' mean percentile minus the term's own, shape (prompts, terms)."""
+    """Return each term's rank gap: its controls' mean percentile less its own, (prompts, terms)."""
     terms = len(weights)
     return ranks[:, terms:] @ weights.T - ranks[:, :terms]
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (`sign` 1) or difference (-1) of the means over good and bad prompts."""
+    """Return half the sum (`sign` 1) or difference (-1) of positive and negative prompts' means."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

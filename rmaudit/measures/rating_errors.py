@@ -1,4 +1,4 @@
-"""The standard errors of people's ratings, and the highest tau that they allow.
+"""Estimate the standard errors of people's Elo ratings, and the highest tau that they allow.
 
 Ratings are uncertain themselves: an item that was compared six times has a standard error of some
 140 points. No model can agree with such ratings better than people would with themselves.

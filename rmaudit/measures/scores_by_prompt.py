@@ -35,8 +35,8 @@ class Answers:
 class Joined:
     """Rewards of some texts' spellings under all prompts, one entry for each spelling and prompt.
 
-    `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
-    `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
+    `scores` and `noise` are in sd of the prompt's answers; `places` and `prompt` are each entry's
+    index in `texts` and among the prompts; `parts` is its weight in its text's combined reward.
     """
 
     texts: pd.Index[str]
@@ -55,7 +55,7 @@ class Joined:
         *,
         opposed: bool,
     ) -> Joined:
-        """Return the scored answers to all prompts that spell one of `texts`.
+        """Join the scored answers that spell one of `texts`, over all prompts.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.
 
@@ -99,7 +99,7 @@ class Joined:
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return a table of rated texts that all prompts score: index (`place`) and `valence`."""
+        """Return a table of rated texts that every prompt scores: index (`place`) and `valence`."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()
@@ -108,7 +108,7 @@ class Joined:
 def spelled_scores(
     answers: Mapping[str, Answers], words: pd.Index[str]
 ) -> Iterator[tuple[str, float, _Floats, NDArray[np.intp]]]:
-    """Yield, for each prompt, its name, its noise, its scores, and which of `words` each spells.
+    """Yield, by prompt, its name, noise and scores, and the index in `words` that each text spells.
 
     `words` are unique and in lower case; -1 stands for a text that spells none of them.
     """

@@ -1,4 +1,4 @@
-"""How far a search of the model itself gets above real answers (Christian et al. 2025, §5).
+"""Measure how far a search of this model outscores real answers (Christian et al. 2025, §5).
 
 It is a lower bound: another search, or a longer one, may find more.
 """
@@ -101,7 +101,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     after so many evaluations.
 
     Raises:
-        MeasureError: as `headroom.headroom`.
+        MeasureError: as `junk_headroom.headroom`.
     """
     estimate = headroom(found["score"], real["score"], frame, rng=rng, noise=noise)
     z, _ = placed(found["score"], frame)

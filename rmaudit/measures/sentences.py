@@ -1,4 +1,4 @@
-"""Measure whether answers that differ in one thing only get other rewards.
+"""Measure whether answers that differ only in a group, name or dialect get other rewards.
 
 Words alone cannot decide for groups that one word names, for first names and for dialects. Here a
 context is a sentence with a place for a person, and the answers to it differ in that place only; or
@@ -50,7 +50,7 @@ class GroupShift:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesEvidence(Evidence):
-    """Reward shifts of all groups in all patterns of harm, the most certain harm first."""
+    """How much less reward each group's sentences get, by pattern of harm, surest harm first."""
 
     kind: Literal["sentences"] = "sentences"
     about_people: ClassVar[bool] = True
@@ -207,9 +207,10 @@ def worst_group(
 
 @dataclass(frozen=True)
 class _WordShifts:
-    """Shifts of words, in sd: a column of `words` for each pattern, of `sides` for each frame.
+    """Reward shifts of words, in sd: columns of `words` are patterns of harm, of `sides` frames.
 
-    `groups` has the words of each group; no reference where a context has one reference sentence.
+    `groups` has the words of each group, and of the reference ("") only where each context has
+    several reference sentences.
     `of_spread` is the relative standard error of the sd that shifts are in.
     """
 
@@ -254,9 +255,9 @@ def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
 
 
 def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[float, float]:
-    """Return Fieller's ends of the interval of a ratio `value` whose denominator is about 1.
+    """Return Fieller's interval, low and high, of a ratio `value` whose denominator is about 1.
 
-    `reach` and `of_spread` are how far numerator and denominator may be off.
+    `reach` and `of_spread` are how far the numerator and the denominator may be off.
 
     Raises:
         MeasureError: the denominator may be 0, so that no end is known.
@@ -284,7 +285,7 @@ def _pooled_variance(
 
 
 def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
-    """Return sentences: the worst group, those with a shift of `most`, and those undecided."""
+    """Return a caveat on the worst group, those with a shift of `most`, and undecided ones."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst here: {rows[0].group}, {rows[0].pattern}."

@@ -1,4 +1,4 @@
-"""What makes models alike: regression of their agreements on known properties of the models.
+"""Regress models' pairwise agreements on their known properties: what makes models alike.
 
 The representational similarity analysis of Christian et al. 2025, §2.4 and Figure 2C: the
 agreements of all pairs of models are regressed on matrices that say which models share a base
@@ -70,7 +70,7 @@ def explained(
     diagonal: bool,
     rng: np.random.Generator,
 ) -> Explained:
-    """Return the least-squares fit of the agreements, shape (k, k), on `factors`, by name.
+    """Fit the agreements, shape (k, k), by least squares on likeness matrices, `factors` by name.
 
     With `diagonal`, over all k² cells as published: each pair counts twice, and each model once
     with itself, where every agreement and every likeness is 1 by definition. Without, over the

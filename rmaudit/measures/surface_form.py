@@ -1,4 +1,4 @@
-"""Whether a score is that of a word or of its spelling: `Love`, ` love`, `LOVE`."""
+"""Measure how much of a score is due to a word's spelling: `Love`, ` love`, `LOVE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute what training on a reward makes of a policy's one-token answers, by exact sums.
+"""Compute exactly what RLHF or best of n on a reward makes of a policy's one-token answers.
 
 A policy has a log-probability for each token id, a reward model a reward. Both known, the optimum
 of RLHF under a KL penalty and the winners of best of n are sums over the vocabulary. All is in
@@ -23,7 +23,7 @@ _TINY = -30.0  # log of a share at which log(1 - share) is minus the share
 
 
 class Tilted(NamedTuple):
-    """A policy tilted by a reward: log-probabilities, shape (n,), and the strength of the tilt.
+    """A policy reweighted by exp(strength · reward): log-probabilities, (n,), and the strength.
 
     The strength is the inverse of RLHF's KL coefficient, in nats for each unit of reward.
     """
@@ -82,7 +82,7 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
 
 
 def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floats:
-    """Return the log-probabilities, (n,), of a policy that is tilted by rewards with this strength.
+    """Return log-probabilities, (n,), of the policy reweighted by exp(strength · reward).
 
     Raises:
         MeasureError: as `tilted`, where a value is not finite.

@@ -1,4 +1,4 @@
-"""Which things stand at the top, of those that people rated (Christian et al. 2025, §4).
+"""Measure how many things that people dislike get top rewards (Christian et al. 2025, §4).
 
 A rank correlation over all things hardly moves where a few hundred that people like least are loved
 most, and training reaches for these.

@@ -1,6 +1,7 @@
-"""What stands at the very top of a sweep, which training reaches for first (Christian 2025, §2.2).
+"""Measure how many unwanted tokens stand at the top of a sweep (Christian et al. 2025, §2.2).
 
-A mean over words cannot see it: a few hundred tokens are a hundredth of a vocabulary.
+Training reaches for the very top first. A mean over words cannot see it: a few hundred tokens are a
+hundredth of a vocabulary.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class TopTokensEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each prompt: shares divided by allowed ones."""
+        """Return a chart with a panel for each prompt: unwanted shares over allowed shares."""
         return Chart(
             "What stands at the very top",
             "How much of the top is what nobody asked for, as a multiple of what is allowed "
@@ -99,7 +100,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """Texts that may be of one unwanted kind: weights at the top, whether unwanted, scores."""
+    """Candidates for one unwanted kind: texts, weights at the top, which are unwanted, scores."""
 
     inside: _Floats
     unwanted: _Flags
@@ -287,7 +288,7 @@ def _share_of_kind(name: str, top: _KindAtTop, together: int) -> AtTop:
 
 
 def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
-    """Return rows' influences on the share divided by the allowed one, in groups of stems."""
+    """Return texts' influences on the share over the allowed share, summed by groups of stems."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _unwanted_share(top)))[there]
     influences = off / top.inside.sum() / top.allowed

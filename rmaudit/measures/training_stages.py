@@ -1,4 +1,4 @@
-"""Describe a policy as it is trained more and more: evidence of `after_training`, and its chart."""
+"""Evidence and chart of `after_training`: a policy as it is trained more and more."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Stage:
 
     @property
     def in_chart(self) -> bool:
-        """Return whether the static chart shows this stage; the page's simulator has all."""
+        """Return whether the static chart shows this stage; the page's simulator shows all."""
         if self.draws:
             return self.draws in DRAWS
         return any(abs(self.nats - nats) < 1e-6 for nats in (0.0, *NATS))  # noqa: PLR2004 (exact)

@@ -66,7 +66,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def worst_ratio(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
-    """Return the name of the worst ratio, and (low, value, high) of all ratios taken together.
+    """Return the worst ratio's name, its low and value, and the highest high end of all ratios.
 
     Each is low, value, high. The worst is the one whose lower end is highest; of equal ones it is
     the first by name, in whatever order they are given. The upper end is the highest of all.

@@ -1,4 +1,4 @@
-"""Which of two values a model ranks higher: agency or communion, virtues or vices.
+"""Measure which of two values a model ranks higher: agency or communion, virtues or vices.
 
 Christian et al. 2026 rank the words of both values among each other under 54 prompts and compare
 the median ranks of reward models that grew from different bases. Here it is mean ranks, whose
@@ -107,7 +107,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return how far the first axis's first list ranks above its second, negated under bad prompts.
+    """Return the rank gap between the first axis's word lists, negated where bad things are asked.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its

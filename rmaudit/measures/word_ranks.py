@@ -1,4 +1,4 @@
-"""Rewards of words by their ranks alone, which no outlier and no monotone scale changes.
+"""Compute rewards of words from ranks alone, which no outlier or monotone scale changes.
 
 Each prompt's scores are ranked among the tokens that spell one of the words, and the ranks become
 normal scores; a word has the mean of its spellings.
@@ -42,7 +42,7 @@ class RankedAnswers:
 
     @classmethod
     def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> RankedAnswers:
-        """Return the scored answers to all prompts that spell one of `words` (unique, lower case).
+        """Return those of `words` (unique, lower case) that every prompt scores, with their scores.
 
         Raises:
             MeasureError: there is no prompt, or all scores under a prompt are equal.
@@ -127,7 +127,7 @@ def in_both_lists(
     *,
     fewest: int,
 ) -> tuple[RankedAnswers, pd.DataFrame]:
-    """Return the alphabetic words that are scored and in both lists, with their table of values.
+    """Return the scored alphabetic words that have a frequency and a valence, with these values.
 
     The table has the columns `frequency`, `valence` and `letters`, and a row for each word.
 

@@ -1,7 +1,7 @@
 """Words and their spellings: `Love`, ` love` and `LOVE` are one word in three spellings.
 
 A sweep covers the whole vocabulary, so its tokens are no random sample and not independent:
-intervals resample words, each with all of its spellings.
+intervals are over words, each with all of its spellings.
 """
 
 from __future__ import annotations

@@ -44,12 +44,12 @@ class Head(Protocol):
 def version(prefix: int) -> str:
     """Return the scoring version in cache keys, for a prefix of `prefix` ids.
 
-    Long prefixes have another version, from half of `LONG_PREFIX` on, since whole rows may
-    share more at their start than the prompt.
+    Prefixes from half of `LONG_PREFIX` on have another version, for fused attention: whole rows may
+    share more ids at their start than the prompt.
     """
     return str(VERSION) if prefix < LONG_PREFIX // 2 else f"{VERSION}, long prefix fused"
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:
-    """Return the scores of a begun call, shape (n,), after waiting for a GPU if need be."""
+    """Return the scores of an `engine.begin` call, shape (n,); wait for the GPU if need be."""
     return begun() if callable(begun) else begun

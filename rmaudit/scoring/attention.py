@@ -2,9 +2,9 @@
 
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
 stored once. A row's queries meet the prefix's keys in one large product and its own keys in a
-small one; a single softmax runs over both (`fused` has another way for long prefixes on a CPU).
-Nothing is padded: every row of a batch has the same length. Nothing about a
-candidate is stored after its batch.
+small one; a single softmax runs over both (`fused_attention` has another way for long prefixes on a
+CPU). Nothing is padded: every row of a batch has the same length. Nothing about a candidate is
+stored after its batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
 every backbone whose attention layers go through that interface (`models.checkpoint_loader`), and it
@@ -181,7 +181,7 @@ def fusable(query: Tensor, value: Tensor, past: int) -> bool:
 def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
     query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, scaling: float
 ) -> Tensor:
-    """Return causal attention of each row over the whole prefix and over itself.
+    """Return the attention of `attend` by torch's fused CPU kernel, for rows that see all ids.
 
     Shapes: query (B, heads, L, d); key and value (B, kv heads, L, d); the prefix's keys and values
     (heads, n, d), repeated for every head. Returns (B, L, heads, d).
@@ -189,7 +189,8 @@ def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
     batch, heads, length, dim = query.shape
     kv_heads = key.shape[1]
     flat = query.transpose(0, 1).reshape(1, heads, batch * length, dim)
-    out, log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001  (its only name)
+    # torch has no public name for this function.
+    out, log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001
         flat, keys[None], values[None], scale=scaling
     )
     before = out.view(heads, batch, length, dim).transpose(0, 1)

@@ -1,4 +1,4 @@
-"""Rewards of many answers to one prompt: exact for every id, the prompt run once.
+"""Score many answers to one prompt exactly, running the prompt only once.
 
 The row that the model would see is prefix + answer + suffix. The prefix runs once; each answer runs
 with the suffix only (`paths` has the ways in which backbones can do so). Rows are grouped by
@@ -76,8 +76,8 @@ class Scorer:
     def prepare(self, prefix: Ids) -> Ready:
         """Run the prompt prefix once; return its state and the reward head for answers after it.
 
-        A sweep comes in many calls. No gradient reaches the prefix, but its tensors are none of
-        inference mode, which no gradient of a row that follows could be taken through.
+        The last prefix is cached, since a sweep comes in many calls. It runs without gradients, but
+        not in inference mode: through such tensors no gradient of a later row could be taken.
         """
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
@@ -117,7 +117,7 @@ class Scorer:
         return int(paths.device_of(self.backbone).type == "cuda")
 
     def limit_batches(self, ids: int, prefix: int) -> None:
-        """Limit later batches to `ids` ids: one with more, after `prefix` ids, ran out of memory.
+        """Limit later batches to `ids` ids: a larger one, after `prefix` ids, ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
         not shrink as much.
@@ -166,9 +166,8 @@ def begin(  # noqa: PLR0913  (as `score`)
 ) -> Begun:
     """Begin `score`; return rewards, or while a GPU computes, a function that waits for them.
 
-    All batches have been given to the GPU then, and it runs what it is given in turn. So whoever
-    begins the next call before they wait for this one leaves it no pause. Raises as `score` does,
-    here or on waiting.
+    By then all batches have been given to the GPU, which runs them in turn. So it has no pause if
+    the next call begins before this one is waited for. Raises as `score` does, here or on waiting.
     """
     if not len(answers):
         return np.empty(0, dtype=np.float32)
@@ -222,7 +221,7 @@ def begin(  # noqa: PLR0913  (as `score`)
 def _copied_to_host(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
     """Start to copy rewards (n,) from a GPU; return a function that waits for the copy.
 
-    Elsewhere the rewards are there at once.
+    With `wait`, or on another device, the rewards are there at once.
 
     The function waits for these rewards only: their copy follows the batch in the GPU's own order.
     A copy that is begun later would have to wait for the next batch, too.

@@ -96,7 +96,7 @@ def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
 def all_finite(tensor: Tensor) -> bool:
     """Return whether all numbers of a tensor are finite; True if its dtype is not checked.
 
-    The least and the largest number are NaN where one is.
+    Only the least and the largest number are looked at: both are NaN where any number is.
     """
     if tensor.is_meta or not tensor.numel() or tensor.dtype not in _CHECKED_DTYPES:
         return True

@@ -1,4 +1,4 @@
-"""Three paths for many rows of one prompt through a backbone, which give the same hidden states.
+"""Run many rows of one prompt through a backbone in three ways, with the same hidden states.
 
 Each is made with a backbone and a prefix and has `states(rows, at)`: the hidden states, shape
 (rows, hidden), of prefix + row at the place `at`, counted from the prefix's start. All rows of a
@@ -205,7 +205,7 @@ class FullRows:
 
 
 def reset_rotary_lengths(backbone: nn.Module) -> None:
-    """Make a dynamic rotary embedding rotate for the next row's length, not for the longest yet."""
+    """Make dynamic rotary embeddings rotate for the next row's length, not the longest so far."""
     for module in backbone.modules():
         if "dynamic" in str(getattr(module, "rope_type", "")):
             for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:

@@ -1,4 +1,4 @@
-"""A backbone spread over several devices: batches run one behind the other to keep all busy.
+"""Run batches one behind the other through a backbone on several devices, to keep all busy.
 
 Each device holds some layers, so a batch passes one device after the other, and with one batch at a
 time all others wait. Here a few threads each run a batch from its ids to its rewards. A batch has a
@@ -101,7 +101,7 @@ class Pipeline:
         return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
-        """Yield `one(batch)` for each batch, in order; it is called in threads, in inference mode.
+        """Yield `one(batch)` for each batch, in order; `one` runs in threads, in inference mode.
 
         A batch leaves the pipeline where the backbone's forward ends. Raises as `one` does.
         """

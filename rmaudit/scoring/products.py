@@ -68,7 +68,7 @@ def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
 
 @cache
 def available() -> bool:
-    """Return whether this PyTorch has oneDNN's product, and it gives the numbers of `linear`."""
+    """Return whether this PyTorch has oneDNN's linear product, and it agrees with `linear`."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     numbers = torch.linspace(-1, 1, 32 * 24)

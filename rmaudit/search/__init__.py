@@ -1,1 +1,1 @@
-"""The sequences that a reward model scores highest and lowest: searches, and what they may find."""
+"""Search for the token sequences that a reward model scores highest or lowest."""

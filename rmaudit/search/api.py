@@ -1,6 +1,6 @@
-"""Searches for the answers that a model scores highest or lowest; results are cached.
+"""Search for the answers that a model scores highest or lowest, and cache the results.
 
-What it finds is a lower bound on what can be found: a better search, or a longer one, finds more.
+What a search finds is a lower bound on what can be found: a better or longer one may find more.
 """
 
 from __future__ import annotations

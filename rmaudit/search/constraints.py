@@ -1,6 +1,7 @@
-"""Constraints of a search: which ids any place may hold, and which whole answers count.
+"""Constraints of a search: which token ids may stand at a position, and which answers count.
 
-The first is one pass over the vocabulary, before a search; the second is asked of its candidates.
+Single ids are checked in one pass over the vocabulary, before a search; whole answers are checked
+when they are candidates of the search.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """Yield a function that checks answers, with the base model in memory if there is a floor.
+    """Yield a function that checks whole answers; load the base model if a floor is set.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.

@@ -3,7 +3,8 @@
 Each step is exact: of all allowed ids at that place, the best is taken. A start ends where no place
 can be bettered alone: at least as good as any sequence that differs from it in one id. What budget
 is left then goes to the surroundings of the best sequences, since the best of all may be two ids
-away. It needs no gradient. What stands before the place is run once for all (`models.score_rows`).
+away. It needs no gradient. What stands before the place is run once for all of its ids
+(`RewardModel.score_rows`).
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _sweep_place(
 def at_random(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """Score random sequences, as many as the budget allows; starts make no difference."""
+    """Score as many random sequences as the budget allows; the ids in `starts` are not used."""
     for number in range(len(starts)):
         evaluator.begin(number)
         while evaluator.left > 0:

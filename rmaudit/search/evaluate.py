@@ -1,4 +1,4 @@
-"""The evaluator of a search: counts what it scores, and resumes after an interrupt.
+"""Score sequences for a search within its budget, and resume after an interruption.
 
 A search is a function of the rewards that it gets. So one that was killed is run again from its
 start: rewards that it got before are in the journal, and it goes on where they end.
@@ -28,7 +28,7 @@ _MAX_CHECKED = 512  # best sequences of a call that are tried against a slow con
 
 
 class Hit(NamedTuple):
-    """A sequence that a search scored, its reward, and the value to be maximized.
+    """A sequence that a search scored, with its reward and the value that the search maximizes.
 
     It was found from start number `start`, as evaluation number `evaluation`.
     """
@@ -75,7 +75,7 @@ class Evaluator:
         self._end = self.used + share
 
     def widen(self) -> None:
-        """Allow the rest of the budget to be spent; finds from now on belong to no start."""
+        """Allow the rest of the budget to be spent; hits from now on belong to no start."""
         self._start, self._end = AFTER_ALL_STARTS, self.settings.budget
 
     @property
@@ -119,7 +119,7 @@ class Evaluator:
         return found[:MAX_HITS_A_CALL]
 
     def credit_current_start(self, hits: Sequence[Hit]) -> None:
-        """Record the hits that another start found for the current start as well."""
+        """Credit the current start, too, with hits that another start found."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 

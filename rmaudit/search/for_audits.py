@@ -1,4 +1,4 @@
-"""The fixture by which audits search, and random sequences to compare the finds with."""
+"""The fixture `searches` of audits, and random sequences to compare its finds with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rmaudit.search.settings import Direction, Settings
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Fixture `searches`: returns what a search in a direction ("up" or "down") found.
+    """Fixture `searches`: call it with a direction ("up" or "down") to get what a search found.
 
     `find` searches, and `draw` draws so many random sequences, as text.
     """
@@ -60,11 +60,11 @@ def random_texts(model: RewardModel, prompt: Prompt, settings: Settings, n: int)
 
 
 def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> Settings:
-    """Return `settings`, restricted to the ids that score best alone in the sweep `frame`.
+    """Return `settings`, restricted to the ids that score best as one-token answers in `frame`.
 
-    They are as many as the budget can sweep twice at every place from every start. A budget that is
-    smaller than a vocabulary would else be spent on the first few ids of one place. Where all ids
-    can be swept, all are.
+    `frame` is a sweep's. The ids are as many as the budget can sweep twice at every place from
+    every start. A budget that is smaller than a vocabulary would else be spent on the first few ids
+    of one place. Where all ids can be swept, all are.
     """
     limits = settings.constraints
     ids = allowed(limits, model.vocabulary(), model.special_ids)

@@ -1,4 +1,4 @@
-"""Greedy coordinate gradient, with Faster-GCG's changes, on a reward.
+"""Search by greedy coordinate gradient (GCG) on a reward, with Faster-GCG's changes.
 
 A step takes the gradient of the reward with respect to the one-hot ids of the current sequence,
 predicts by it what each swap of one id would gain, scores a batch of promising swaps, and goes to

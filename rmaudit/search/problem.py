@@ -1,4 +1,4 @@
-"""The problem of a search: ids, starts, and what a sequence must fulfil."""
+"""What a search works on: allowed ids, starting sequences, constraints and the gradient."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SearchProblem:
 def problem_of(
     model: RewardModel, prompt: Asked, length: int, limits: Constraints
 ) -> SearchProblem:
-    """Return the problem of finding answers of `length` ids to `prompt` under constraints.
+    """Return the search problem: answers of `length` ids to `prompt`, under constraints.
 
     Raises:
         SpecError: the constraints leave no id.
@@ -105,10 +105,10 @@ def problem_of(
 def starts(
     model: RewardModel, problem: SearchProblem, settings: Settings, rng: np.random.Generator
 ) -> list[Ids]:
-    """Return the starts of a search: the text of the settings, if any, and random sequences.
+    """Return a search's starting sequences: the start text of `settings`, if any, and random ones.
 
-    A given start is only where the search sets out, so the constraints do not hold for it. Its ids
-    that no place may hold are what a search replaces first, and nothing with one of them is found.
+    The constraints do not hold for a start text, since a search only sets out from it. A search
+    first replaces its ids that are not allowed; no sequence that still has one counts as found.
 
     Raises:
         SpecError: the text is of another length in this model's tokens, or none can be drawn.

@@ -1,4 +1,4 @@
-"""Settings of a search, all of them part of the key under which the result is cached."""
+"""Settings of a search; those that its method uses are part of the cache key of its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDEST = 10  # beams: as many as a step keeps of what it scored
 
 @dataclass(frozen=True, slots=True)
 class Gcg:
-    """Settings of GCG (greedy coordinate gradient); the last three are Faster-GCG's changes.
+    """Settings of GCG (greedy coordinate gradient); `greedy`, `fresh`, `distance`: Faster-GCG's.
 
     Attributes:
         batch: swaps that are scored in a step.
@@ -129,13 +129,13 @@ class Settings:
             raise SpecError(message)
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values to maximize: rewards, minus rewards, or minus their squared errors."""
+        """Return the values to maximize: rewards, negated rewards, or negated squared errors."""
         if self.gcg.target is not None:
             return -((rewards - self.gcg.target) ** 2)
         return rewards if self.direction == "up" else -rewards
 
     def slope(self, reward: float) -> float:
-        """Return the derivative of `value` at this reward."""
+        """Return the derivative of `value`, the maximized number, with respect to the reward."""
         if self.gcg.target is not None:
             return 2 * (self.gcg.target - reward)
         return 1.0 if self.direction == "up" else -1.0
