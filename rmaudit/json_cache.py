@@ -84,7 +84,7 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
 
 @once
 def code() -> str:
-    """Return a digest of the code that computes values: rmaudit's files, Python, its requirements.
+    """Return a digest of the code that computes values: rmaudit's files, its requirements, Python.
 
     Cached values have it among their fields, so a change of any of these recomputes them. If a
     file was written while this process ran, it is unknown which code runs, so no value is shared.

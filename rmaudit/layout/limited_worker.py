@@ -1,4 +1,4 @@
-"""Run strangers' chat templates and tokenizers with limits of memory and time: the child process.
+"""Run untrusted chat templates and tokenizers with limits of memory and time: the child process.
 
 Run by its path. Reads a line of JSON for each question on standard input, and writes one for its
 answer. Where a question takes too much, the process ends, and with it all that it took.

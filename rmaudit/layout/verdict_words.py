@@ -62,7 +62,7 @@ def verdict_ids(spec: ModelSpec, layout: Layout, folder: Path) -> tuple[int, ...
 
 
 def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
-    """Raise if the judge's template, or the model's own, opens a thought before the verdict.
+    """Raise if the judge's template, or the model's own, opens a <think> before the verdict.
 
     `folder` has the tokenizer, whose own chat template says whether the model begins its turns with
     a thought. A template that closes the thought itself is fine.

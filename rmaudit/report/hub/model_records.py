@@ -33,10 +33,10 @@ MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 def eval_results(
     results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
 ) -> str:
-    """Return the text of the Hub file `PATH` for one model; `source` is the report's URL or "".
+    """Return one model's results as the text of `.eval_results/rmaudit.yaml`, which the Hub shows.
 
-    Each entry is a task of the benchmark (`benchmark.tasks`): its value, and `notes` that explain
-    the value.
+    Each entry is a task of the benchmark (`benchmark_dataset.tasks`): its value, and `notes` that
+    explain the value. `source` is the report's URL or "".
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
