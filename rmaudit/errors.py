@@ -18,7 +18,7 @@
     ├── StoreError         the cache of scores or the exploit ledger cannot be read or written
     └── ResultsError       a results.json cannot be read, is not one, or cannot be published
     AuditFailed (AssertionError)
-    └── AuditInconclusive  the interval straddles the bound
+    └── AuditInconclusive  an audit blocks, and the data do not decide
 
 Every message says where, what was found, what is allowed, and what to do next.
 """
@@ -121,11 +121,11 @@ class ResultsError(RmauditError):
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")
-    """Failed audit: the estimate lies outside the audit's bound."""
+    """Raised for a failed audit that blocks: its whole interval lies outside the bound."""
 
 
 class AuditInconclusive(AuditFailed):
-    """Inconclusive audit: the estimate's interval straddles the bound."""
+    """Raised for an audit that blocks without a fail, mostly as its interval crosses the bound."""
 
 
 def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:

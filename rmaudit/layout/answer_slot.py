@@ -130,7 +130,7 @@ def read_back(
 
 
 def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` as in mid-text: tokenizers may put a dummy space before a start."""
+    """Return the ids that `text` has in mid-text, without the dummy space that a start may get."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
         if start is not None:

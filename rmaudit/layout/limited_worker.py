@@ -115,7 +115,7 @@ def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a request as {"answer": ...}, or why there is none."""
+    """Carry out a request; return {"answer": ...}, or why there is no answer."""
     do = {"print": print_conversations, "try": try_tokenizer}[request["what"]]
     try:
         return {"answer": do(request)}

@@ -1,4 +1,4 @@
-"""A judge's two verdict words, as token ids at the place where the judge says one.
+"""Find the token ids of a judge's two verdict words (yes and no) where it would say one.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words

@@ -51,7 +51,7 @@ class TrackedModel:
 
 
 def client(tracker: str) -> Any:  # noqa: ANN401  (a module of others)
-    """Return the Python package of a tracker.
+    """Import and return the Python package of a tracker, such as `mlflow`.
 
     Raises:
         SpecError: it is not installed, or cannot be imported.

@@ -131,7 +131,7 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
 
 
 def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFrame:
-    """Return the rows of a vocabulary: token_id, token and text.
+    """Unpack a vocabulary to a frame with the columns token_id, token and text.
 
     Raises:
         ResultsError: it is not there, or damaged.

@@ -1,4 +1,4 @@
-"""Compile Altair charts to inline SVG without scripts: every picture of a report is drawn here.
+"""Compile Altair charts to inline SVG without scripts, in a child process that may crash.
 
 The compiler ends the process that it runs in where memory is short; a report must not go with it.
 So `as_svg` gives a comment that holds the chart's spec, and `compiled` puts SVGs in the place of

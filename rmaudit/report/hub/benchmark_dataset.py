@@ -66,7 +66,7 @@ class BenchmarkTask:
 
     @property
     def prompt(self) -> str:
-        """Return the name of the prompts, as in findings, such as `best+worst`."""
+        """Return the label of the task's prompts, as findings have it, such as `best+worst`."""
         return label(self.prompts)
 
     @property

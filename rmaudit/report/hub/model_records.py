@@ -79,7 +79,7 @@ def _entry(
 def every_eval_ever(
     results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
-    """Return one model's Every Eval Ever record: its path in their repository, and its JSON.
+    """Return one model's record for Every Eval Ever: its path in that store, and its JSON.
 
     `model` is the model's hub id; `by` names who ran the audits. Equal results have the same path.
     """

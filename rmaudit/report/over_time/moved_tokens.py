@@ -61,7 +61,7 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Compare each two sweeps of the same prompt text and protocol; yield their changes.
+    """Compare the old and the new sweep of each prompt text and protocol; yield their changes.
 
     Sweeps without a score per token (only a summary is stored) are left out.
 
@@ -156,7 +156,10 @@ def _same_start(one: Stage | None, other: Stage | None) -> bool:
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
-    """Return the trained policies that charts show, by prompt and training, such as "4 nats"."""
+    """Return the stages of training that charts show, by prompt and amount, such as "4 nats".
+
+    A stage describes the policy after that training.
+    """
     return {
         (stage.prompt, stage.how): stage
         for finding in findings

@@ -192,7 +192,10 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
 
 
 def _with_regression(finding: Finding, why: str) -> Finding:
-    """Return a finding with the reason why it regressed, or ""; a reason blocks unless waived."""
+    """Return a finding with the reason `why` it regressed; it then blocks unless a waiver holds.
+
+    `why` is "" if it did not regress.
+    """
     waiver = finding.judgement.waiver
     blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
     return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))

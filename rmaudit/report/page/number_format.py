@@ -22,7 +22,7 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def bound_end(number: float) -> str:
-    """Format an end of a bound with as many digits as the audit declares: `0.67` or `0.005`."""
+    """Format an end of a bound with two decimals, or more if it has more: `0.67` or `0.005`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 

@@ -123,7 +123,7 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why all passes of an audit may mean that the model prefers nothing; else ""."""
+    """Return why an audit's passes may only mean that the model has no preferences; else ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 

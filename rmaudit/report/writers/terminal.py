@@ -156,7 +156,7 @@ def _audits(
 def _doubted(
     name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """Yield a line on the gates whose pass may mean that the model prefers nothing."""
+    """Yield a line on the gates whose pass may only mean that the model has no preferences."""
     why = {
         row.audit: doubt(row.worst, failed)
         for row in rows
