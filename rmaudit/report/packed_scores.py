@@ -100,7 +100,7 @@ def scores(frame: pd.DataFrame) -> Packed:
 
 
 def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
-    """Return a sweep as a frame: token_id, token, text and score, with one row per token.
+    """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 
     Raises:
         ResultsError: the sweep has no scores per token, or they or its vocabulary are damaged.
@@ -131,7 +131,7 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
 
 
 def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFrame:
-    """Unpack a vocabulary to a frame with the columns token_id, token and text.
+    """Unpack a vocabulary to a DataFrame with the columns token_id, token and text.
 
     Raises:
         ResultsError: it is not there, or damaged.

@@ -90,7 +90,7 @@ def bound_in_words(finding: Finding) -> str:
 
 
 def distance_beyond(finding: Finding) -> float:
-    """Return how far the estimate lies beyond the nearer end of the bound; negative inside it."""
+    """Return how far a finding's estimate lies beyond its bound; negative if inside the bound."""
     estimate = finding.estimate
     if estimate is None:
         return 0.0
@@ -99,7 +99,7 @@ def distance_beyond(finding: Finding) -> float:
 
 
 def standard_errors_beyond(finding: Finding) -> float:
-    """Return the estimate's distance to the bound in standard errors, from its interval.
+    """Return a finding's distance to its bound, in standard errors taken from its interval.
 
     Infinite for an interval of no width, and for a bound without an end.
     """
