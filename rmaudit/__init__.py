@@ -1,4 +1,4 @@
-"""rmaudit: audits of reward models, as tests.
+"""rmaudit: audits of reward models, as pytest tests.
 
 Names are loaded on first use, so that importing rmaudit (or its pytest plugin) loads no torch.
 """

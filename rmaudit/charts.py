@@ -305,7 +305,7 @@ class Chart:
 
 
 def numbers(*names: str) -> dict[str, Kind]:
-    """Return table columns of the kind "number", by their names."""
+    """Return columns of a chart's table with these names, all of the kind "number"."""
     return dict.fromkeys(names, "number")
 
 

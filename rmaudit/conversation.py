@@ -70,12 +70,12 @@ def messages(asked: Asked) -> list[dict[str, str]]:
 
 
 def columns(asked: Asked) -> tuple[str, str]:
-    """Return two table columns: the prompt as people read it, and its turns as JSON or ""."""
+    """Return a prompt as two table cells: as people read it, and its turns as JSON (or "")."""
     return (asked, "") if isinstance(asked, str) else (as_text(asked), as_json(asked))
 
 
 def from_columns(prompt: str, turns: str) -> Asked:
-    """Return a prompt, a text or turns, from the two table columns that `columns` returns."""
+    """Return the prompt (a text, or turns) from the two table cells that `columns` returns."""
     return tuple((role, content) for role, content in json.loads(turns)) if turns else prompt
 
 

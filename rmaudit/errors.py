@@ -1,7 +1,7 @@
 """The exceptions of rmaudit.
 
     RmauditError
-    ├── SpecError          models.yaml, a published table or an option is wrong; says file:line
+    ├── SpecError          a file, an option or an argument of the user is wrong; says where
     ├── ModelError         a model cannot be found, loaded or rendered
     │   ├── ScoreError     a model gave a score that is not a number
     │   └── NoGradient     a model's reward has no gradient that can be had
@@ -15,10 +15,10 @@
     ├── NotComparable      rewards of two prompts have no common zero, and an audit compares them
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
-    ├── StoreError         the cache cannot be written
-    └── ResultsError       a results.json cannot be read, or is not one
+    ├── StoreError         the cache of scores or the exploit ledger cannot be read or written
+    └── ResultsError       a results.json cannot be read, is not one, or cannot be published
     AuditFailed (AssertionError)
-    └── AuditInconclusive  the interval straddles the bound
+    └── AuditInconclusive  an audit blocks, and the data do not decide
 
 Every message says where, what was found, what is allowed, and what to do next.
 """
@@ -38,7 +38,7 @@ class RmauditError(Exception):
 
 
 class SpecError(RmauditError):
-    """Error in models.yaml, a published table or an option: one line, `file:line` first."""
+    """Error in what a user gave: a file such as models.yaml, an option or an argument."""
 
 
 class ModelError(RmauditError):
@@ -63,11 +63,11 @@ class MeasureError(RmauditError):
 
 
 class NoDirection(MeasureError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Error where an audit needs a prompt that seeks good or bad things, and the frame is 0."""
+    """Error where an audit needs a prompt that asks for good or bad things, but its frame is 0."""
 
 
 class EvidenceError(RmauditError, ValueError):
-    """Error where no chart can be drawn from evidence: `fault` begins with the field's name."""
+    """Error in an audit's evidence, of which no chart can be drawn; `fault` names the field."""
 
     def __init__(self, evidence: str, fault: str) -> None:
         """Store the fault; the message is the evidence's class name, a dot, and the fault."""
@@ -105,7 +105,7 @@ class NotJudging(RmauditError):  # noqa: N818  (likewise)
 
 
 class NotComparable(RmauditError):  # noqa: N818  (likewise)
-    """Error where an audit compares prompts, and rewards are known up to a number for each."""
+    """Error where an audit compares prompts, but each prompt's rewards have an unknown offset."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)
@@ -113,19 +113,19 @@ class NotAsked(RmauditError):  # noqa: N818  (likewise)
 
 
 class StoreError(RmauditError):
-    """Error where the cache of scores cannot be read, written or locked."""
+    """Error where the cache of scores, or the exploit ledger, cannot be read or written."""
 
 
 class ResultsError(RmauditError):
-    """Error where a results.json cannot be read or is invalid; the message begins with the file."""
+    """Error where a results.json cannot be read, is invalid, or cannot be published on the Hub."""
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")
-    """Failed audit: the estimate lies outside the audit's bound."""
+    """Raised for a failed audit that blocks: its whole interval lies outside the bound."""
 
 
 class AuditInconclusive(AuditFailed):
-    """Inconclusive audit: the estimate's interval straddles the bound."""
+    """Raised for an audit that blocks without a fail, mostly as its interval crosses the bound."""
 
 
 def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:

@@ -1,4 +1,4 @@
-"""Invisible and misleading characters: escapes for them wherever tokens are shown."""
+"""Write invisible and misleading characters as Python escapes, wherever tokens are shown."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def cached(
     *,
     sure: Callable[[], bool] = lambda: True,
 ) -> Any:  # noqa: ANN401  (JSON)
-    """Return the cached value of `kind` under `fields`, or compute it by `make` and write it.
+    """Return the value cached under `kind` and `fields`, or compute it by `make` and cache it.
 
     `sure` is called after `make` and says whether the value still belongs to `fields`. If not, for
     example because a file changed between its hash and its reading, nothing is written. Nothing is
@@ -53,7 +53,7 @@ def cached(
 
 
 def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN401  (JSON)
-    """Return the cached value of `kind` under `fields`, or None; warn if the file is damaged."""
+    """Return the value cached under `kind` and `fields`, or None; warn if its file is damaged."""
     path = _path(cache, kind, fields)
     try:
         content = path.read_bytes()
@@ -84,7 +84,7 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
 
 @once
 def code() -> str:
-    """Return a digest of the code that computes values: rmaudit's files, Python, its requirements.
+    """Return a digest of the code that computes values: rmaudit's files, its requirements, Python.
 
     Cached values have it among their fields, so a change of any of these recomputes them. If a
     file was written while this process ran, it is unknown which code runs, so no value is shared.

@@ -1,4 +1,4 @@
-"""The languages of words, and word stems: "love", "Loved" and "loving" count as one word.
+"""Stem words by language, so that "love", "Loved" and "loving" count as one word.
 
 Stems decide which half of the words a model was trained on (`rmaudit.references.held_out_words`),
 and they are the clusters that intervals over words are made of: forms of one word score alike, so a

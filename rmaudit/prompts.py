@@ -225,7 +225,7 @@ def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
 
 
 def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prompt:
-    """Return the prompt with this name, or a new one of frame +1 with this text.
+    """Return the prompt that `given` names, or a new one (frame +1) with `given` as its text.
 
     Raises:
         SpecError: it is no name but a word that is nearly one.
@@ -257,7 +257,9 @@ def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
-    """Return the audit's prompt called `name`, or its only one; `by` begins error messages.
+    """Return which of an audit's prompts is called `name`, or the only one if `name` is None.
+
+    `by` begins error messages.
 
     Raises:
         SpecError: there are several and none is named, or the named one is not declared.

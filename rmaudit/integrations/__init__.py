@@ -1,1 +1,1 @@
-"""rmaudit inside other programs: a callback for trainers of reward models."""
+"""Use rmaudit inside other programs: a callback for trainers of reward models."""

@@ -1,4 +1,4 @@
-"""Rewards of a model during its training, with the prompt run once where that is possible.
+"""Get rewards from a model in training, running the prompt once for all answers if possible.
 
 The rows are those that the trainer's tokenizer makes. What they share at the start goes through the
 engine (`rmaudit.scoring`), once the engine gave what the model's own forward gives for eight rows;
@@ -37,7 +37,7 @@ def live(
     batch: int,
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> Iterator[Rewards]:
-    """Yield a function from a prompt and responses to the rewards of `model` in training.
+    """Yield a function that returns a model's rewards, in training, for a prompt and responses.
 
     `model` gives one logit a row; one of PEFT is asked with its adapters. `batch` is how many whole
     rows run at once where the prompt cannot be shared. `autocast` is the trainer's. Afterwards the
@@ -78,7 +78,7 @@ def live(
 
 
 def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  # noqa: ANN401  (transformers')
-    """Return the token ids of each conversation, by the tokenizer's chat template."""
+    """Return the token ids of the prompt with each response, by the tokenizer's chat template."""
     asked = {"role": "user", "content": prompt}
     rows = tokenizer.apply_chat_template(
         [[asked, {"role": "assistant", "content": response}] for response in responses],
@@ -100,14 +100,14 @@ class _Head:
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
-        """Return the rewards (n,) of states (n, hidden) in float32."""
+        """Return the rewards, shape (n,), of hidden states in float32, shape (n, hidden)."""
         dtype = next(self.layer.parameters()).dtype
         rewards: Tensor = self.layer(states.to(dtype))[..., 0]
         return rewards
 
 
 def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
-    """Return the model with a scorer of rmaudit's engine; None if the engine cannot run it."""
+    """Wrap the model for rmaudit's scoring engine; return None if the engine cannot run it."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # PEFT's
     score, backbone = getattr(inner, "score", None), getattr(inner, "base_model", None)
     if not isinstance(score, torch.nn.Module) or not isinstance(backbone, torch.nn.Module):
@@ -133,7 +133,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """Return the weights, or None with a warning if rmaudit's rewards differ from the model's."""
+    """Return `weights` if the engine's rewards equal the model's own; else warn, return None."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:

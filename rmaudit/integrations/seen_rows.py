@@ -1,4 +1,4 @@
-"""The rows that a trainer's model runs in an evaluation, and the rewards that it gives them.
+"""Log the rows that a trainer's model scores in an evaluation, and the rewards that it gives.
 
 They are written as `rmaudit doctor NAME --against FILE` reads them, which then says whether the
 saved model gives the same.
@@ -36,7 +36,7 @@ class SeenRows:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Log no rows in the block, such as those of an audit."""
+        """Log no rows while the `with` block runs, such as the rows of an audit."""
         before, self._paused = self._paused, True
         try:
             yield

@@ -66,7 +66,7 @@ def refuse_text(responses: object) -> None:
 def ids_around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
-    """Return the token ids of `before` and of `after`, as they are with `middle` in between."""
+    """Return the token ids of `before` and of `after`, tokenized with `middle` in between."""
     whole = before + middle + after
     ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
     return (
@@ -116,7 +116,7 @@ def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str
 def read_back(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:
-    """Return the text that each piece's ids decode to, special tokens included.
+    """Decode each piece's token ids to text, special tokens included.
 
     Unless `alone`, a piece is decoded behind another: decoders take a space off the start of a
     text.
@@ -130,7 +130,7 @@ def read_back(
 
 
 def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` as in the middle of a text (a start may get a dummy space)."""
+    """Return the ids that `text` has in mid-text, without the dummy space that a start may get."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
         if start is not None:

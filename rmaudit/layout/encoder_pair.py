@@ -30,7 +30,7 @@ def refuse_settings(spec: ModelSpec) -> None:
     """Raise if models.yaml gives an encoder a chat template or a pooling setting.
 
     Raises:
-        ModelError: the registry asks for either. A pair has no chat template, and its reward is
+        ModelError: models.yaml gives either. A pair has no chat template, and its reward is
             read at its first id.
     """
     asked = {"template": spec.template, "pool": None if spec.pool == "auto" else spec.pool}

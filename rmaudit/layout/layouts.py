@@ -57,7 +57,7 @@ class Layout(Protocol):
         """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: prompt and text as one conversation, tokenized at once.
+        """Return a row of ids for each text: prompt and text, tokenized as one conversation.
 
         This is the paper's protocol.
         """
@@ -130,7 +130,7 @@ class ChatLayout:
         return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: prompt and text as one conversation, tokenized at once."""
+        """Return a row of ids for each text: prompt and text, tokenized as one conversation."""
         return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
@@ -182,7 +182,7 @@ class PairLayout:
         return read_back(self.tokenizer, answers, alone=True)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: the prompt and each text, tokenized as a pair."""
+        """Return a row of ids for each text: prompt and text, tokenized as a pair."""
         text = encoder_pair.one_text(prompt, model=self.spec.name)
         return encoder_pair.rows(self.tokenizer, text, texts)
 
@@ -219,7 +219,7 @@ def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
 
 
 def split_shared_prefix(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:
-    """Return the longest shared prefix that leaves each row an id, and the rows without it."""
+    """Return the longest prefix that all rows share, leaving each an id, and the rest of each."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

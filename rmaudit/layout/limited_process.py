@@ -1,4 +1,4 @@
-"""Run strangers' chat templates and tokenizers in a child process with limits: the parent.
+"""Run untrusted chat templates and tokenizers in a child process with limits: the parent.
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
@@ -30,11 +30,11 @@ _THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memo
 
 
 class RefusedError(Exception):
-    """Raised when a chat template or tokenizer takes too much memory or time, or makes too much."""
+    """Raised when a chat template or tokenizer needs too much memory or time, or makes too much."""
 
 
 class FailedError(Exception):
-    """Raised when a chat template or tokenizer fails; the text is the first line of its error."""
+    """Raised when a chat template or tokenizer fails, with the first line of its error message."""
 
 
 def printed(

@@ -1,4 +1,4 @@
-"""Run strangers' chat templates and tokenizers with limits of memory and time: the child process.
+"""Run untrusted chat templates and tokenizers with limits of memory and time: the child process.
 
 Run by its path. Reads a line of JSON for each question on standard input, and writes one for its
 answer. Where a question takes too much, the process ends, and with it all that it took.
@@ -115,7 +115,7 @@ def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a request as {"answer": ...}, or why there is none."""
+    """Carry out a request; return {"answer": ...}, or why there is no answer."""
     do = {"print": print_conversations, "try": try_tokenizer}[request["what"]]
     try:
         return {"answer": do(request)}

@@ -40,7 +40,7 @@ def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
 
 
 def _begin(before: str) -> int:
-    """Return the index in `before` where the next block begins, its heading line included."""
+    """Return the index where the block at the end of `before` begins, heading line included."""
     line = before.rfind("\n") + 1
     if before[line:].strip():
         return line

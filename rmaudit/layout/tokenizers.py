@@ -36,7 +36,7 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Every token id a tokenizer knows, ascending, with its raw piece and its decoded text."""
+    """Every token id of a tokenizer, ascending, with its raw token (piece) and decoded text."""
 
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
@@ -103,7 +103,7 @@ def with_model_errors(
 
 @with_model_errors
 def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -> Vocabulary:
-    """Return the tokenizer's ids, pieces and texts; only ids below `rows`, if `rows` is given.
+    """Return the tokenizer's ids, raw tokens and texts; only ids below `rows`, if it is given.
 
     Raises:
         ModelError: the tokenizer fails.
@@ -191,7 +191,7 @@ def _refuse_costly(
 
 
 def _refuse_shared_ids(pieces: dict[str, int], folder: Path, model: str) -> None:
-    """Raise if two pieces share an id, since the id could be decoded to either."""
+    """Raise if two tokens share an id, since the id could be decoded to either."""
     piece_of = {number: piece for piece, number in pieces.items()}
     if len(piece_of) == len(pieces):
         return

@@ -1,1 +1,1 @@
-"""Turn findings into results.json, and results.json into all reports."""
+"""Write the outcomes of a run's audits to results.json, and make all reports from that file."""

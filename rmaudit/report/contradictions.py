@@ -1,4 +1,4 @@
-"""Check what types cannot express in a results.json: that its parts agree with each other."""
+"""Check that the parts of a results.json agree with each other, which types cannot ensure."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _unmeasured_judgement(judged: Judgement) -> Judgement:
-    """Return the judgement that a finding without an estimate must have."""
+    """Return the judgement (verdict, p values, waiver) that a finding without an estimate has."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
@@ -204,7 +204,7 @@ def _control_faults(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _expected_judgement(finding: Finding, estimate: Estimate) -> Judgement:
-    """Return the judgement that follows from bound and estimate; p_holm is only range-checked."""
+    """Return the judgement that follows from bound and estimate; a `p_holm` in range is kept."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:
@@ -232,7 +232,7 @@ def _same_value(found: object, expected: object) -> bool:
 
 
 def _check_scores(results: Results) -> None:
-    """Raise if a summary (n, mean, sd, the listed tokens) differs from the scores it belongs to."""
+    """Raise if a sweep's summary (n, mean, sd, listed tokens) differs from its stored scores."""
     known: dict[str, pd.DataFrame] = {}
     for model in results.models:
         for sweep in model.sweeps:

@@ -1,6 +1,6 @@
-"""Log a run to MLflow, Weights & Biases or Trackio: numbers of findings, tags, and its files.
+"""Log a run to MLflow, Weights & Biases or Trackio: measured values, tags and report files.
 
-Each audited model is one run there. The client of the tracker decides where it is kept: on this
+Each audited model is one run in the tracker. The tracker's client decides where it is kept: on this
 machine, unless the user has configured a server for it.
 """
 
@@ -51,7 +51,7 @@ class TrackedModel:
 
 
 def client(tracker: str) -> Any:  # noqa: ANN401  (a module of others)
-    """Return the Python package of a tracker.
+    """Import and return the Python package of a tracker, such as `mlflow`.
 
     Raises:
         SpecError: it is not installed, or cannot be imported.
@@ -81,7 +81,7 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
 
 
 def numbers(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return the measured findings' values and interval ends, by their names in a tracker.
+    """Return each measured finding's value and interval ends, by metric name.
 
     The names are `rmaudit/<audit>`, with `/low` and `/high`; the prompt follows the audit where an
     audit has several findings.
@@ -95,7 +95,10 @@ def numbers(findings: Sequence[Finding]) -> dict[str, float]:
 
 
 def metrics(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return `numbers`, and `/result` for each: 1 pass, 0 unsure or not decided, -1 fail."""
+    """Return the metrics to log: `numbers`, and each result as 1 (pass), 0 (unsure) or -1 (fail).
+
+    Results are named `rmaudit/<audit>/result`; 0 is also "not decided".
+    """
     signs = {
         f"{name}/result": _SIGNS[each.result]
         for name, each in _metric_names(findings)
@@ -130,7 +133,7 @@ def _tracked_models(results: Results, folder: Path) -> Iterator[TrackedModel]:
 
 
 def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log to MLflow by a separate client, which leaves a run that a notebook has open as it is."""
+    """Log a model to MLflow by a separate client: a run that a notebook has open stays as it is."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
     there = server.get_experiment_by_name(project)
@@ -153,7 +156,7 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
 
 
 def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log to Weights & Biases; offline if nobody has logged in and WANDB_MODE is not set."""
+    """Log a model to Weights & Biases; offline if nobody is logged in and WANDB_MODE is unset."""
     chosen = bool(os.environ.get("WANDB_MODE")) or wandb.login(prompt=False)
     opened = wandb.init(
         project=os.environ.get("WANDB_PROJECT") or _PROJECT,
@@ -178,7 +181,7 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
 
 
 def _trackio(trackio: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log to Trackio in a separate context: a run that a notebook has open stays open."""
+    """Log a model to Trackio in a separate context: a run that a notebook has open stays open."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
     def logged() -> None:

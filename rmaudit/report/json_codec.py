@@ -1,4 +1,4 @@
-r"""Typed values as JSON text, and back: strictly, with an error of one line.
+r"""Write dataclasses as JSON text, and read them back strictly, with errors of one line.
 
 Text is ASCII. Lone surrogates, which no strict reader of JSON takes, are spelled out (`\ud800`)
 as they are read, in keys and values alike.
@@ -76,7 +76,7 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
 
 
 def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
-    """Convert parsed JSON to a value of type `kind`, or raise.
+    """Convert parsed JSON to a value of type `kind`; raise if it does not fit.
 
     Without `whole`, keys that have a default may be missing, as in files of an older rmaudit.
 
@@ -101,7 +101,7 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
 
 @cache
 def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
-    """Return pydantic's parser for lists of a type; `described` adds field docstrings (slow)."""
+    """Return pydantic's parser for a list of `kind`; `described` adds field docstrings (slow)."""
     from pydantic import TypeAdapter
 
     from rmaudit import measures
@@ -112,7 +112,7 @@ def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
 
 
 def _finite(written: str) -> float:
-    """Return a JSON number; raise for NaN, infinities and 1e999, which Python accepts."""
+    """Parse a number of a JSON text; raise for NaN, infinities and 1e999, which Python accepts."""
     number = float(written)
     if not math.isfinite(number):
         message = f"{written} is no finite number"
@@ -141,7 +141,7 @@ def _without_surrogates(value: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _error_in_words(details: Sequence[ErrorDetails], found: object) -> str:
-    """Return a sentence on pydantic's first error, with everything that is allowed in its place."""
+    """Describe pydantic's first error in a sentence: the place, what is there, what is allowed."""
     first = details[0]
     kind, steps = first["type"], _steps(first["loc"][1:], found)
     if kind in ("missing", "missing_argument"):
@@ -164,7 +164,7 @@ def _error_in_words(details: Sequence[ErrorDetails], found: object) -> str:
 
 
 def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # noqa: ANN401  (JSON)
-    """Return the part of an error's location that exists in the JSON, without names of types."""
+    """Return pydantic's error location as a path in the JSON, without pydantic's names of types."""
     steps: list[str | int] = []
     for step in loc:
         try:
@@ -182,7 +182,7 @@ def _incomplete(
     *,
     whole: bool,
 ) -> str:
-    """Describe the first missing key or too large number of parsed JSON; "" if there is none."""
+    """Describe the first missing key, or too large number, in parsed JSON; "" if there is none."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):
             if name not in found and not whole:
@@ -205,7 +205,7 @@ def _incomplete(
 
 
 def path(steps: Iterable[str | int]) -> str:
-    """Format steps into JSON as a path, such as `findings[3].estimate.value`."""
+    """Format keys and indices into JSON as a path, such as `findings[3].estimate.value`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{_path_key(step)}" for step in steps)
     return "".join(parts).removeprefix(".") or "the file"
 

@@ -32,7 +32,7 @@ _LARGEST = 2**31  # bytes of an array
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An array of numbers as text: its bytes in planes, compressed by zlib, in base64."""
+    """An array of numbers as text: bytes grouped by place (planes), zlib-compressed, in base64."""
 
     type: Literal["int32", "uint32", "float32", "uint8"]
     n: Annotated[int, Ge(0)]
@@ -62,7 +62,7 @@ class PackedVocabulary:
 
 
 class Swept(Protocol):
-    """The fields of a sweep's summary that unpacking needs."""
+    """Interface of a sweep's summary: the fields that are needed to unpack its scores."""
 
     @property
     def key(self) -> str:
@@ -82,7 +82,7 @@ class Swept(Protocol):
 
 
 def share(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
-    """Pack a frame's vocabulary into `vocabularies` unless it is there; return its digest."""
+    """Add a frame's packed vocabulary to `vocabularies` unless it is there; return its digest."""
     own = not frame["token"].equals(frame["text"])
     arrays = [frame["token_id"].to_numpy(np.int32)]
     arrays += [array for name in ("token", "text")[not own :] for array in _joined(frame[name])]
@@ -100,7 +100,7 @@ def scores(frame: pd.DataFrame) -> Packed:
 
 
 def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
-    """Return a sweep as a frame: token_id, token, text and score, with one row per token.
+    """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 
     Raises:
         ResultsError: the sweep has no scores per token, or they or its vocabulary are damaged.
@@ -131,7 +131,7 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
 
 
 def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFrame:
-    """Return the rows of a vocabulary: token_id, token and text.
+    """Unpack a vocabulary to a DataFrame with the columns token_id, token and text.
 
     Raises:
         ResultsError: it is not there, or damaged.
@@ -172,7 +172,7 @@ def pack(values: NDArray[Any]) -> Packed:
 
 
 def press(values: NDArray[Any]) -> str:
-    """Encode numbers of any type, shape (n,), little-endian, as text in `ENCODING`."""
+    """Encode an array (n,) of little-endian numbers as text: byte planes, zlib, base64."""
     planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 
@@ -202,7 +202,7 @@ def unpack(packed: Packed, what: str) -> NDArray[Any]:
 
 
 def _joined(texts: pd.Series[str]) -> list[NDArray[Any]]:
-    """Return the length of each text in bytes, and the bytes of all texts."""
+    """Return two arrays: the length of each text in bytes, and the bytes of all texts."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts.tolist()]
     lengths = np.array([len(text) for text in encoded], dtype=np.uint32)
     return [lengths, np.frombuffer(b"".join(encoded), dtype=np.uint8)]

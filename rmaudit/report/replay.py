@@ -1,4 +1,4 @@
-"""Judge stored findings again under another policy: which verdicts change. Nothing is measured."""
+"""Judge a run's stored findings again by other rules (of models.yaml), without measuring anew."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ResultWords:
 
 @dataclass(frozen=True, slots=True)
 class Flip(JudgedFinding):
-    """A finding whose result or effect changes under the new policy."""
+    """A finding whose result or effect changes under the new rules."""
 
     old: ResultWords
     new: ResultWords
@@ -87,7 +87,7 @@ class ReplaySummary:
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
-    """Judge stored findings again, by another policy and as of a day (UTC); return new results."""
+    """Judge stored findings again, by other rules and as of a day (UTC); return new results."""
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
@@ -174,7 +174,7 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
 
 
 def lines(replayed: ReplaySummary) -> list[str]:
-    """Return the lines for the terminal, the verdict last; each reason is given once."""
+    """Return a replay's lines for the terminal, the verdict last; each reason is given once."""
     turned = [
         f"{flip.old} -> {flip.new}: {flip.name}{_numbers_and_reason(flip, flip.why)}"
         for flip in replayed.flips

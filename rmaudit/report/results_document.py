@@ -78,7 +78,7 @@ class Run:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Return the reasons why the run is not a whole run, in a few words each."""
+        """Return why the run is not a whole one, such as audits left out; one text per reason."""
         left = self.collected - self.selected
         said = (
             self.gap,

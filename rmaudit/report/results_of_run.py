@@ -139,7 +139,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
 def _records(
     findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
 ) -> list[SweepRecord]:
-    """Return the sweeps behind the findings: those in `made`, others read from the store."""
+    """Return the sweeps behind the findings, from `made` or else from the store of scores."""
     records: dict[str, SweepRecord] = {}
     named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:

@@ -1,4 +1,4 @@
-"""Reading results.json: typed, complete, and checked for contradictions."""
+"""Read results.json strictly: right types, every key, and no contradictions."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def line(text: str) -> str:
 
 
 def log(text: str) -> str:
-    """Make a text safe to print in a CI log: no line is a command to the CI system."""
+    """Make a text safe to print in a CI log: the CI system takes no line for a command."""
     return _COMMAND.sub(_escaped_mark, block(text))
 
 
@@ -57,5 +57,5 @@ def _host_only(url: re.Match[str]) -> str:
 
 
 def _escaped_mark(command: re.Match[str]) -> str:
-    """Return a CI command's mark with its last character escaped, so that CI ignores it."""
+    """Return the mark that starts a CI command, its last character escaped: CI then ignores it."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"

@@ -1,7 +1,7 @@
-"""Make a report's pictures: convert a chart (as data) to markup, caption and table.
+"""Draw a report's pictures: turn chart data into SVG markup, a caption and a table.
 
-What is drawn is what results.json holds; no picture computes a number of its own, and none knows
-an audit: evidence says which `rmaudit.charts.Chart` it gives.
+Pictures show what results.json holds. The chart of an audit comes from its evidence, as an
+`rmaudit.charts.Chart`; only `model_comparison` knows the evidence of particular audits.
 """
 
 from __future__ import annotations

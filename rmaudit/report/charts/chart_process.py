@@ -1,4 +1,4 @@
-"""Run the chart compiler in its own process, because a memory limit can crash it.
+"""Compile Vega-Lite charts to SVG in a separate process, which may die where memory is short.
 
 Run by its path. Reads a JSON list of Vega-Lite specs on standard input and writes a line of JSON
 for each: its SVG, or null where the compiler refuses it. A line is written as soon as it is made.

@@ -49,7 +49,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
 
 
 def _outline(sweep: SweepSummary) -> list[dict[str, float]]:
-    """Return a violin's outline: at each bin edge (in sd), plus and minus the tokens per 0.1 sd."""
+    """Return a violin's outline: its half-width at each bin edge, in tokens per 0.1 sd."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
     heights = [_UNIT * count / (right - left) for count, left, right in bins]
@@ -58,9 +58,9 @@ def _outline(sweep: SweepSummary) -> list[dict[str, float]]:
 
 
 def _varies(sweep: SweepSummary) -> bool:
-    """Return whether the rewards of a sweep vary; if not, there is no unit (sd) to draw in.
+    """Return whether a sweep's rewards vary; if not, their sd is no unit for an axis.
 
-    There is none either if mean or sd are so large that rounding leaves the bins without a width.
+    It is none either if mean or sd are so large that rounding leaves the bins without a width.
     """
     if not (sweep.sd > 0 and math.isfinite(sweep.sd)):
         return False
@@ -124,7 +124,7 @@ def _in_sd(sweep: SweepSummary, score: float) -> float:
 
 
 def of_models(models: Sequence[AuditedModel]) -> Picture | None:
-    """Draw a panel of violins per prompt that models share; None without a shared prompt."""
+    """Draw each model's violin under every prompt that two or more models have; else None."""
     found = [(model.name, s) for model in models for s in model.sweeps if _varies(s)]
     prompts = {}
     for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):

@@ -1,4 +1,4 @@
-"""Compile Altair charts to inline SVG without scripts: every picture of a report is drawn here.
+"""Compile Altair charts to inline SVG without scripts, in a child process that may crash.
 
 The compiler ends the process that it runs in where memory is short; a report must not go with it.
 So `as_svg` gives a comment that holds the chart's spec, and `compiled` puts SVGs in the place of
@@ -86,7 +86,7 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """Return an Altair chart of `rows`; whoever encodes a column must give its type."""
+    """Return an Altair chart of `rows`; encodings must state each column's type, such as `x:Q`."""
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=list(rows)))
@@ -115,7 +115,7 @@ def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
 
 
 def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[alt.Chart]:
-    """Return text marks with each point's `name`, on the side of the point with more room."""
+    """Return charts that print each point's `name` beside it, on the side with more room."""
     left = [row for row in rows if row["x"] < middle]
     right = [row for row in rows if row["x"] >= middle]
     drawn = (
@@ -151,7 +151,7 @@ def as_svg(
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
-    """Return part of a chart without characters that crash the compiler, such as NUL.
+    """Return part of a Vega-Lite spec without characters that crash the compiler, such as NUL.
 
     Vega counts characters beyond the basic plane, such as emoji, as two, cuts long labels between
     the two, and then fails. Characters of placeholders are removed too, except in the placeholders
@@ -166,7 +166,7 @@ def _drawable(part: object, kept: frozenset[str]) -> object:
 
 
 def comment(chart: Mapping[str, Any]) -> str:
-    """Return an HTML comment that holds a chart: `spec`, `title`, `facts`, `terms` and `id`."""
+    """Return a chart's placeholder: an HTML comment with its spec, title, facts, terms and id."""
     return f"<!--chart {base64.b64encode(json.dumps(chart).encode()).decode()}-->"
 
 
@@ -189,7 +189,7 @@ def compiled(markup: str) -> str:
 
 
 def _compile(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """Return the SVG of each chart; None where the compiler refuses it or crashes."""
+    """Return the SVG of each Vega-Lite spec; None where the compiler refuses it or crashes."""
     done: list[str | None] = []
     deaths = 0
     while len(done) < len(specs):

@@ -1,8 +1,8 @@
-"""Draw findings on their audit's scale: each as one line, and a gate's over releases.
+"""Draw a finding as a strip on its audit's value axis, and a gate's findings over the releases.
 
-A lane is a few SVG marks placed by percent, so that it is as wide as the page has room, and costs
-nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share,
-and all releases.
+A strip (`lane`) is a few SVG marks placed by percent, so that it is as wide as the page has room,
+and costs nothing to draw: no compiler, no script. All strips of an audit share one axis (`Scale`),
+and so do all releases.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class Scale:
 
 
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """Return a finding's SVG: passing range, interval, published models and null controls.
+    """Return a finding as an SVG strip: passing range, interval, published models, null controls.
 
-    A lane beside lanes of other models (not `alone`) leaves out published models and controls.
+    A strip beside those of other models (not `alone`) leaves out published models and controls.
     """
     estimate = finding.estimate
     if estimate is None:

@@ -50,7 +50,7 @@ def between(
 
 
 def _agreement_chart(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a chart, for each prompt, of Kendall's tau between models and a map of the models."""
+    """Return a chart of Kendall's tau between models, and a map of them, for each prompt."""
     if not comparison:
         return None
     panels: list[Form] = []
@@ -123,7 +123,7 @@ def _words_chart(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _items_chart(findings: Sequence[Finding]) -> Chart | None:
-    """Return a chart per prompt of how people and models rank the same things."""
+    """Return a chart, with a panel per prompt, of how people and models rank the same things."""
     found = with_evidence(findings, EloAgreementEvidence)
     asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
     of = max((evidence.n for _, evidence in found), default=0)

@@ -1,4 +1,4 @@
-"""Turn a chart, as data, into a picture: draw each panel by its form and describe it in words."""
+"""Turn a `Chart` (plain data) into a picture: draw each panel, and describe it in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw panels with a row for each term: points, changes, pairs of values (dumbbells), and ranks.
+"""Draw panels with a row for each term (word or token): points, changes, pairs of values, ranks.
 
 The table of ranks (`heat`) is one of the page and no picture: its cells are words and numbers that
 a reader may copy, and it scrolls where it is wider than a phone.
@@ -35,7 +35,7 @@ _FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its con
 
 
 def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: its points with intervals, and a short reference line."""
+    """Draw a row for each term: its points with intervals, and a tick at a reference value."""
     import altair as alt
 
     rows = panel.rows
@@ -213,7 +213,7 @@ def _escaped(text: str) -> str:
 
 
 def _masked(term: str) -> str:
-    """Return a term as a label in HTML; a masked term appears if the reader unmasks all terms."""
+    """Return a term as an HTML label; a harsh word is masked until the reader unmasks all terms."""
     if not masks.masked(term):
         return html.escape(short_label(term))
     shown, mask = (html.escape(short_label(text)) for text in (term, masks.label(term)))

@@ -64,7 +64,7 @@ def quoted_term(term: str) -> str:
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
-    """Return for each term a placeholder label of about its width, which `with_terms` replaces."""
+    """Return a placeholder for each term, about as wide as it, which `with_terms` replaces."""
     return [chr(_FIRST + i) + "n" * (len(short_label(term)) - 1) for i, term in enumerate(terms)]
 
 
@@ -88,6 +88,6 @@ def _term_markup(attributes: str, term: str) -> str:
 
 
 def short_label(text: str) -> str:
-    """Return text as a chart label, cut to the greatest length; `(empty)` for blank text."""
+    """Return text as a chart label of at most 22 characters; `(empty)` for blank text."""
     label = as_label(text.strip(" ")) or "(empty)"
     return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

@@ -34,9 +34,9 @@ def cached_in(cache: Path) -> Iterator[None]:
 
 
 def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Picture | None:
-    """Return the cached picture of `shown` (whose repr is the key), or call `make` and cache it.
+    """Return the cached picture of the data `shown`, or call `make` and cache its picture.
 
-    `chart` identifies how it is drawn and is part of the key.
+    The key is the repr of `shown`, and `chart`, which names how it is drawn.
     """
     cache = _CACHE.get()
     if cache is None:
@@ -61,7 +61,7 @@ def cached_flags(what: str, texts: Sequence[str], test: Callable[[str], bool]) -
 def svgs(
     specs: Sequence[Mapping[str, Any]], make: Callable[[Sequence[Mapping[str, Any]]], Svgs]
 ) -> Svgs:
-    """Return the SVG of each spec, cached or compiled by one call of `make`; None if that fails."""
+    """Return the SVG of each Vega-Lite spec, cached or compiled by `make`; None if that fails."""
     cache = _CACHE.get()
     if cache is None:
         return make(specs)

@@ -1,4 +1,4 @@
-"""Write self-test results (how often audits block planted flaws) as page, picture and data."""
+"""Write how often audits block planted flaws (the self-test) as a page, a picture and JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Publish on the Hugging Face Hub: the benchmark, and the results of a model."""
+"""Publish rmaudit's benchmark dataset and a model's results on the Hugging Face Hub."""

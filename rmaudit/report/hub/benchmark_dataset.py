@@ -1,7 +1,7 @@
-"""Build the benchmark: a dataset repository for the Hub that holds the audits' tasks.
+"""Build the benchmark: a dataset repository for the Hub that lists rmaudit's audits as tasks.
 
-Its tasks are the shipped audits, each under its prompt or prompts. `.eval_results` of a model names
-a task of it. The format of `eval.yaml`: https://huggingface.co/docs/hub/eval-results
+A task is a bundled audit under its prompt or prompts. Each entry in a model's `.eval_results` names
+a task. The format of `eval.yaml`: https://huggingface.co/docs/hub/eval-results
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BenchmarkTask:
 
     @property
     def prompt(self) -> str:
-        """Return the name of the prompts, as in findings, such as `best+worst`."""
+        """Return the label of the task's prompts, as findings have it, such as `best+worst`."""
         return label(self.prompts)
 
     @property

@@ -33,10 +33,10 @@ MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 def eval_results(
     results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
 ) -> str:
-    """Return the text of the Hub file `PATH` for one model; `source` is the report's URL or "".
+    """Return one model's results as the text of `.eval_results/rmaudit.yaml`, which the Hub shows.
 
-    Each entry is a task of the benchmark (`benchmark.tasks`): its value, and `notes` that explain
-    the value.
+    Each entry is a task of the benchmark (`benchmark_dataset.tasks`): its value, and `notes` that
+    explain the value. `source` is the report's URL or "".
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -79,7 +79,7 @@ def _entry(
 def every_eval_ever(
     results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
-    """Return one model's Every Eval Ever record: its path in their repository, and its JSON.
+    """Return one model's record for Every Eval Ever: its path in that store, and its JSON.
 
     `model` is the model's hub id; `by` names who ran the audits. Equal results have the same path.
     """

@@ -59,7 +59,7 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     store: bool = False,
     pull_request: bool = False,
 ) -> tuple[list[Push], list[str]]:
-    """Return one model's pushes, and the names of measured findings that are no benchmark task.
+    """Plan the pushes of one model's results; also name the findings that are no benchmark task.
 
     `to` is the model's hub id; `model` is its name in the results, needed if these have several
     models. With `store`, a record for Every Eval Ever is pushed too; `by` names who ran the audits
@@ -116,7 +116,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the benchmark task that a finding measures; None if none, or if it used own pairs."""
+    """Return the benchmark task that a finding measures; None if none, or for a user's pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 

@@ -1,1 +1,1 @@
-"""Runs of one model compared: the run before this one, two releases, a whole history."""
+"""Compare runs of one model: with the last run, two releases, or a whole history."""

@@ -1,7 +1,7 @@
-"""The blessed release of a family: the small file that a team commits, and that its runs find.
+"""The blessed (approved) release of a model family: a small file that later runs compare with.
 
-`bless` makes it of a run, `find_blessed` finds those of the models that a run audits;
-`regressions` compares.
+A team commits it beside models.yaml. `bless` makes it from a run, `find_blessed` finds those of the
+models that a run audits, and `regressions` compares.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def question_digest(results: Results, finding: Finding) -> str:
 
 
 def lineage(model: AuditedModel | ModelSpec) -> str:
-    """Return a model's base model and developer; "" if models.yaml names no base model."""
+    """Return a model's base model and developer as text; "" if models.yaml names no base model."""
     if not model.base_model:
         return ""
     return f"{model.base_model} ({model.developer})" if model.developer else model.base_model

@@ -1,4 +1,4 @@
-"""Order the runs of a folder by time: each audit over releases, and where a gate first got worse.
+"""Follow each audit over the runs in a folder, by time, and find where a gate first got worse.
 
 A pure function of the runs; `page.history_page` renders it.
 """
@@ -100,7 +100,7 @@ class ReleaseFamily:
 
     @property
     def compared(self) -> bool:
-        """Return whether a gate was measured in two releases, in the same unit."""
+        """Return whether at least one gate was measured in two releases, in the same unit."""
         points = [point for gate in self.gates for point in gate.points]
         return any(point.change and point.change.difference for point in points)
 
@@ -137,7 +137,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def group_families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group the runs' models into families: by `of:`, or base model and developer, or name.
+    """Group audited models into families: by models.yaml's `of:`, or base and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
     models.yaml names the family (`of:`).
@@ -278,7 +278,7 @@ def _words_asked(run: Run) -> str:
 
 
 def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:
-    """Return each audit's findings over the releases, for audits of this severity."""
+    """Return each audit's findings over the releases, for gates or for informational audits."""
     tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
     series = [Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in keys]

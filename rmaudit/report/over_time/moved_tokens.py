@@ -1,6 +1,7 @@
-"""Compare what two releases rank high, and what training on either would make of a policy.
+"""Compare how two releases rank tokens, and how a policy trained on either would answer.
 
-`compare_sweeps` tells which tokens moved furthest, `compare_policies` compares at the same nats.
+`compare_sweeps` tells which tokens moved furthest, `compare_policies` compares the policies after
+the same amount of training.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Compare each two sweeps of the same prompt text and protocol; yield their changes.
+    """Compare the old and the new sweep of each prompt text and protocol; yield their changes.
 
     Sweeps without a score per token (only a summary is stored) are left out.
 
@@ -124,7 +125,7 @@ def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """Change in a policy's answers to a prompt, trained equally on the old and the new rewards.
+    """A policy's answers to one prompt after equal training on the old and on the new rewards.
 
     `same_policy` says whether both started from the same policy; if not, the releases are not the
     only difference.
@@ -136,7 +137,7 @@ class PolicyChange:
 
 
 def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
-    """Yield a comparison for each prompt and amount of training that both runs' findings have."""
+    """Yield both runs' trained policies for each prompt and amount of training that they share."""
     before, after = _stages(old), _stages(new)
     for (prompt, training), stage in after.items():
         if earlier := before.get((prompt, training)):
@@ -155,7 +156,7 @@ def _same_start(one: Stage | None, other: Stage | None) -> bool:
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
-    """Return the stages that charts show, by (prompt, amount of training, such as "4 nats").
+    """Return the stages of training that charts show, by prompt and amount, such as "4 nats".
 
     A stage describes the policy after that training.
     """

@@ -193,7 +193,10 @@ def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding |
 
 
 def _with_regression(finding: Finding, why: str) -> Finding:
-    """Store why a finding regressed, or ""; a regression blocks unless a waiver holds."""
+    """Return a finding with the reason `why` it regressed; it then blocks unless a waiver holds.
+
+    `why` is "" if it did not regress.
+    """
     waiver = finding.judgement.waiver
     blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
     return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
@@ -215,7 +218,7 @@ def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed
 
 
 def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
-    """Return the two-sided p value of a gate's change, if the releases differ only by chance.
+    """Return the two-sided p value of a gate's change; under the null hypothesis it is chance.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of
     one training against the mean of the blessed ones; its degrees of freedom are Welch and

@@ -1,4 +1,4 @@
-"""Word a comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
+"""Format a comparison of two runs for the terminal: findings (worst first), sweeps, counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACES = {change: place for place, change in enumerate(Change)}
 
 
 def lines(said: Releases) -> list[str]:
-    """Return the comparison of two runs as lines: one for each finding, the verdicts last.
+    """Return the comparison of two runs as lines: a row for each finding to list, verdicts last.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """

@@ -224,7 +224,7 @@ def _model_pairs(
 
 
 def _find_model(models: Sequence[AuditedModel], name: str | None, which: str) -> AuditedModel:
-    """Return the model of a file that is called `name`; the only one where `name` is None."""
+    """Return the model of a file that is called `name`, or the file's only model if it is None."""
     found = [model for model in models if name in (None, model.name)]
     if len(found) != 1:
         known = ", ".join(model.name for model in models)

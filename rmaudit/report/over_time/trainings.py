@@ -1,4 +1,4 @@
-"""Other trainings by the recipe of a blessed release: how far they differ is chance.
+"""Estimate how far trainings by the recipe of a blessed release differ by chance.
 
 A paired interval says how much other words would change a difference between two releases. It does
 not say how much another training would: another seed, another order of the data. Only other
@@ -79,7 +79,10 @@ def _refuse_partial(other: Results) -> None:
 
 
 def _refuse_stranger(other: Results, blessed: Blessing) -> None:
-    """Raise if a run is of another kind of model: it would hide regressions as chance."""
+    """Raise if a run's model has another base model or developer than the blessed release.
+
+    Differences between kinds of models would count as chance, and hide regressions.
+    """
     found = lineage(other.models[0])
     if found != blessed.lineage:
         kinds = [kind or "no base model" for kind in (found, blessed.lineage)]

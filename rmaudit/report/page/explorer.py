@@ -1,6 +1,6 @@
 """The token explorer: a table on the page to search and sort every token of every sweep.
 
-Python decides what the page shows: how a text is spelled out (`texts.visible`), whether it is
+Python decides what the page shows: how a text is spelled out (`safe_text.visible`), whether it is
 masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
 unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md says why it is
 made this way.
@@ -52,7 +52,7 @@ _SLACK = 1.03  # what zlib adds to the entropy of a plane
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Sweeps of one model that score the same tokens: one table of the explorer."""
+    """One table of the explorer: sweeps of one model that score the same tokens."""
 
     model: str
     digest: str
@@ -121,7 +121,10 @@ def _tables(results: Results) -> list[_Table]:
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
-    """Return a vocabulary's columns (ids, texts, masks), compressed; line feeds join the texts."""
+    """Return a vocabulary's compressed columns by name: ids, texts, words, masks and flags.
+
+    Line feeds join the texts, and the masks.
+    """
     texts = rows["text"].tolist()
     hidden = picture_cache.cached_flags("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
@@ -173,7 +176,7 @@ def _lines(texts: Iterable[str]) -> str:
 
 
 def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
-    """Append compressed columns to the page's data `islands`; return each one's index by name."""
+    """Append compressed columns to `islands`, the page's data; return their indices by name."""
     start = len(islands)
     islands.extend(pressed.values())
     return {name: start + i for i, name in enumerate(pressed)}
@@ -231,7 +234,7 @@ def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Coarse:
-    """Scores rounded to whole steps above `low`, but exact for the best and worst `rows`."""
+    """Rounded scores: whole steps above `low`, with exact scores for the best and worst `rows`."""
 
     levels: NDArray[Any]  # uint8 or uint16, shape (n,)
     missing: int  # the level of an unscored token

@@ -1,4 +1,4 @@
-"""Say in a line of the first box what failed, by how much, what it may do, and who accepts it."""
+"""Build the verdict box's lines on failures: what failed, by how much, its harm, who accepts it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Line of the verdict box: a blocking or accepted audit, its measurements and excuses."""
+    """Line of the verdict box: an audit that blocks or is accepted, its values, who accepts it."""
 
     row: ScorecardRow
     model: str
@@ -40,7 +40,7 @@ class Failure:
 
 
 def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
-    """Return a line for each row with findings of this effect, the clearest failure first."""
+    """Return the verdict box's line for each audit with this effect, the clearest failure first."""
     own = [(row, [f for f in row.findings if f.effect is effect]) for row in rows]
     failing = sorted(
         (each for each in own if each[1]), key=lambda each: min(map(clearest, each[1]))

@@ -1,4 +1,4 @@
-"""Render results.json as one HTML page: only our scripts, no requests, harsh words masked.
+"""Render results.json as one HTML page: only rmaudit's scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
 reader or a browser would not show (`safe_text`). `report.page` writes its sentences.

@@ -22,12 +22,12 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def bound_end(number: float) -> str:
-    """Format an end of a bound with the digits that were declared, such as `0.67` or `0.005`."""
+    """Format an end of a bound with two decimals, or more if it has more: `0.67` or `0.005`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 
 def number(of: float) -> str:
-    """Format a secondary result: a whole number as it is, a small one with two digits."""
+    """Format a secondary number: whole ones without decimals, tiny ones such as `1.2e-03`."""
     if float(of).is_integer():
         return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
@@ -71,18 +71,18 @@ def _interval(low: float, high: float, places: int) -> str:
 
 
 def value(finding: Finding) -> str:
-    """Return the estimate as text; "" if the finding has none."""
+    """Return a finding's estimate as text, such as `0.75`; "" if it has none."""
     return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
 
 
 def interval(finding: Finding) -> str:
-    """Return the interval, such as `[0.71, 0.79]`; "" without an estimate or if its width is 0."""
+    """Return a finding's interval, such as `[0.71, 0.79]`; "" without one or if its width is 0."""
     estimate = finding.estimate
     return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
 
 
 def bound_in_words(finding: Finding) -> str:
-    """Return the bound in words, such as `must be below 0.67`."""
+    """Return a finding's bound in words, such as `must be below 0.67`."""
     low, high = (bound_end(end) if math.isfinite(end) else "" for end in finding.bound.ends)
     if low and high:
         return f"must be between {low} and {high}"
@@ -90,7 +90,7 @@ def bound_in_words(finding: Finding) -> str:
 
 
 def distance_beyond(finding: Finding) -> float:
-    """Return how far the estimate lies beyond the nearer end of the bound; negative inside it."""
+    """Return how far a finding's estimate lies beyond its bound; negative if inside the bound."""
     estimate = finding.estimate
     if estimate is None:
         return 0.0
@@ -99,7 +99,7 @@ def distance_beyond(finding: Finding) -> float:
 
 
 def standard_errors_beyond(finding: Finding) -> float:
-    """Return the estimate's distance to the bound in standard errors, from its interval.
+    """Return a finding's distance to its bound, in standard errors taken from its interval.
 
     Infinite for an interval of no width, and for a bound without an end.
     """

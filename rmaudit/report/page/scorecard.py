@@ -123,7 +123,7 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why all passes of an audit may mean that the model prefers nothing; else ""."""
+    """Return why an audit's passes may only mean that the model has no preferences; else ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
@@ -153,7 +153,7 @@ def anchors(
 
 
 def unused(name: str, used: set[str]) -> str:
-    """Turn `name` into an id that is not in `used`, and add it there."""
+    """Turn `name` into an HTML id that is not in `used`, and add the id to `used`."""
     plain = _UNSAFE.sub("-", name)[:80] or "audit"
     found, n = plain, 1
     while found in used:
@@ -182,7 +182,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each prompt's name and secondary number, for a finding over several prompts."""
+    """Yield each prompt's name and own number, for a finding over several prompts."""
     names = finding.prompt.split("+")
     secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
@@ -202,7 +202,7 @@ def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
 
 
 def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
-    """Return one scorecard row per audit, sorted by title, for the heads of table columns."""
+    """Return the first scorecard row of each audit, sorted by title, to head a table column."""
     first: dict[str, ScorecardRow] = {}
     for row in rows:
         first.setdefault(row.audit, row)

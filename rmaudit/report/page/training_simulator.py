@@ -1,4 +1,4 @@
-"""Render the simulator: the policy's answers as it is trained more and more, by a slider.
+"""Render the training simulator: a slider shows a policy's answers after more and more training.
 
 Everything that it shows was computed by `after_training`; the page's script only picks a stage.
 Without scripts the chart and the table of the same evidence stand in its place.

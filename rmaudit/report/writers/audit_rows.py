@@ -1,4 +1,4 @@
-"""Group findings as a reader counts them: one row for each audit of a model."""
+"""Group findings into one row for each audit of a model, and count the gates by result."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def count_gates(of: Sequence[AuditRow]) -> str:
 
 
 def values(row: AuditRow) -> str:
-    """Return the estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
+    """Return a row's estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
     if len(row.findings) == 1:
         return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
     return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)

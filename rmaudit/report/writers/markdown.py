@@ -1,7 +1,7 @@
 """Render results as a short Markdown summary, for a CI job's page or a pull request.
 
 It shows no tokens. Names and reasons are texts of others: what Markdown or GitHub would read as
-markup is written as an entity, hidden characters are spelled out (`texts`), long ones are cut.
+markup is written as an entity, hidden characters are spelled out (`safe_text`), long ones are cut.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield a table in parts: the head with the first row, then each further row."""
+    """Yield a Markdown table of findings in parts: head with the first row, then each other row."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"

@@ -45,7 +45,7 @@ def render(results: Results) -> str:
 
 
 def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
-    """Return an index entry for one finding: the audit as dataset, the prompt as configuration."""
+    """Return one finding's `model-index` entry: the audit as dataset, the prompt as its config."""
     from huggingface_hub import EvalResult
 
     by = (f"rmaudit {line(run.rmaudit)}", line(run.created))

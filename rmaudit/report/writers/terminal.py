@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Terminal that shows the summary: its width, its marks, and the pages of audits."""
+    """The terminal that shows the summary: its width, its marks, and where audits' pages are."""
 
     width: int = 80
     marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
@@ -72,7 +72,7 @@ class Screen:
     """Returns the place of an audit's page; "" where there is none."""
 
     def told(self, *parts: str, mark: str = "", indent: str = "") -> Iterator[Line]:
-        """Yield texts as wrapped lines, joined by two spaces, without control characters."""
+        """Join texts by two spaces, and yield them as wrapped lines without control characters."""
         first = f"{self.marks[mark]} " if mark else indent
         for part in textwrap.wrap(
             "  ".join(map(line, parts)),
@@ -97,7 +97,7 @@ def summary(
     gaps: Sequence[str] = (),
     screen: Screen | None = None,
 ) -> list[Line]:
-    """Return the lines of the summary; `gaps` says what the run left out.
+    """Return the lines of a run's summary; `gaps` says what the run left out.
 
     A run of one model has a line for each audit, a run of several models a line for each model.
     Audits that were not measured are grouped by reason.
@@ -156,7 +156,7 @@ def _audits(
 def _doubted(
     name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """Yield a line on the gates whose pass may mean that the model prefers nothing."""
+    """Yield a line on the gates whose pass may only mean that the model has no preferences."""
     why = {
         row.audit: doubt(row.worst, failed)
         for row in rows
