@@ -38,7 +38,7 @@ class Adapter:
     """A PEFT adapter's files and settings, and the base checkpoint that it is merged into.
 
     Attributes:
-        model: the registry's name.
+        model: the model's name in models.yaml.
         folder: the folder of the adapter's files.
         base: the files of the base.
         named: the base as adapter_config.json names it.
@@ -82,7 +82,7 @@ class Adapter:
 
     @cached_property
     def rows(self) -> int | None:
-        """Return the row count of the adapter's own embedding; None if it has none."""
+        """Return the row count of the embedding that the adapter stores; None if it stores none."""
         base = {key: header.shape for key, header in self.headers.items()}
         rows = configuration.read(self.base.path, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
@@ -182,7 +182,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _folders_to_search(folder: Path) -> list[Path]:
-    """Return folders to look in for a relative base path: the adapter's, its parent, the current.
+    """Return folders to search for a relative base path: the adapter's, its parent, the current.
 
     The base may lie beside the adapter, or where training ran.
     """

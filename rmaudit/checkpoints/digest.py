@@ -98,7 +98,7 @@ States = Mapping[Path, str]  # of files, by path: size and the times of the last
 
 
 def states(paths: Iterable[Path]) -> States:
-    """Return each file's size and times of change, as a text, by path.
+    """Return the state of each file, by path: its size and times of change, as a text.
 
     Raises:
         OSError: a file is not there.
