@@ -1,4 +1,4 @@
-"""Build folders below the cache: once, shared by all processes, and checked at each use.
+"""Build a folder below the cache once, for all processes, and check it at each use.
 
 A file next to the folder, FOLDER.sha256, has the hashes of what was written. A folder that was
 damaged since is built again.
@@ -91,7 +91,7 @@ def _write_manifest(folder: Path, cache: Path) -> None:
 
 
 def _damaged(folder: Path, cache: Path) -> str:
-    """Return the name of the first file that is missing or was changed since; "" if none."""
+    """Return the name of the first file missing or changed since the build; "" if none."""
     try:
         named: dict[str, str] = json.loads(_manifest(folder).read_text(encoding="utf-8"))
         files = {folder / name: str(found) for name, found in named.items()}

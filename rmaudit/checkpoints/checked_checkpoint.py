@@ -1,4 +1,4 @@
-"""Read a checkpoint's config.json and tensor shapes, find its head, and check both.
+"""Read a checkpoint's config.json and tensor shapes, find its head, refuse what has none.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint

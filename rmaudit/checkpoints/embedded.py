@@ -156,7 +156,7 @@ def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBa
 
 
 def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
-    """Return the model's config as a dict, without the keys that loading from GGUF adds."""
+    """Return the model's config as a dict, without keys left over from loading GGUF."""
     settings: dict[str, Any] = model.config.to_dict()
     for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
         settings.pop(key, None)

@@ -33,7 +33,10 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def patterns(*, code: bool, weights: bool) -> list[str]:
-    """Return glob patterns of files to download: small ones, code and weights if asked for."""
+    """Return glob patterns of files to download: small ones, code and weights if asked for.
+
+    Pickles are never among them.
+    """
     return _SMALL_FILES + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 

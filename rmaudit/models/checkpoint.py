@@ -244,7 +244,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the reward of each row (prompt and answer ids), shape (n,); run shared ids once.
+        """Return the rewards of rows (prompt and answer ids), shape (n,); a shared start runs once.
 
         Raises:
             ModelError: the rows share no first id, one has an unknown id, or the weights cannot

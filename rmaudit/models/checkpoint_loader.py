@@ -45,7 +45,7 @@ _CHANGING_ROPE = ("dynamic", "longrope")
 
 
 class Loader(RowSource, Protocol):
-    """Interface of a loader: a checkpoint whose files are checked, and which it can load.
+    """Interface of a loader, which has found and checked a checkpoint's files and can load them.
 
     Every member raises `ModelError` where config.json or the tokenizer does not make sense.
     """
@@ -60,7 +60,7 @@ class Loader(RowSource, Protocol):
 
     @property
     def pad(self) -> int | None:
-        """Return the pad id, over which the reward's position is skipped; None if none is."""
+        """Return the pad id that is skipped in finding where a reward is read; None if none is."""
 
     @property
     def dtype(self) -> str:
@@ -122,7 +122,7 @@ def dtype_of(
 def refuse_too_many_layers(
     config: Mapping[str, Any], tensors: Iterable[str], folder: Path, *, name: str
 ) -> None:
-    """Raise if config.json claims more layers than there are tensors: building would not end.
+    """Raise if config.json claims more layers than there are tensors: building them takes ages.
 
     Raises:
         ModelError: config.json has more layers than the weights have tensors.

@@ -1,4 +1,4 @@
-"""Send JSON requests to a reward server over HTTP; retry those that fail for the moment.
+"""Send JSON requests to a reward server over HTTP, and retry after temporary failures.
 
 A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
 """
@@ -46,7 +46,7 @@ class HttpClient:
     """
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Read the API key from the environment; no request is sent yet.
+        """Prepare a client: read the API key from the environment, and send no request yet.
 
         Raises:
             ModelError: the environment variable that the entry names as `api_key` is not set.

@@ -195,7 +195,7 @@ class Weights:
         own: maps a row of ids to its reward by the model's own forward.
         attention: the implementation that transformers chose for it; None if it is left alone.
         outputs: maps a row of ids to all outputs of its head by the model's own forward; None if
-            the head has one output.
+            no objective (output) was chosen.
     """
 
     name: str

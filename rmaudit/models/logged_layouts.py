@@ -1,6 +1,6 @@
-"""Layouts in which a trainer may have scored its logged rows, and how they deviate from ours.
+"""Layouts in which a trainer may have scored logged rows, and deviations from the model's own.
 
-Ours is the model's own layout, by its chat template. Each possible layout gives one row of token
+The model's own layout is by its chat template. Each possible layout gives one row of token
 ids for each logged row. Deviations are read off the rows themselves: how many BOS they begin with,
 whether the first id of the chat template comes next, and whether they end as the template ends.
 """

@@ -1,4 +1,4 @@
-"""Open a model by name: a checkpoint, two language models, a server, or a function of texts."""
+"""Open a model by name: a checkpoint, an implicit (DPO) reward, a server, or a function."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def opened(
     dtype: Dtype | None = None,
     own_words: OwnWords | None = None,
 ) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
-    """Open a models.yaml entry: a checkpoint, two language models, a server, or a function.
+    """Open a models.yaml entry: a checkpoint, implicit (DPO) reward, server or function of texts.
 
     Raises as `load` does.
     """

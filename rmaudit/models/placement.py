@@ -59,7 +59,7 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
 def one_gpu(
     count: int, free_on: Callable[[int], int], needed: float, worker: str = ""
 ) -> int | None:
-    """Return the index of a GPU, of `count`, with more than `needed` bytes free; None if none has.
+    """Return the index of one of `count` GPUs with more than `needed` bytes free, or else None.
 
     It is the one with the most free memory. A `worker` of xdist, gw0, gw1 ..., looks at its own
     GPU first, and at no other if the weights fit there: to look at a GPU takes memory of it.

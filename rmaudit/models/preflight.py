@@ -70,7 +70,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Compare rmaudit's rewards with the model's own; switch to slower scoring if they differ.
+    """Compare rmaudit's rewards with the model's own forward; score more slowly if they differ.
 
     Args:
         weights: what is checked.

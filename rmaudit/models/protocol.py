@@ -166,7 +166,7 @@ class RewardModel(HasScores, Protocol):
         """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Tokenize the prompt and each text as its answer as one text; return the rows of ids.
+        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """
@@ -204,7 +204,7 @@ _BY_ENDPOINT = (
 
 
 def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return sentences on limits of stored scores; `about` has their cache key and provenance."""
+    """Return caveats about stored scores, as sentences; `about` has cache key and provenance."""
     known = about.get(KNOWN_BY)
     caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
     if reason := about.get(LOOSELY):

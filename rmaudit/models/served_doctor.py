@@ -1,4 +1,4 @@
-"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with each other.
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with repeated ones.
 
 Server and checkpoint score the same answers. The server may run in another dtype, so if its rewards
 are not those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far

@@ -61,7 +61,7 @@ class TextScorer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return the function's name, and its version or source hash, or raise `SpecError`."""
+        """Return the function's name, and its version or source hash; `SpecError` without."""
         return self.entry.identity
 
     @property

@@ -227,7 +227,7 @@ class TokenModel(RewardModel):
 
     @property
     def template_digest(self) -> str:
-        """Return the hash of the chat template with its fixed date, or of an encoder's layout."""
+        """Return the hash of the chat template and its pinned date, or of an encoder's layout."""
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
@@ -261,7 +261,7 @@ class TokenModel(RewardModel):
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Tokenize the prompt and each text as its answer as one text; return the rows of ids.
+        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """

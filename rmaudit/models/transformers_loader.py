@@ -112,7 +112,7 @@ class Native:
 
     @property
     def path(self) -> ScoringPath:
-        """Return the fastest exact way to run many rows (`ScoringPath`), as config.json tells."""
+        """Return the fastest exact way to run many rows (`ScoringPath`), going by config.json."""
         return ScoringPath(self._configured["path"])
 
     @property
