@@ -182,7 +182,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _folders_to_search(folder: Path) -> list[Path]:
-    """Return folders to search for a relative base path: the adapter's, its parent, the current.
+    """Return folders to search for a relative base path: adapter, its parent, working directory.
 
     The base may lie beside the adapter, or where training ran.
     """

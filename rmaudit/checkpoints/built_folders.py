@@ -23,7 +23,7 @@ _OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder t
 
 
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """Return `folder`; if it is missing or damaged, have `write` build it first.
+    """Return `folder`, after `write` has built it if it was missing or damaged.
 
     Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
     it, which are removed here: those of this folder under its lock, others after a day.

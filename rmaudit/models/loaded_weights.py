@@ -213,7 +213,7 @@ class Weights:
         return ", ".join(dict.fromkeys(map(str, named)))
 
     def use_path(self, path: ScoringPath) -> None:
-        """Score by the scoring path `path` from now on, with the attention that it needs."""
+        """Switch to the scoring path `path`, and to the attention implementation that it needs."""
         self.scorer.path = path
         self.scorer.forget()
         if self.attention is not None:

@@ -54,7 +54,7 @@ def readings(
 
 
 def _left_padded(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
-    """Return where each row is read if left padding is ignored: `pads` ids before its last id.
+    """Return the `Reading` of a trainer that ignores left padding: `pads` ids before the last.
 
     The index -1 stands for any pad. `detail` says how rows were batched, "" if pads were logged.
     """
