@@ -101,10 +101,11 @@ def refuse_endless(
 ) -> None:
     """Raise if an adapter's regular expressions take too long on the base's layer names.
 
-    They are matched in a process of their own, which is ended after ten seconds.
+    `path` is the adapter_config.json that they are from. They are matched in a process of their
+    own, which is ended after ten seconds.
 
     Raises:
-        ModelError: one takes too long. They are from the adapter_config.json at `path`.
+        ModelError: one takes too long.
     """
     patterns = {key: sorted(_patterns(settings.get(key))) for key in _PATTERN_KEYS}
     names = sorted({part for name in tensors for part in _prefixes(name)})
@@ -119,7 +120,7 @@ def refuse_endless(
 
 
 def _patterns(value: object) -> set[str]:
-    """Return the texts in a setting that are more than plain names: regular expressions."""
+    """Return the regular expressions in a setting: its texts that are more than plain names."""
     texts = value if isinstance(value, list | tuple | dict) else [value]
     return {text for text in texts if isinstance(text, str) and not _PLAIN_NAME.fullmatch(text)}
 

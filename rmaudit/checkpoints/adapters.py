@@ -38,7 +38,7 @@ class Adapter:
     """A PEFT adapter's files and settings, and the base checkpoint that it is merged into.
 
     Attributes:
-        model: the registry's name.
+        model: the model's name in models.yaml.
         folder: the folder of the adapter's files.
         base: the files of the base.
         named: the base as adapter_config.json names it.
@@ -82,7 +82,7 @@ class Adapter:
 
     @cached_property
     def rows(self) -> int | None:
-        """Return the row count of the adapter's own embedding; None if it has none."""
+        """Return the row count of the embedding that the adapter stores; None if it stores none."""
         base = {key: header.shape for key, header in self.headers.items()}
         rows = configuration.read(self.base.path, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
@@ -96,7 +96,7 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the head's tensors: as merged if the adapter changes them, else as saved."""
+        """Return the head's tensors: merged with a LoRA, or as saved in adapter or base."""
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
@@ -182,7 +182,7 @@ def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[sourc
 
 
 def _folders_to_search(folder: Path) -> list[Path]:
-    """Return folders to look in for a relative base path: the adapter's, its parent, the current.
+    """Return folders to search for a relative base path: adapter, its parent, working directory.
 
     The base may lie beside the adapter, or where training ran.
     """

@@ -1,4 +1,4 @@
-"""Folders that are built once below the cache: whole or absent, shared, and checked at each use.
+"""Build a folder below the cache once, for all processes, and check it at each use.
 
 A file next to the folder, FOLDER.sha256, has the hashes of what was written. A folder that was
 damaged since is built again.
@@ -23,7 +23,7 @@ _OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder t
 
 
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """Return the folder, after `write` filled it if it was missing or damaged.
+    """Return `folder`, after `write` has built it if it was missing or damaged.
 
     Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
     it, which are removed here: those of this folder under its lock, others after a day.
@@ -91,7 +91,7 @@ def _write_manifest(folder: Path, cache: Path) -> None:
 
 
 def _damaged(folder: Path, cache: Path) -> str:
-    """Return the first file that is missing or was changed since it was written; "" if none."""
+    """Return the name of the first file missing or changed since the build; "" if none."""
     try:
         named: dict[str, str] = json.loads(_manifest(folder).read_text(encoding="utf-8"))
         files = {folder / name: str(found) for name, found in named.items()}

@@ -1,4 +1,4 @@
-"""A checkpoint whose files were read once: its config.json, tensor shapes, and head.
+"""Read a checkpoint's config.json and tensor shapes, find its head, refuse what has none.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
@@ -47,10 +47,10 @@ class Unchecked:
     """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
 
     Attributes:
-        spec: the registry's entry.
+        spec: the entry of models.yaml.
         source: its files; of an adapter, the adapter's.
         base: the files of config.json and the weights; of an adapter, its base's.
-        config: config.json, and what the entry says of the head, which it is found with.
+        config: config.json, with what the entry says of the head added, by which the head is found.
         headers: the headers of all tensors of `base`.
         adapter: what is merged into the weights, if anything is.
         beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.

@@ -1,4 +1,4 @@
-"""A checkpoint's config.json: read strictly, and as transformers understands it."""
+"""Read a checkpoint's config.json: strictly as JSON, and as transformers' configuration."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wan
 
 
 def defaults(folder: Path, *, model: str) -> PretrainedConfig:
-    """Return the configuration with the defaults of its class, such as Gemma's pad id.
+    """Return transformers' configuration of a folder, with its class's defaults filled in.
 
     Raises:
         ModelError: transformers does not know the model_type, or cannot read the file.

@@ -98,7 +98,7 @@ States = Mapping[Path, str]  # of files, by path: size and the times of the last
 
 
 def states(paths: Iterable[Path]) -> States:
-    """Return each file's size and times of change, as a text, by path.
+    """Return the state of each file, by path: its size and times of change, as a text.
 
     Raises:
         OSError: a file is not there.
@@ -191,7 +191,7 @@ def _hash_of_hashes(files: list[Path], cache: Path) -> str:
 
 
 def _hashes(files: list[Path], cache: Path) -> list[str]:
-    """Return the sha256 of each file's bytes, from the cache's memo where it is known."""
+    """Return the sha256 of each file's bytes, from the cache's hashes.json if it is known."""
     memo = _read(cache / _MEMO)
     _announce(files, memo)
     new: dict[str, str] = {}
@@ -220,7 +220,7 @@ def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
 
 
 def _key(path: Path) -> str:
-    """Return the memo's key for a file: its path, and size, times and inode."""
+    """Return a file's key in hashes.json: its path, size, times and inode."""
     return f"{path.resolve()}|{_state(path)}|{path.stat().st_ino}"
 
 
@@ -241,7 +241,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _write(path: Path, new: dict[str, str]) -> None:
-    """Add new hashes to the memo file, in place of older ones for the same paths."""
+    """Add new hashes to hashes.json at `path`, in place of older ones for the same files."""
     with suppress(OSError, NotImplementedError):  # without a memo the files are hashed again
         path.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(path, doing="writing down hashes of weights"):

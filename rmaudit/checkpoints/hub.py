@@ -1,4 +1,4 @@
-"""The Hugging Face hub: snapshots of hub ids in its cache, their commits, and who may read them."""
+"""Ask the Hugging Face hub: download a model's files, list them, read headers, check access."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other fo
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the exception types that huggingface_hub raises where the hub fails to answer."""
+    """Return the exception types that huggingface_hub raises if a request to the hub fails."""
     from huggingface_hub import errors
 
     # The HTTP client is another in other releases; theirs inherits from its errors.
@@ -33,7 +33,10 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def patterns(*, code: bool, weights: bool) -> list[str]:
-    """Return glob patterns of the files to download: small ones always, pickles never."""
+    """Return glob patterns of files to download: small ones, code and weights if asked for.
+
+    Pickles are never among them.
+    """
     return _SMALL_FILES + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 

@@ -1,4 +1,4 @@
-"""LoRA adapters merged into their base in memory, by PEFT's own `merge_and_unload`.
+"""Merge LoRA adapters into their base in memory, by PEFT's own `merge_and_unload`.
 
 The base is in the run's dtype, as it is where a user merges: so rewards are those of the merged
 model that PEFT makes in that dtype. (Merging in float32 and rounding afterwards is another model.)

@@ -1,4 +1,4 @@
-"""Third-party readers (transformers, tokenizers): their errors in one line, warnings held back.
+"""Turn errors of third-party readers, such as transformers, into one line; hold warnings back.
 
 transformers warns, up to seven times, before it raises what we say in one line. So its warnings
 are held back while it reads: printed, each once, if it could read, and dropped if it could not.

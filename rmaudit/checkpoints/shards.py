@@ -1,4 +1,4 @@
-"""Which files hold a checkpoint's weights, and the tensors' shapes and dtypes in their headers.
+"""Find a checkpoint's weights files, and read tensors' shapes and dtypes in their headers.
 
 The files are those that transformers reads: `model.safetensors` if that is there, else what
 `model.safetensors.index.json` names. Shards that an earlier save left behind are in neither, and
@@ -151,12 +151,12 @@ def _damaged(path: Path, error: Exception, model: str) -> ModelError:
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
     """Raise if a tensor's dtype is not float64, float32, float16 or bfloat16.
 
-    Integers or complex numbers, made floats, would be another model's.
-
-    A batch norm's count of batches, which no output reads, is a whole number.
+    Integers or complex numbers, cast to floats, would be another model's weights. A batch norm's
+    count of batches (`num_batches_tracked`), which no output depends on, may be an integer.
 
     Raises:
-        ModelError: the first of them, and `remedy`, or else how to mend it.
+        ModelError: one is of another dtype. The message ends with `remedy`, or else says how to
+            mend that.
     """
     for key, header in sorted(headers.items()):
         if header.dtype not in FLOATS and not key.endswith(_COUNT):

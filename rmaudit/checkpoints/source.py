@@ -1,4 +1,4 @@
-"""Where a checkpoint's files come from: a folder, or a commit on the hub that is not downloaded.
+"""Find a checkpoint's files: in a folder, or in a commit on the hub, not downloaded yet.
 
 A source of either kind says which files there are and what the headers of their tensors are, so
 what is checked is checked alike. Of a hub id, config.json and the like are downloaded at once, and
@@ -135,7 +135,7 @@ Kind = Folder | HubCommit
 
 
 def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
-    """Return the files of a models.yaml entry, building or downloading all but weights.
+    """Find an entry's files: build the bundled model's, download all of a hub id's but weights.
 
     `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
     where that is not by the model's name.
@@ -165,7 +165,7 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
 
 
 def commit_of(folder: Path) -> str | None:
-    """Return the commit, if the folder is a snapshot in the hub's cache; None otherwise."""
+    """Return a folder's commit hash if it is a snapshot in the hub's cache; None otherwise."""
     hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 

@@ -1,4 +1,4 @@
-"""Calls to scorers outside rmaudit: in batches, several at once, with checks of their rewards."""
+"""Score by functions and servers outside rmaudit, in concurrent batches; check the results."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def do_nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The number of answers that one call scores (`answers`), and of calls that run at once.
+    """How many answers one call scores (`answers`), and how many calls run at once (`at_once`).
 
-    `stop` ends, soon, all that is under way when it is called.
+    `stop` is called to end, soon, the calls that are under way.
     """
 
     answers: int
@@ -72,7 +72,7 @@ def by_prompt(
     responses: Sequence[str],
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Score each response to its own prompt, shape (n,); one call for each run of equal prompts."""
+    """Score each response to its own prompt, shape (n,); adjacent equal prompts share a call."""
     parts, first = [np.empty(0, np.float32)], 0
     for prompt, same in groupby(prompts):
         after = first + len(list(same))
@@ -82,9 +82,9 @@ def by_prompt(
 
 
 def checked_rewards(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
-    """Return `given` as floats if it has one finite number for each of `asked`, else raise.
+    """Return `given` as floats; raise unless it has one finite number per response in `asked`.
 
-    `whose` begins the error messages.
+    `whose` begins the error messages, such as "NAME: its server".
 
     Raises:
         ScoreError: `given` is no list, of another length, or holds anything but finite numbers.

@@ -1,8 +1,8 @@
-"""HTTP requests with limits on bytes and on seconds in all, and a `stop` that ends them.
+"""Send HTTP requests with limits on total bytes and total seconds, and a `stop` that ends them.
 
 A server may send without end, a byte at a time, or say `100 Continue` for ever, and a socket's own
-time-out knows silence only. So each question has a thread of its own, for which the asker waits no
-longer than he wants; the socket is then shut down beneath it.
+time-out knows silence only. So each request runs in a thread of its own, for which the caller waits
+no longer than the limit; then its socket is shut down.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BoundError(HTTPError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer: status, headers, and the body as bytes."""
+    """An HTTP response: status, headers, and the body as bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One HTTP request under way (or a wait), with its answer or error once it is finished."""
+    """A pending HTTP request (or pause between two), with its response or error once finished."""
 
     connection: HTTPConnection | None = None
     answer: Answer | None = None
@@ -50,7 +50,7 @@ class _Call:
     ended: bool = False
 
     def carry_by(self, connection: HTTPConnection) -> None:
-        """Store the connection that carries this request; raise if the request was ended before."""
+        """Store the connection that carries this request; raise if `end` was called before."""
         self.connection = connection
         if self.ended:
             message = "nobody waits for its answer"
@@ -70,11 +70,11 @@ _CALL_OF_THREAD: ContextVar[_Call] = ContextVar("the question of this thread")
 class _Http(HTTPConnection):
     """An HTTP connection that can be shut down while it carries a request.
 
-    It tells the request, whose thread it runs in, of itself.
+    It registers itself with the request (`_Call`) in whose thread it runs.
     """
 
     def connect(self) -> None:
-        """Connect; raise `BoundError` if the request was ended before."""
+        """Open the connection; raise `BoundError` if the request was ended before."""
         _CALL_OF_THREAD.get().carry_by(self)
         super().connect()
 
@@ -104,7 +104,7 @@ class BoundedHttp:
     """
 
     def __init__(self, *, silence: float, at_once: int) -> None:
-        """Set the limits: `silence` seconds without data, and twice that for a whole answer.
+        """Set the time limits: `silence` seconds without data, twice as long for a whole response.
 
         `at_once` is the number of connections that the pool holds. No request is sent yet.
         """
@@ -120,11 +120,11 @@ class BoundedHttp:
     def ask(
         self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
-        """Send one request and return its answer, whose body has at most `most` bytes.
+        """Send one request and return its response, whose body has at most `most` bytes.
 
         Raises:
-            BoundError: the answer is longer, compressed, not whole after twice the seconds of
-                silence that are allowed, or `stop` was called.
+            BoundError: the response is longer, compressed, or not whole after twice `silence`
+                seconds; or `stop` was called.
             HTTPError: the connection fails, or is silent for too long.
         """
         call = _Call()
@@ -148,7 +148,7 @@ class BoundedHttp:
         return call.answer
 
     def wait(self, seconds: float) -> None:
-        """Wait for `seconds`; raise `BoundError` as soon as `stop` is called.
+        """Sleep for `seconds`; raise `BoundError` as soon as `stop` is called.
 
         Raises:
             BoundError: `stop` was called.
@@ -175,7 +175,7 @@ class BoundedHttp:
         self._pool.clear()
 
     def _run(self, call: _Call, *given: Any) -> None:  # noqa: ANN401  (as `_exchange` has them)
-        """Send the request on this thread, and store its answer or error in `call`."""
+        """Send the request on this thread, and store its response or error in `call`."""
         _CALL_OF_THREAD.set(call)
         try:
             call.answer = self._exchange(*given)
@@ -207,7 +207,7 @@ class BoundedHttp:
 
 
 def _read_body(found: urllib3.BaseHTTPResponse, most: int) -> bytes:
-    """Return an uncompressed answer's body; raise `BoundError` beyond `most` bytes."""
+    """Return a response's body; raise `BoundError` if it is compressed or above `most` bytes."""
     coding = found.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _IDENTITY:
         message = f"its body is coded as {coding!r}, and rmaudit takes none that is"

@@ -1,7 +1,7 @@
-"""A reward model from a checkpoint: files, a way to load them, and a layout of token ids.
+"""A reward model from a checkpoint folder or hub id: its weights load at the first score.
 
-Making one reads the tokenizer and the safetensors headers only; the weights are loaded at the first
-score, so a run that finds every sweep in the cache loads no model.
+Opening one reads the tokenizer and the safetensors headers only, so a run that finds every sweep in
+the cache loads no weights.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Return the reward model of a models.yaml entry. Raises as `open_model.load` does."""
+    """Open the checkpoint of a models.yaml entry. Raises as `open_model.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
@@ -70,9 +70,9 @@ class Checkpoint(TokenModel):
     ) -> None:
         """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
 
-        A `loader` that was made already is taken as it is: its weights may be elsewhere, for a
-        model that is looked at and not scored. `memory` is that of another objective of the same
-        checkpoint, which shares its weights.
+        A given `loader` is used as it is; its weights need not be on this machine if the model is
+        inspected and not scored. `memory` holds the weights that another objective of the same
+        checkpoint shares.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
@@ -86,7 +86,7 @@ class Checkpoint(TokenModel):
         self._files = digest.states([] if loader else self.loader.files())
 
     def sibling(self, spec: ModelSpec) -> Checkpoint:
-        """Return the model of another output (objective) of this checkpoint, with shared weights.
+        """Return the model of another objective (head output) of this checkpoint, weights shared.
 
         Raises:
             ModelError: it has no such objective.
@@ -106,7 +106,7 @@ class Checkpoint(TokenModel):
 
     @contextmanager
     def keeping_outputs(self) -> Iterator[None]:
-        """In the block, keep all outputs of each pass for the run's other objectives, if any."""
+        """Keep all head outputs of each pass in a `with` block, if the run has other objectives."""
         self._memory.keeps = bool(self.siblings)
         try:
             yield
@@ -115,7 +115,7 @@ class Checkpoint(TokenModel):
             self._memory.outputs.clear()
 
     def siblings_with_outputs(self) -> Sequence[Checkpoint]:
-        """Return the models of the run's other objectives if outputs are kept for them, else ()."""
+        """Return the run's models of other objectives if outputs were kept for them, else ()."""
         return self.siblings if self._memory.outputs else ()
 
     # What it is
@@ -128,7 +128,7 @@ class Checkpoint(TokenModel):
 
     @cached_property
     def _hashed(self) -> digest.Stamp:
-        """Return hashes of the files; raise if one changed since the model was opened."""
+        """Return the files' hashes and states; raise if one changed since the model was opened."""
         found = digest.stamp(self.loader.files(), self.cache)
         digest.refuse_changed(self._files, model=self.name)
         return found
@@ -153,7 +153,7 @@ class Checkpoint(TokenModel):
 
     @property
     def _loose_check(self) -> str:
-        """Return why rewards were compared with the model's own only in 16 bits; "" otherwise."""
+        """Return why the check of scoring could not run in float32; "" if it could or need not."""
         tried = self._memory.tried.values()
         return next((each.loosely for each in tried if each.loosely), "")
 
@@ -178,9 +178,10 @@ class Checkpoint(TokenModel):
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). See `RewardModel`.
 
-        A prompt that has few answers would be a call of its own, and so would they. Where that
-        costs more than to run it again for each answer, whole rows are scored: what all of them
-        begin with runs once, and rows of one length are one batch, whatever their prompts.
+        A call of its own for every prompt is slow if prompts have few answers. Where it costs less
+        to run the prompt again for each answer, whole rows (prompt and answer) are scored: the
+        prefix that all share runs once, and rows of one length are one batch, whatever their
+        prompts.
         """
         refuse_text(responses)
         places: dict[Asked, list[int]] = {}
@@ -207,9 +208,10 @@ class Checkpoint(TokenModel):
         return scores
 
     def _takes_rows(self) -> bool:
-        """Return whether whole rows of several prompts can be scored together.
+        """Return whether rows (prompt and answer ids) of different prompts can be scored together.
 
-        Not where the head reads the prompt's end, or an encoder the place where an answer begins.
+        They cannot before the weights are loaded, if the head reads the prompt's states, or if the
+        model is an encoder, for which it matters where an answer begins.
         """
         scorer = None if self._weights is None else self._weights.scorer
         return scorer is not None and not scorer.head.reads_prefix and not scorer.first
@@ -221,7 +223,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score`; return rewards or, if a GPU computes, a function that waits for them."""
+        """Start what `score` does; return rewards or, on a GPU, a function that waits for them."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
@@ -242,7 +244,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the reward of each whole row of ids, shape (n,); a shared start is run once.
+        """Return the rewards of rows (prompt and answer ids), shape (n,); a shared start runs once.
 
         Raises:
             ModelError: the rows share no first id, one has an unknown id, or the weights cannot
@@ -257,12 +259,12 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score_rows`; return rewards or, if a GPU computes, a function that waits."""
+        """Start what `score_rows` does; return rewards or, on a GPU, a function that waits."""
         prefix, rests = self.rows.split(rows)
         return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:
-        """Return how many one-token answers fill a model call; 0 before the weights load."""
+        """Return how many one-token answers fill one forward pass; 0 before the weights load."""
         if self._weights is None:
             return 0
         slot = self.slot(prompt)
@@ -276,9 +278,9 @@ class Checkpoint(TokenModel):
         tried: Ids,
         on_progress: Callable[[int], None],
     ) -> Begun:
-        """Begin to score answers placed between `prefix` and `suffix` ids; see `begin`.
+        """Start scoring answers (token ids) between the ids `prefix` and `suffix`; see `begin`.
 
-        The scoring path is checked with the suffix `tried`.
+        Scoring is checked first, with the suffix `tried`.
         """
         from rmaudit.scoring import engine
 
@@ -292,7 +294,7 @@ class Checkpoint(TokenModel):
         return self._unless_changed(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return rewards of whole rows by the checkpoint's own forward, one by one, shape (n,)."""
+        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,)."""
         if not rows:
             return np.empty(0, dtype=np.float32)
         return self._unless_changed(self.weights(rows[0][:-1], ()).own_rewards(rows))
@@ -300,16 +302,15 @@ class Checkpoint(TokenModel):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Return the weights, after checking rewards of test answers between `prefix` and `suffix`.
+        """Return the weights, checked to give the model's own rewards; the first call loads them.
 
-        The first call loads the weights.
-        Scoring is checked again where `answers` are to be scored after a prefix of a new
-        length: on every kind of id for `preflight.MANY` answers or more, on a few rows for
-        fewer.
+        The check scores test answers between `prefix` and `suffix`. It is made again if `answers`
+        (a number above 0) are to be scored after a prefix of a new length: on every kind of id for
+        `preflight.MANY` answers or more, on a few rows for fewer.
 
         Raises:
-            ModelError: the weights cannot be loaded, are scored in another way than ours, or a file
-                was written to since it was hashed.
+            ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
+                a file was written to since it was hashed.
         """
         from rmaudit.models import preflight
 
@@ -334,7 +335,8 @@ class Checkpoint(TokenModel):
     def _unless_changed(self, computed: T) -> T:
         """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
 
-        Then the weights are freed, too: the next score loads them, if they are the same.
+        Before it raises, the weights are freed; the next score loads them again if the files hold
+        the same bytes as when they were hashed.
 
         Raises:
             ModelError: a file was written to since it was hashed, or is gone.
@@ -347,10 +349,10 @@ class Checkpoint(TokenModel):
         return computed
 
     def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Compare rewards with the model's own forward, once for each length of `prefix`.
+        """Check rewards against the model's own forward, once for each length of `prefix`.
 
-        With `every`, every kind of id is tried, or else a few rows.
-        For a few answers a length near one of these is enough: texts have hundreds of lengths.
+        With `every`, every kind of id is tried. Without it, four rows are tried, and an earlier
+        check at a similar length is enough: texts have hundreds of lengths.
         """
         from rmaudit.models import preflight
 

@@ -45,7 +45,7 @@ _CHANGING_ROPE = ("dynamic", "longrope")
 
 
 class Loader(RowSource, Protocol):
-    """Interface of a checkpoint whose files are found and checked, with the way to load them.
+    """Interface of a loader, which has found and checked a checkpoint's files and can load them.
 
     Every member raises `ModelError` where config.json or the tokenizer does not make sense.
     """
@@ -56,11 +56,11 @@ class Loader(RowSource, Protocol):
 
     @property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration with its class's defaults, such as Gemma's pad id."""
+        """Return transformers' configuration of the model, with its class's defaults filled in."""
 
     @property
     def pad(self) -> int | None:
-        """Return the pad id, which pooling skips; None if pooling skips no id."""
+        """Return the pad id that is skipped in finding where a reward is read; None if none is."""
 
     @property
     def dtype(self) -> str:
@@ -104,10 +104,10 @@ def dtype_of(
 ) -> str:
     """Return models.yaml's dtype, or else the checkpoint's `own`, or else float32.
 
-    `entry` says where another one can be named.
+    `entry` says, for errors, where another dtype can be named.
 
     Raises:
-        ModelError: it is one that rmaudit does not run.
+        ModelError: it is none of `DTYPES`.
     """
     dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
     if dtype not in DTYPES:
@@ -122,10 +122,10 @@ def dtype_of(
 def refuse_too_many_layers(
     config: Mapping[str, Any], tensors: Iterable[str], folder: Path, *, name: str
 ) -> None:
-    """Raise if config.json has more layers than the weights have tensors: building takes for ever.
+    """Raise if config.json claims more layers than there are tensors: building them takes ages.
 
     Raises:
-        ModelError: it is so.
+        ModelError: config.json has more layers than the weights have tensors.
     """
     there = len(list(tensors))
     text = config.get("text_config") or {}
@@ -142,7 +142,7 @@ def refuse_too_many_layers(
 
 
 def path_of(config: PretrainedConfig) -> ScoringPath:
-    """Return the fastest scoring path (such as a shared prompt) that is exact for this backbone."""
+    """Return the fastest way to run many rows (`ScoringPath`) that is exact for this backbone."""
     text = config.get_text_config()
     two_way = getattr(text, "is_causal", True) is False
     if two_way or getattr(text, "use_bidirectional_attention", None):
@@ -157,7 +157,7 @@ def path_of(config: PretrainedConfig) -> ScoringPath:
 
 
 def _rope_types(config: PretrainedConfig) -> set[str]:
-    """Return the kinds of rotary embedding; a config may have one for each kind of layer."""
+    """Return the types of rotary embedding in a configuration, which may differ by layer type."""
     rope = getattr(config, "rope_parameters", None) or {}
     each = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     return {str(one.get("rope_type", "default")) for one in each}

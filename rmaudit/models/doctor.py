@@ -1,7 +1,8 @@
 """`rmaudit doctor`: compare rewards with the model's own forward, and across batches and dtypes.
 
-The path, the batch size, the neighbours in a batch and the dtype should not move a reward. Each is
-changed alone and the rewards of the same answers compared; differences are in sd of these rewards.
+The scoring path, the batch size, the neighbours in a batch and the dtype should not move a reward.
+Each is changed alone and the rewards of the same answers compared; differences are in sd of these
+rewards.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _SMALL = 64  # ids in the small batches
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison of rewards: largest and rms difference, in sd, and their limits if any.
+    """A comparison of two computations of the same rewards: largest and rms difference, in sd.
 
-    `allowed` and `allowed_rms` are None without a limit.
+    `allowed` limits the largest and `allowed_rms` the rms difference; None is no limit.
     """
 
     name: str
@@ -52,9 +53,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The result of `examine`: path, dtype, device, sd of the rewards, checks and notes.
+    """The result of `examine`: scoring path, dtype, device, sd of the rewards, checks and notes.
 
-    `noise` is the rms difference over paths and batches, in sd.
+    `slot` is the prompt as token ids.
     """
 
     path: ScoringPath
@@ -67,7 +68,7 @@ class Examination:
 
     @property
     def noise(self) -> float:
-        """Return the largest rms difference of checks with a limit, in sd of the rewards."""
+        """Return the largest rms difference, in sd, among the checks that have a limit."""
         return max(check.rms for check in self.checks if check.allowed is not None)
 
     @property
@@ -79,7 +80,7 @@ class Examination:
 def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
     """Score random answers alone, in batches and by the model's own forward; compare the rewards.
 
-    They are `answers` ids of the vocabulary and a few answers of several ids.
+    There are `answers` answers: ids of the vocabulary, and a few answers of several ids.
 
     Raises:
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
@@ -138,7 +139,7 @@ def sd_of(rewards: NDArray[np.float32], name: str) -> float:
     """Return the standard deviation of the model's rewards; raise if they are all equal.
 
     Raises:
-        ModelError: they are, but for rounding.
+        ModelError: they are all equal, apart from rounding.
     """
     sd = float(rewards.std())
     if sd <= _EQUAL * float(np.abs(rewards).max()):
@@ -149,7 +150,7 @@ def sd_of(rewards: NDArray[np.float32], name: str) -> float:
 def draw_answers(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
     """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
 
-    A vocabulary that is too small gives each of its ids, and fewer answers than `count`.
+    If the vocabulary is too small, each of its ids is drawn, and there are fewer than `count`.
     """
     ids = np.array(vocabulary.ids)
     longer = min(math.ceil(count / 9), math.ceil(len(ids) / 8))

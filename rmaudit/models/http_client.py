@@ -1,4 +1,4 @@
-"""JSON requests to a reward server over HTTP, repeated where that may help.
+"""Send JSON requests to a reward server over HTTP, and retry after temporary failures.
 
 A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
 """
@@ -36,16 +36,17 @@ class HttpClient:
     """A JSON client of one server, with retries; several threads may share it.
 
     A request is made again after a broken connection, silence for the entry's `timeout`, or a
-    status that passes (429 and 5xx): at once, then after a second and twice as long each time, with
-    jitter, or after what `Retry-After` says; `retries` times in all. An answer is bounded, in bytes
-    and in time: one over a bound is not asked for again. Waits of seconds are told on stderr.
+    status of `_TEMPORARY` (such as 429 or 503): at once, then after a second and twice as long each
+    time, with jitter, or after what `Retry-After` says; `retries` times in all. A response is
+    limited in bytes and in time: one over a limit is not asked for again. Waits of seconds are told
+    on stderr.
 
-    `stop()` ends all that is under way, which then raises `ModelError`; `close()` closes what is
-    open, and the next request opens it again.
+    `stop()` ends all requests under way, which then raise `ModelError`; `close()` closes the open
+    connections, and the next request opens them again.
     """
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
-        """Read the API key from the environment; no request is sent yet.
+        """Prepare a client: read the API key from the environment, and send no request yet.
 
         Raises:
             ModelError: the environment variable that the entry names as `api_key` is not set.
@@ -91,7 +92,7 @@ class HttpClient:
             raise ModelError(f"{message} {SOURCES}") from None
 
     def _ask_with_retries(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
-        """Send a request, with retries after failures that may pass; return the last answer."""
+        """Send a request, retry it after temporary failures, and return the last response."""
         sent = {"Content-Type": "application/json"} if body is not None else {}
         left = float(_LONGEST_ASKED)
         for failed in range(1, self._tries + 1):
@@ -131,7 +132,7 @@ class HttpClient:
             raise ModelError(f"{self._name}: no answer from {where} ({error}); {GO_ON}") from None
 
     def _error_for(self, where: str, answer: Answer, reason: str) -> ModelError:
-        """Return the error for a failed status, with the server's reason and what to do."""
+        """Return the error for an HTTP error status, with the server's reason and what to do."""
         status, said = answer.status, self._masked(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
         if status in _TEMPORARY:
@@ -169,7 +170,7 @@ SOURCES = (
 
 
 def _cause(error: Exception) -> str:
-    """Return the reason of a connection error, without urllib3's prefix that names its pool."""
+    """Return a connection error's message without urllib3's prefix (its connection pool)."""
     return str(error.args[-1] if error.args else error).rpartition("): ")[2]
 
 
@@ -205,7 +206,10 @@ def _key(spec: ModelSpec) -> str:
 
 
 def _reason(body: bytes) -> str:
-    """Return the reason in an error's body: vLLM's message, FastAPI's detail, or the text."""
+    """Return the reason in an HTTP error's body: vLLM's message, FastAPI's detail, or the text.
+
+    It is "" for what seems to be HTML.
+    """
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

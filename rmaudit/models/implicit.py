@@ -1,4 +1,4 @@
-"""The reward that DPO leaves in two language models: beta · log(policy / reference).
+"""The implicit reward of a policy that DPO trained: beta · log(policy / reference).
 
 Rafailov et al. 2023, arXiv:2305.18290: a policy that was trained from a reference is the optimum of
 the reward beta · (log policy(answer) - log reference(answer)), but for a term of the prompt alone.
@@ -40,14 +40,14 @@ _CORRECT = "`{}` of `implicit` in models.yaml"
 
 
 def no_head(name: str) -> NoWeights:
-    """Return the error for a use that needs a checkpoint with a head."""
+    """Return the error for an implicit reward used where a checkpoint with a head is needed."""
     message = f"{name}: its reward is implicit, the log-probabilities of two language models; it "
     message += f"has no head, and this needs one; `pytest audits --model {name}` needs none"
     return NoWeights(message)
 
 
 class ImplicitReward(TokenModel):
-    """A reward model made of a policy and its reference; weights load at the first score.
+    """A reward model made of a policy and, if given, its reference; loaded at the first score.
 
     See `RewardModel` for the members. Rows are laid out by the policy's tokenizer and template.
     """
@@ -61,7 +61,7 @@ class ImplicitReward(TokenModel):
         device: str = "auto",
         dtype: Dtype | None = None,
     ) -> None:
-        """Find both language models, not loaded yet; `spec.source` is the policy.
+        """Find the policy (`spec.source`) and the reference, if any, without loading them.
 
         Raises:
             ModelError: one cannot be had, or is no plain language model.
@@ -88,7 +88,7 @@ class ImplicitReward(TokenModel):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return hashes of both models and tokenizers, beta, and which ids are counted."""
+        """Return hashes of both models and tokenizers, dtypes, beta, and which ids are counted."""
         said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
         said["counted"] = "answer and closing" if self.implicit.closing else "answer"
         for role, model in self._models.items():
@@ -100,7 +100,7 @@ class ImplicitReward(TokenModel):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report: sources, device, versions and machine."""
+        """Return facts for the report: sources, scoring path, device, versions and machine."""
         reference = self.implicit.reference
         path = "log-probabilities after one run of the prompt"
         return {
@@ -113,7 +113,7 @@ class ImplicitReward(TokenModel):
 
     @cached_property
     def _shared(self) -> frozenset[int]:
-        """Return the ids that are the same token for both models; all where there is one.
+        """Return the ids that are the same token in both models; all ids without a reference.
 
         Raises:
             ModelError: the tokenizers differ in other tokens than added ones.
@@ -140,7 +140,7 @@ class ImplicitReward(TokenModel):
         return slot
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """Yield lines (label, text) on both models, the ids counted, and a prompt as ids.
+        """Yield lines (label, text) on the models, the ids counted, and a prompt as token ids.
 
         Raises:
             ModelError: their tokenizers differ, or a prompt cannot be laid out.
@@ -177,7 +177,7 @@ class ImplicitReward(TokenModel):
     def score_rows(
         self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
     ) -> NDArray[np.float32]:
-        """Return the reward of each whole row, shape (n,).
+        """Return the reward of each row (prompt and answer as token ids), shape (n,).
 
         Raises:
             ModelError: a row does not begin with a prompt of this model's `slot`: which of its ids
@@ -191,7 +191,7 @@ class ImplicitReward(TokenModel):
         return out
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the rewards of whole rows, each by a forward pass of its own, shape (n,)."""
+        """Return the reward of each row of ids, by one forward pass for each row, shape (n,)."""
         out = np.empty(len(rows), dtype=np.float32)
         for slot, places in self._by_prompt(rows).items():
             for i in places:
@@ -201,7 +201,7 @@ class ImplicitReward(TokenModel):
         return out
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
-        """Raise `NoGradient`: rewards are differences of two models' sums."""
+        """Raise `NoGradient`: an implicit reward is a sum over the tokens of two models."""
         raise NoGradient(self.name, "an implicit reward is a sum over tokens of two models")
 
     def close(self) -> None:
@@ -213,7 +213,13 @@ class ImplicitReward(TokenModel):
             memory.release()
 
     def _log_ratio(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return beta · (what `of` gives for the policy minus for a reference), float32."""
+        """Return beta · (`of(policy)` - `of(reference)`), or beta · `of(policy)` alone, float32.
+
+        `of` maps a loaded language model to log-probabilities, shape (n,).
+
+        Raises:
+            ModelError: a result is not finite.
+        """
         if not self._loaded:
             _ = self._shared
             for role, model in self._models.items():
@@ -232,7 +238,7 @@ class ImplicitReward(TokenModel):
         return (*answer, *slot.suffix) if self.implicit.closing else answer
 
     def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
-        """Return the places of rows by the prompt that they begin with, the longest that fits."""
+        """Return row indices grouped by the prompt that rows begin with, the longest that fits."""
         known = sorted(self._slots.values(), key=lambda slot: -len(slot.prefix))
         found: dict[Slot, list[int]] = {}
         for place, row in enumerate(rows):
@@ -248,7 +254,7 @@ class ImplicitReward(TokenModel):
         return found
 
     def _answer_ids(self, row: Ids, slot: Slot) -> Ids:
-        """Return the ids of the answer in a whole row."""
+        """Return the answer's ids in a row, between the prompt's prefix and suffix."""
         ids = self.ids(row[len(slot.prefix) :])
         closing = len(slot.suffix)
         return ids[:-closing] if closing and ids[-closing:] == slot.suffix else ids

@@ -1,4 +1,4 @@
-"""What rmaudit would do with a model, from config.json, the tokenizer and safetensors headers.
+"""Describe how a model would be scored, by config.json, tokenizer and safetensors headers.
 
 Nothing is scored, nothing big is downloaded, and no code of a checkpoint is run. The numbers of the
 weights are read only where that is asked for, tensor by tensor.
@@ -159,7 +159,7 @@ def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
 
 
 def _in_bytes(size: int) -> str:
-    """Return a size in bytes as text, in the largest unit that gives 1 or more, or else in kB."""
+    """Return a size in bytes as text with a fitting unit (GB, MB or kB), such as "1.50 GB"."""
     unit, name = next((each for each in _UNITS if size >= each[0]), _UNITS[-1])
     return f"{size / unit:,.2f} {name}"
 
@@ -180,7 +180,7 @@ def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
 
 
 def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
-    """Yield lines on pooling, dtype, path and vocabulary, and on a prompt laid out as token ids."""
+    """Yield lines on pooling, dtype, scoring path, vocabulary, and a prompt as token ids."""
     try:
         settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path

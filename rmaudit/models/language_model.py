@@ -42,7 +42,7 @@ _ALWAYS_CAUSAL = ("gpt_neox", "gpt_neox_japanese")  # whatever `is_decoder` says
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A causal language model in a folder; its weights are in memory only in a call or `opened`.
+    """A causal language model in a folder, such as a reward model's base; loaded while in use.
 
     Attributes:
         name: for errors, such as "the base of N-Lla-8B".
@@ -50,7 +50,7 @@ class Base:
         identity: hashes of weights and tokenizer, and the dtype.
         device: "auto", "spread", or torch's name of one.
         hashed: the files of weights and tokenizer as they were when the identity was made.
-        correct: what to correct where it is none, for errors.
+        correct: for errors: where to correct the choice of this model.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Load the weights; yield a `Likelihood` that rates answers; free the weights afterwards.
+        """Load the weights for a `with` block; yield a `Likelihood` that gives log-probabilities.
 
         Raises:
             ModelError: as `logprobs`.
@@ -98,7 +98,7 @@ class Base:
             memory.release()
 
     def loaded(self, vocabulary: Vocabulary) -> Likelihood:
-        """Load the weights, and return a `Likelihood` that rates answers and holds them.
+        """Load the weights, and return a `Likelihood` that holds them and gives log-probabilities.
 
         Raises:
             ModelError: as `logprobs`.
@@ -193,7 +193,7 @@ def find(
     device: str = "auto",
     dtype: Dtype = "auto",
 ) -> Base:
-    """Return a language model, not loaded yet; it is downloaded or built if need be.
+    """Find a language model, download or build it if need be, and return it, not loaded yet.
 
     It runs in `dtype`, or else in that of the entry `spec`, or else its own.
 

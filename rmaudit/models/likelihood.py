@@ -1,4 +1,4 @@
-"""How likely a base language model finds the next token, or whole answers."""
+"""Log-probabilities of next tokens and of whole answers under a base language model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROWS = 256  # at a time, however short
 
 
 class _Run(NamedTuple):
-    """A prefix that was run: the log-probabilities of the next id, and a cache to go on with."""
+    """The result of running a prefix: log-probabilities of the next id, and the KV cache."""
 
     following: Tensor  # (head rows,)
     cache: Any  # transformers'; None where rows have to be run whole
@@ -36,11 +36,10 @@ class _Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A base language model in memory, which rates how likely answers are.
+    """A base language model in memory, which gives log-probabilities of tokens and answers.
 
-    Made by `Base.opened`.
-
-    Log-probabilities are natural, their softmax in float32 over all rows of the base's head.
+    Made by `Base.loaded`. Log-probabilities are natural, their softmax in float32 over all rows of
+    the base's output layer (lm_head).
 
     Attributes:
         name: the base's, for errors.
@@ -60,7 +59,7 @@ class Likelihood:
     _runs: dict[Ids, _Run] = field(default_factory=dict, init=False)  # of the last prefix
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
-        """Return the log-probability that each id comes next after `prefix`, shape (head rows,).
+        """Return the log-probability that each id comes next after `prefix`, (lm_head rows,).
 
         Raises:
             ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
@@ -87,7 +86,7 @@ class Likelihood:
         return self.sums(prefix, answers) / lengths
 
     def sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the log-probability of each answer's ids after `prefix`, summed, shape (n,).
+        """Return the summed log-probability of each answer's ids after `prefix`, shape (n,).
 
         NaN where an answer has an id that is a token of the reward model's own; 0 for no id.
 
@@ -110,7 +109,7 @@ class Likelihood:
         return out
 
     def whole(self, row: Ids, start: int) -> float:
-        """Return the log-probability of the ids from `start` on, by one forward of the whole row.
+        """Return the summed log-probability of a row's ids from index `start`, by one forward pass.
 
         Raises:
             ModelError: it is no number.
@@ -129,9 +128,9 @@ class Likelihood:
         return total
 
     def _sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the log-probability of each answer, shape (n,); all must have one length.
+        """Return the summed log-probability, shape (n,), of answers that all have one length.
 
-        The last id is predicted, and so never read.
+        An answer's last id is predicted, and so is never an input.
         """
         import torch
 
@@ -150,7 +149,7 @@ class Likelihood:
         return sums
 
     def _run_prefix(self, prefix: Ids) -> _Run:
-        """Run the prompt prefix and return its cache; if the last call ran it, return that one."""
+        """Run the model on `prefix`, or return the last result if that was of the same prefix."""
         import torch
         from transformers import DynamicCache
 
@@ -166,7 +165,7 @@ class Likelihood:
         return self._runs[prefix]
 
     def _logprobs_after(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
-        """Return next-token log-probabilities after each of `ids` (n, L), (n, L, head rows)."""
+        """Return next-token log-probabilities (n, L, lm_head rows) after each of `ids` (n, L)."""
         import torch
 
         if cache is None:
@@ -182,7 +181,7 @@ class Likelihood:
         return output.logits.float().log_softmax(-1)  # type: ignore[no-any-return]
 
     def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
-        """Return next-token log-probabilities at the last ids of each row, (n, last, head rows)."""
+        """Return next-token log-probabilities at each row's `last` ids, (n, last, lm_head rows)."""
         import torch
 
         ids = torch.tensor(rows, device=self.model.device)

@@ -1,6 +1,6 @@
-"""How weights are loaded into memory and onto a device, and the `Weights` that this gives.
+"""Load a checkpoint's weights onto a device, and hold them with their scorer (`Weights`).
 
-A folder becomes a model of transformers whole, or is refused in one line.
+Weights that are incomplete, left over or of another shape are refused, in one line.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class LoadRequest:
         device: "auto", "spread", or torch's name of one.
         backbone: what the class is, in words.
         head: what its head is, in words.
-        ours: tensors that only the class has, or only the files, without an error.
-        correct: what may be wrong, where other tensors are missing or left over.
+        ours: names of tensors that may be missing in the class or in the files.
+        correct: for errors: what may be wrong if other tensors are missing or left over.
         quantized: how the weights are quantized, None if they are not.
         code: the commit of the checkpoint's own code, which then runs; None: none runs.
         besides: what else is in memory, None if nothing is.
@@ -65,9 +65,9 @@ class LoadRequest:
 
 
 def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
-    """Return the model that `request` describes, without gradients or dropout.
+    """Load and return the transformers model that `request` describes, in eval mode.
 
-    `options` are transformers' own, passed to `from_pretrained`.
+    Its weights require no gradients. `options` are passed to transformers' `from_pretrained`.
 
     Raises:
         ModelError: the weights cannot be read, are not exactly those of the class, do not fit, or
@@ -107,9 +107,8 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
 def first_non_finite(files: Sequence[Path], *, name: str) -> str:
     """Return the name of the first tensor in `files` with NaN or infinity; "" if there is none.
 
-    "" too where no file can be read.
-
-    The name is for an error message, which is raised whether or not the files can be read.
+    It returns "" too if a file cannot be read: its result only completes the message of an error
+    that is raised anyway.
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
@@ -168,9 +167,9 @@ def _refuse_odd_keys(loaded: Mapping[str, Any], request: LoadRequest) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers' progress bars and tables of tensor names in the block.
+    """Silence transformers' warnings and progress bars inside a `with` block.
 
-    What is wrong with the tensors is said in one line of ours.
+    What is wrong with the tensors is said in one line of ours, instead of its tables.
     """
     from transformers.utils import logging
 
@@ -187,15 +186,16 @@ def quiet() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Weights:
-    """A loaded model with its own forward, and the scorer by which rmaudit runs its backbone.
+    """A loaded model with its own forward pass, and the scorer by which rmaudit runs it.
 
     Attributes:
-        name: for errors, the registry's.
-        model: the class's instance.
+        name: the model's name in models.yaml, for errors.
+        model: the model object, of transformers' class or the checkpoint's own.
         scorer: what the engine gets.
-        own: the reward of one whole row by the model's own forward.
-        attention: the implementation that transformers chose for it; None where it is left alone.
-        outputs: of a head with several outputs, all of one whole row by the model's own forward.
+        own: maps a row of ids to its reward by the model's own forward.
+        attention: the implementation that transformers chose for it; None if it is left alone.
+        outputs: maps a row of ids to all outputs of its head by the model's own forward; None if
+            no objective (output) was chosen.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Weights:
         return ", ".join(dict.fromkeys(map(str, named)))
 
     def use_path(self, path: ScoringPath) -> None:
-        """Score by `path` from now on, and switch the attention implementation accordingly."""
+        """Switch to the scoring path `path`, and to the attention implementation that it needs."""
         self.scorer.path = path
         self.scorer.forget()
         if self.attention is not None:
@@ -221,7 +221,7 @@ class Weights:
             self.model.set_attn_implementation(ATTENTION if shared else self.attention)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return rewards of whole rows by the model's own forward, one row at a time, shape (n,).
+        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,).
 
         Raises:
             ModelError: the forward fails, as with a configuration that does not make sense.
@@ -230,7 +230,7 @@ class Weights:
         return np.array(self._by_own_layers(rows, self.own), dtype=np.float32)
 
     def rewards_at_each_id(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
-        """Return, for each row, the head's reward at each id of the row, shape (length,).
+        """Return, for each row of ids, the head's reward at every position, shape (length,).
 
         Raises as `own_rewards`.
         """

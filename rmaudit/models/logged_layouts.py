@@ -1,8 +1,8 @@
-"""Possible layouts of the rows that a trainer scored, and deviations of rows from the model's own.
+"""Layouts in which a trainer may have scored logged rows, and deviations from the model's own.
 
-Each way is a row of ids for each logged row. What sets rows apart from the model's own layout is
-said of the rows themselves: how many BOS they begin with, whether the chat template's mark comes
-first, and whether they end as the template ends.
+The model's own layout is by its chat template. Each possible layout gives one row of token
+ids for each logged row. Deviations are read off the rows themselves: how many BOS they begin with,
+whether the first id of the chat template comes next, and whether they end as the template ends.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ class Marks:
     """Special token ids of a model, such as BOS, EOS and pad; where they stand tells layouts apart.
 
     Attributes:
-        bos: what the tokenizer begins texts with, None without one.
-        eos: what it ends them with, None without one.
+        bos: the tokenizer's BOS id, None without one.
+        eos: the tokenizer's EOS id, None without one.
         ends: the ids of eos, pad and a special token that ends the template.
         pad: the id that fills rows up, None without one.
-        start: the first id that the chat template prints after a BOS; None if it prints none.
+        start: the first id that the chat template prints after a BOS; None if it prints none, or
+            if that depends on the prompt.
         suffix: what the template prints after an answer.
         bos_count: how many BOS a row begins with in the model's own layout.
     """
@@ -60,7 +61,7 @@ def marks_of(model: Checkpoint) -> Marks:
 def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
     """Return a row without its padding, and the number of pad ids removed at its start.
 
-    Where the pad id is what ends a row, too, one is left at the end.
+    If the pad id is also EOS, one is left at the end.
     """
     start, end = _count_leading(row, marks.pad), len(row)
     while end > start and row[end - 1] == marks.pad:
@@ -70,9 +71,9 @@ def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
 
 
 def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
-    """Return the rows in each layout that a trainer may have scored, by name; as logged first.
+    """Return variants of logged rows that a trainer may have scored, by name; as logged first.
 
-    They are the rows as they are, and with a BOS or an eos more or less.
+    The others have one BOS more, one BOS less, or one EOS more.
     """
     ways = {"as logged": list(rows)}
     if marks.bos is not None:
@@ -87,7 +88,7 @@ def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]
 def layouts_of_pairs(
     pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
 ) -> Mapping[str, list[Ids]]:
-    """Return rows of ids for the pairs in each possible layout, by name; the model's own first."""
+    """Return (prompt, response) pairs as rows of ids by layout name, the model's own first."""
     own = []
     for prompt, response in pairs:
         slot = model.slot(prompt)
@@ -109,9 +110,9 @@ def layouts_of_pairs(
 
 
 def deviations(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
-    """Return how all `rows` differ from the model's own layout, as causes such as "no BOS".
+    """Return how all `rows` deviate from the model's own layout, in words such as "no BOS".
 
-    `way` is the layout's name, and gives the cause where the rows themselves show none.
+    `way` is the layout's name, which tells the deviation if the rows themselves show none.
     """
     return _visible_deviations(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
 
@@ -136,5 +137,5 @@ def _visible_deviations(rows: Sequence[Ids], marks: Marks) -> list[str]:
 
 
 def _count_leading(row: Ids, mark: int | None) -> int:
-    """Return how many ids equal to `mark` a row begins with."""
+    """Return how many times the id `mark` stands at the start of a row."""
     return next((i for i, one in enumerate(row) if one != mark), len(row))

@@ -1,8 +1,8 @@
-"""Several objectives of one checkpoint from one pass: weights are loaded once, and rows run once.
+"""Score several objectives (head outputs) of a checkpoint with one load and one forward pass.
 
 A head with several outputs gives all of them for the price of one, so the rewards of an objective
-are a column of what one pass gives. Objectives of a run that are answered one after the other
-(`runs.requests.answer`) find here what the first of them was given.
+are a column of what one pass gives. If a run scores objectives one after the other
+(`runs.requests.answer`), the later ones find here what the pass for the first one gave.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Call = tuple[Ids, Ids, tuple[Ids, ...]]  # prefix, suffix, answers
 
 @dataclass(slots=True)
 class InMemory:
-    """Weights and outputs of a checkpoint in memory, which its objectives in a run share.
+    """A checkpoint's loaded weights and kept head outputs, shared by its objectives in a run.
 
     Attributes:
         weights: the loaded weights, for the objective that was scored first; None before.
@@ -56,9 +56,9 @@ class InMemory:
         self._scorers.clear()
 
     def weights_of(self, at: int | None) -> Weights | None:
-        """Return the weights for output `at` of the head; None if no weights are loaded.
+        """Return the `Weights` whose reward is head output `at`; None if no weights are loaded.
 
-        `at` is None if the head has one output.
+        `at` is None if no objective was chosen.
         """
         if self.weights is None or at is None or self.weights.outputs is None:
             return self.weights
@@ -74,7 +74,7 @@ class InMemory:
         on_progress: Callable[[int], None],
         name: str,
     ) -> Begun:
-        """Begin to score answers by output `at`, from kept outputs or by a pass for all outputs.
+        """Start scoring answers by head output `at`, from kept outputs or by a pass that gives all.
 
         Raises as `engine.begin`; the weights are loaded.
         """
@@ -125,7 +125,7 @@ def weights_of_output(
 
 
 def with_cache(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return `outputs` with a cache of its last rows, for each dtype that the model runs in.
+    """Return `outputs` with a cache of its results, by row and the dtype the model runs in.
 
     So the rows on which noise is measured run once for all objectives.
     """

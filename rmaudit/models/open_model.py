@@ -1,4 +1,4 @@
-"""Open the model that a name means: a checkpoint, a server, or a function (`@rmaudit.scorer`)."""
+"""Open a model by name: a checkpoint, an implicit (DPO) reward, a server, or a function."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rmaudit.models.text_scorer import TextScorer
 def weights_hash(model: Scored) -> str:
     """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
 
-    It is the hash of the weights' files; for an adapter, its base's and its own with a +
-    between them, and likewise a policy's and its reference's; for the embedded model, the hash
-    of what it is built from. "" for a model whose weights are not on this machine.
+    For an adapter, it is its base's and its own with a + between them, and likewise a policy's and
+    its reference's; for the embedded model, the hash of what it is built from. "" for a model whose
+    weights are not on this machine.
 
     Raises:
         ModelError: the files cannot be read.
@@ -43,13 +43,13 @@ def load(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
-    """Open the reward model that `name` means: a registry name, a checkpoint folder or a hub id.
+    """Open the reward model `name`: a name in models.yaml, a checkpoint folder or a hub id.
 
-    Also a scorer's, where it was declared. Without a name, the registry's default. `registry` is a
-    models.yaml (default: the one in the current folder, else rmaudit's own). The weights are loaded
-    at the first score, onto `device`: "auto" (one GPU, all of them if it does not fit, or the CPU),
-    "spread" (over all devices), or torch's name of one; in `dtype`, if given, instead of the
-    registry's.
+    The name of a declared `@rmaudit.scorer` is taken, too. Without a name, the default of
+    models.yaml is opened. `registry` is a models.yaml (default: the one in the current folder, else
+    rmaudit's own). The weights are loaded at the first score, onto `device`: "auto" (one GPU, all
+    of them if it does not fit, or the CPU), "spread" (over all devices), or torch's name of one; in
+    `dtype`, if given, instead of that in models.yaml.
 
     Raises:
         SpecError: the name or the registry is wrong.
@@ -75,7 +75,7 @@ def opened(
     dtype: Dtype | None = None,
     own_words: OwnWords | None = None,
 ) -> Checkpoint | ImplicitReward | ServedIds | TextScorer:
-    """Open the model of a models.yaml entry: a checkpoint, a server, or a function of texts.
+    """Open a models.yaml entry: a checkpoint, implicit (DPO) reward, server or function of texts.
 
     Raises as `load` does.
     """
@@ -133,7 +133,7 @@ def checkpoint(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Open a model that has weights; raise `NoWeights` for a function of texts or a server.
+    """Open a model that must be a checkpoint; raise `NoWeights` for any other kind of model.
 
     Raises as `load` does.
     """

@@ -1,4 +1,4 @@
-"""OpenRLHF's remote reward endpoint as a scorer of texts.
+"""A client of OpenRLHF's remote reward endpoint, which scores texts.
 
 Its requests are those of openrlhf/cli/serve_rm.py and openrlhf/utils/remote_rm_utils.py, which
 post to one address, and of openrlhf/datasets/prompts_dataset.py, which defines the fields:
@@ -30,7 +30,7 @@ class OpenrlhfServer:
     def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
         """Return the reward of each row of (text before the response, response, text after it).
 
-        It is one request.
+        One request holds all rows.
 
         Raises:
             ScoreError: the answer has not one finite number for each response.

@@ -1,4 +1,4 @@
-"""Load a checkpoint by the code that it brings, if models.yaml allows that and pins a commit.
+"""Load a checkpoint with the Python code in it, if models.yaml allows that and pins a commit.
 
 `trust_remote_code: true` needs the full commit hash of a hub id, so that the code that runs is the
 code that was read; code of another repository, which that hash does not pin, is refused. The class
@@ -44,7 +44,7 @@ _NEEDED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_head
 
 
 def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
-    """Return config.json of a folder whose own code may be run; no code is run yet.
+    """Return config.json of a checkpoint folder, after checking that its own code may be run.
 
     Raises:
         ModelError: no commit pins all of the code, an adapter lies in the folder, or the weights
@@ -59,7 +59,7 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
 
 
 class OwnCode:
-    """A loader of checkpoints that bring their own class; see `checkpoint_loader.Loader`."""
+    """A loader of checkpoints that bring their own model class; see `checkpoint_loader.Loader`."""
 
     pad: int | None = None  # its code pools
     path = ScoringPath.FULL_ROWS
@@ -96,7 +96,7 @@ class OwnCode:
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration by the checkpoint's own class, if any, whose code runs here."""
+        """Return the configuration; a class that the checkpoint brings for it is run here."""
         import transformers
 
         with as_model_error(self.spec.name, "config.json", self.folder):
@@ -113,7 +113,7 @@ class OwnCode:
 
     @property
     def rows(self) -> int:
-        """Return the number of the embedding's rows, as the configuration says."""
+        """Return the embedding's row count, which is the configuration's `vocab_size`."""
         return int(self.defaults.get_text_config().vocab_size)
 
     @property
@@ -124,7 +124,7 @@ class OwnCode:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return the output field that is the reward, the commit of the code, dtype and path."""
+        """Return the output field that is the reward, the code's commit, dtype and scoring path."""
         return {
             "head": f"its own code, {self.field}",
             "code": f"{self.spec.source}@{self.spec.revision}",
@@ -134,7 +134,7 @@ class OwnCode:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return the class that config.json names."""
+        """Return facts for the report: the model class that config.json names."""
         return {"architecture": linear.architecture(self.config)}
 
     def files(self) -> list[Path]:

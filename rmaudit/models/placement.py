@@ -1,4 +1,4 @@
-"""Where weights go: one GPU if they fit there, all GPUs if not, a CPU only where there is no GPU.
+"""Choose devices for weights: one GPU if they fit, else all GPUs; the CPU only without a GPU.
 
 Nothing here loads weights: their size comes from the headers of the files.
 """
@@ -59,7 +59,7 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
 def one_gpu(
     count: int, free_on: Callable[[int], int], needed: float, worker: str = ""
 ) -> int | None:
-    """Return which of `count` GPUs has `needed` bytes free, or None.
+    """Return the index of one of `count` GPUs with more than `needed` bytes free, or else None.
 
     It is the one with the most free memory. A `worker` of xdist, gw0, gw1 ..., looks at its own
     GPU first, and at no other if the weights fit there: to look at a GPU takes memory of it.
@@ -101,14 +101,14 @@ def too_large(name: str, dtype: str, size: int, free: Sequence[int]) -> ModelErr
 
 
 def bytes_of(folder: Path, dtype: str) -> int:
-    """Return the bytes of a folder's weights in a dtype, whatever type they were saved in."""
+    """Return how many bytes a folder's weights take in `dtype`, however they were saved."""
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     headers = source.read(source.Folder(folder.name, folder)).values()
     return size * sum(math.prod(header.shape) for header in headers)
 
 
 def why_no_gpu() -> str:
-    """Return why torch cannot use the GPU of this machine, "" where there is none or it can."""
+    """Return why torch cannot use this machine's GPU; "" if it can or there is no GPU."""
     if torch.version.cuda is None or torch.cuda.is_available():
         return ""
     try:
@@ -121,9 +121,10 @@ def why_no_gpu() -> str:
 
 @contextmanager
 def one_loads_at_a_time(device: str) -> Iterator[None]:
-    """Hold a lock in the block, so that one process of this host at a time loads onto a GPU.
+    """Hold a lock in a `with` block, so that one xdist worker at a time loads onto a GPU.
 
-    Several workers of xdist would otherwise all see the memory that only one of them can take.
+    Several workers would otherwise all see the memory that only one of them can take. Without
+    xdist, without a GPU, or if `device` is not "auto", no lock is held.
     """
     alone = device != "auto" or not os.environ.get(_WORKER) or not torch.cuda.is_available()
     user = os.geteuid() if hasattr(os, "geteuid") else 0

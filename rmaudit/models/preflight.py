@@ -51,7 +51,7 @@ class PathChecks(NamedTuple):
     Attributes:
         sd: of the rewards, in the model's units.
         every: whether every kind of id was tried.
-        loosely: why nothing was tried in float32, "" if it was.
+        loosely: why nothing was tried in float32; "" if it was, or need not be.
     """
 
     sd: float
@@ -70,7 +70,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Compare rewards with the model's own forward; switch to slower scoring if they differ.
+    """Compare rmaudit's rewards with the model's own forward; score more slowly if they differ.
 
     Args:
         weights: what is checked.
@@ -108,7 +108,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def length_class(length: int) -> int:
-    """Return a number that is equal for prefix lengths within about two fifths of each other.
+    """Return the class of a prefix length; lengths of a class differ by a factor up to about 1.4.
 
     What goes wrong with length does so beyond some length: that of a window, a rotation, or a
     fused kernel.
@@ -207,9 +207,10 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     sd: float,
     run_in: Callable[[Weights], AbstractContextManager[None]],
 ) -> _Trial | None:
-    """Return the test answers with finite own rewards as a `_Trial`; None if these are too few.
+    """Return the test answers with finite rewards by the model's own forward; None if too few.
 
-    The scores that were asked for are then refused, with an error that names their ids.
+    If they are too few, the scores that were asked for are refused later, with an error that names
+    their ids.
     """
     with run_in(weights):
         own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
@@ -249,7 +250,7 @@ def warn_of_pad(pad: int, *, name: str) -> None:
 
 
 def why_not_float32(model: nn.Module) -> str:
-    """Return why a float32 copy of the weights cannot run in addition to them; "" if it can."""
+    """Return why the weights cannot be held in float32, too, for a check; "" if they can."""
     needed: Counter[torch.device] = Counter()
     for tensor in _tensors(model):
         if tensor.is_meta:
@@ -266,7 +267,7 @@ def why_not_float32(model: nn.Module) -> str:
 
 @contextmanager
 def in_float32(weights: Weights) -> Iterator[None]:
-    """Run the model in float32 in the block; its own tensors are put back afterwards."""
+    """Run the model in float32 inside a `with` block; put its own tensors back afterwards."""
     scorer = weights.scorer
     own = [(tensor, tensor.data) for tensor in _tensors(weights.model) if tensor.dtype in HALF]
     size = scorer.ids_per_batch  # found for the model as it is

@@ -37,7 +37,7 @@ class HasScores(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Return what determines the scores: weights, tokenizer, head, dtype … Part of cache keys.
+        """Return what determines the scores, for cache keys: hashes of files, head, dtype and more.
 
         Raises:
             ModelError: its files cannot be read.
@@ -93,15 +93,16 @@ class RewardModel(HasScores, Protocol):
         """Return the ids of special and added tokens, which no text should contain."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode the ids of each answer, special tokens included."""
+        """Return the text of each answer's token ids, special tokens included."""
 
     def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the token ids of each of many texts, as `ids` gives them."""
+        """Tokenize many texts as answers; return the token ids of each, as `ids` does."""
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
         """Return the cached JSON value for `kind` and `asked`, or call `make` and cache the result.
 
-        The value must follow from `asked` and the model's rows (vocabulary, slots, tokenizer).
+        The value must follow from `asked` and the model's rows (vocabulary, slots, tokenizer). A
+        model that has no cache calls `make` each time.
         """
         return make()
 
@@ -137,7 +138,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score`; return scores or, while a GPU computes, a function that waits for them.
+        """Start what `score` does; return scores or, on a GPU, a function that waits for them.
 
         The next call may be begun before one waits for this one. Raises as `score` does, here or
         on waiting.
@@ -150,33 +151,33 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin `score_rows`; return scores or a function that waits for them, as `begin` does."""
+        """Start what `score_rows` does; return scores or, on a GPU, a function that waits."""
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
-        """Return how many one-token answers per call keep GPUs busy; 0 if any number will do."""
+        """Return how many one-token answers fill one forward pass; 0 if any number will do."""
         return 0
 
     @property
     def template_digest(self) -> str:
         """Return the hash of the chat template.
 
-        Template, tokenizer and prompt decide `retokenized`.
+        The template, the tokenizer and the prompt determine what `retokenized` returns.
         """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
+        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
 
-        This is the paper's protocol.
+        This is the protocol "paper", that of Christian et al. 2025.
         """
 
     def score_rows(
         self, rows: Sequence[tuple[int, ...]], *, on_progress: Callable[[int], None] = ...
     ) -> NDArray[np.float32]:
-        """Return the reward of each of n whole rows of ids, all of one prompt, shape (n,)."""
+        """Return the reward of each row (prompt and answer ids), all of one prompt, shape (n,)."""
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        """Return the rewards of n whole rows by the model's plain forward, one row at a time."""
+        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,)."""
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Return rewards of equally long answers, and gradients with respect to one-hot tokens.
@@ -203,7 +204,7 @@ _BY_ENDPOINT = (
 
 
 def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each caveat about scores, from their cache key and provenance."""
+    """Return caveats about stored scores, as sentences; `about` has cache key and provenance."""
     known = about.get(KNOWN_BY)
     caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
     if reason := about.get(LOOSELY):

@@ -56,13 +56,13 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return possible names of the file of published scores; () if there is none."""
+        """Return the names that its file of published scores may have; () if there is none."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
     def remembered(self, place: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for this place; it is called once for each place."""
+        """Return what `make` returned for the key `place`; it is called once for each key."""
         if place not in self._remembered:
             self._remembered[place] = make()
         found: T = self._remembered[place]

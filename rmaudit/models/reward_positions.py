@@ -1,4 +1,4 @@
-"""Places where a trainer may have read a row's reward, and fits of logged rewards to rmaudit's.
+"""Positions at which a trainer may have read rewards; fits of its logged rewards to rmaudit's.
 
 A reading is an index for each row, -1 where the trainer read a pad, whose reward is not known.
 """
@@ -19,7 +19,7 @@ Rewards = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """Where rewards were read: the rule's name ("" for the model's own) and each row's index."""
+    """A rule for where rewards were read: its name ("" for the model's own), each row's index."""
 
     cause: str
     places: tuple[int, ...]
@@ -29,7 +29,7 @@ class Reading(NamedTuple):
 def readings(
     rows: Sequence[Ids], before: Sequence[int], marks: Marks, pad: int | None
 ) -> Iterator[Reading]:
-    """Yield rules for the index at which each row's reward may be read, the model's own first.
+    """Yield rules for the index at which a trainer may have read each row, the model's own first.
 
     `before` counts the pads before each row as it was logged; `pad` is the id that the model's own
     rule skips.
@@ -54,7 +54,7 @@ def readings(
 
 
 def _left_padded(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
-    """Return where each row is read if left padding is ignored: `pads` ids before its last id.
+    """Return the `Reading` of a trainer that ignores left padding: `pads` ids before the last.
 
     The index -1 stands for any pad. `detail` says how rows were batched, "" if pads were logged.
     """
@@ -85,9 +85,9 @@ class Fit(NamedTuple):
 def fits(ours: Rewards, logged: Rewards, allowed: float, *, any_order: bool) -> Iterator[Fit]:
     """Yield possible fits of n logged rewards to ours, both of shape (n,), the simplest first.
 
-    NaN among ours are left out, and rewards that are all equal explain none. `allowed` is the rms,
-    in sd, up to which two are taken as equal. With `any_order`, any order of the rows is tried,
-    which tells little of rewards that are not exact.
+    NaN among ours are left out; if ours are all equal, there is no fit. `allowed` is the rms
+    difference, in sd, up to which rewards are taken as equal. With `any_order`, any order of the
+    rows is tried, which tells little if rewards are not exact.
     """
     for name, order in _orders(len(ours)):
         moved = ours if order is None else ours[order]
@@ -128,7 +128,7 @@ def _affine_fits(
 
 
 def _orders(count: int) -> Iterator[tuple[str, NDArray[np.intp] | None]]:
-    """Yield (name, row order) of likely mix-ups of rewards and rows; first ("", None) for none."""
+    """Yield likely mix-ups of rows as (name, row order); first ("", None), which is no mix-up."""
     rows = np.arange(count)
     yield "", None
     if count % 2 == 0:

@@ -1,4 +1,4 @@
-"""Make rows of ids without a reward head's checkpoint, by a tokenizer alone.
+"""Make rows of token ids by a tokenizer alone, for served models and implicit rewards.
 
 A served model's tokenizer is named in models.yaml; an implicit reward has its policy's.
 """
@@ -17,7 +17,7 @@ from rmaudit.layout.verdict_words import verdict_ids
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
-    """Return a served model's entry as one whose source is `where`, a local folder or a hub id."""
+    """Return a served model's entry with the folder or hub id `where` in place of its server."""
     plain = ModelSpec(spec.name, where)
     return replace(
         plain,
@@ -82,8 +82,8 @@ class ServedRows:
         """Raise if the tokenizer's files were written to since they were opened.
 
         Raises:
-            ModelError: they were: the rows, and the hash in the scores' key, may be two
-                tokenizers'.
+            ModelError: they were: the rows and the hash in the cache key may be of different
+                tokenizers.
         """
         digest.refuse_changed(self._files, model=self._spec.name)
 

@@ -135,7 +135,7 @@ class ServedIds(TokenModel):
     def score_rows(
         self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
     ) -> NDArray[np.float32]:
-        """Return the reward of each whole row of token ids, shape (n,).
+        """Return the reward of each row (prompt and answer as token ids), shape (n,).
 
         Raises:
             ModelError: the server cannot be reached, refuses, or gives no logits.
@@ -148,7 +148,7 @@ class ServedIds(TokenModel):
         return in_batches(self._server.rewards, rows, self._pace, on_progress)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the rewards of whole rows, each by a request of its own, shape (n,)."""
+        """Return the reward of each row of token ids, by one request for each, shape (n,)."""
         return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
@@ -191,7 +191,7 @@ class ServedIds(TokenModel):
 
 
 class ServedTexts(TextScorer):
-    """A reward model on an OpenRLHF endpoint, scored by texts; see `models.protocol.Scored`."""
+    """A reward model on an OpenRLHF endpoint, scored by texts; see `TextScorer` for members."""
 
     kind = "a server that takes texts"
     limits: ClassVar[dict[str, int]] = {}  # it does not say

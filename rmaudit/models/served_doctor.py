@@ -1,10 +1,10 @@
-"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with a repetition.
+"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with repeated ones.
 
-The same answers are put to both. The server may run in another dtype, so where its rewards are not
-those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is
-then from itself in float32 is what such a type does to this model, and a faithful server is not
-much farther from it. Both are taken over the same answers, so the verdict does not hang on how many
-these are; a wrong template, pooling, head or scale is off by more.
+Server and checkpoint score the same answers. The server may run in another dtype, so if its rewards
+are not those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far
+it is then from itself in float32 is what such a type does to this model, and a faithful server is
+not much farther from it. Both are taken over the same answers, so the result does not hang on how
+many these are; a wrong template, pooling, head or scale is off by more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Rewards = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ServerChecks:
-    """The result of comparing a server's rewards with its checkpoint's, and with a repetition.
+    """The result of comparing a server's rewards with its checkpoint's and with repeated ones.
 
     Attributes:
         sd: of the server's rewards.
@@ -68,7 +68,7 @@ def compare(
     *,
     answers: int = 256,
 ) -> ServerChecks:
-    """Compare a server's rewards of random answers with repetitions and with those of `local`.
+    """Compare a server's rewards of random answers with repeated ones and with those of `local`.
 
     `local` is the checkpoint that the server is said to serve; None if there is none here.
 
@@ -117,7 +117,7 @@ class _Dtype:
 
     @property
     def ok(self) -> bool:
-        """Return whether the server's rewards are the checkpoint's in this dtype."""
+        """Return whether the server's rewards agree with the checkpoint's in this dtype."""
         return self.check.ok and self.ranks >= self.least_ranks
 
 
@@ -149,7 +149,7 @@ def _comparisons(
 
 
 def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
-    """Compare the server's rewards with the checkpoint's in one dtype (`here`).
+    """Compare the server's rewards with `here`, the checkpoint's rewards in one dtype.
 
     `widest` are the checkpoint's rewards in the widest dtype that could run.
     """
@@ -180,7 +180,7 @@ def _nearest(fits: Sequence[_Dtype]) -> _Dtype:
 
 
 def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
-    """Return a check with a limit on the rms; differences have shape (n,), in sd."""
+    """Return a `Check` that the rms of `difference`, shape (n,) in sd, is at most `allowed`."""
     rms = float(np.sqrt((difference**2).mean()))
     return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
 

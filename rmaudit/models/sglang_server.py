@@ -1,4 +1,4 @@
-"""An SGLang server as a scorer of rows of token ids: of a classifier, or of a judge.
+"""Clients of SGLang servers that score rows of token ids: of a classifier, or of a judge.
 
 Its requests are those of SGLang's python/sglang/srt: entrypoints/http_server.py, the routes in
 entrypoints/openai, and managers/tokenizer_manager_score_mixin.py; and what `token_id_client` has:
@@ -33,7 +33,7 @@ _DELIMITER = "multi_item_scoring_delimiter"
 
 
 class SglangServer(IdsServer):
-    """A client of an SGLang server of a classifier; every member may raise `ModelError`."""
+    """A client of an SGLang server with a classifier; every member may raise `ModelError`."""
 
     software = "SGLang"
     limit = "--context-length"
@@ -51,7 +51,7 @@ class SglangServer(IdsServer):
         return {key: str(found[key]) for key in ("model_path", "weight_version") if found.get(key)}
 
     def _first_of(self, path: str, before: str) -> dict[str, Any]:
-        """Return the JSON object at `path`, else at `before` (older servers); {} if at neither."""
+        """Return the JSON object at `path`, or else at `before` (older servers); {} if none."""
         for where in (path, before):
             try:
                 found = self._client.get(where)
@@ -91,7 +91,7 @@ class SglangServer(IdsServer):
         return checked_rewards(numbers, rows, f"{self.spec.name}: its server")
 
     def _only_number(self, item: dict[str, Any]) -> object:
-        """Return the only number of an item; raise if it has several."""
+        """Return the single number in a row's item of /classify; raise if it has several."""
         found = item.get("embedding")
         if isinstance(found, list) and len(found) > 1:
             message = f"{self.spec.name}: its server gives {len(found)} numbers for a row, and a "
@@ -100,7 +100,7 @@ class SglangServer(IdsServer):
 
 
 class SglangJudge(SglangServer):
-    """A client of an SGLang server whose language model judges."""
+    """A client of an SGLang server with a language model as judge, whose verdict is the reward."""
 
     def _check_rewards(self, rows: Sequence[Ids]) -> None:
         if self.info.get(_DELIMITER) is not None:

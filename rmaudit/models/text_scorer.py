@@ -1,4 +1,7 @@
-"""A model that is a function of texts: see `rmaudit.config.scorers.scorer`. No torch, no ids."""
+"""A reward model that is a Python function of texts, declared by `@rmaudit.scorer`.
+
+It has no token ids and needs no torch; see `rmaudit.config.scorers.scorer`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most 
 
 
 class TextScorer:
-    """A reward model that is a function of texts; see `rmaudit.models.protocol.HasScores`."""
+    """A reward model that is a Python function of texts; see `models.protocol.HasScores`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
@@ -58,10 +61,7 @@ class TextScorer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return the function's name, and its version or source. Raises `SpecError`.
-
-        It raises where the function has neither.
-        """
+        """Return the function's name, and its version or source hash; `SpecError` without."""
         return self.entry.identity
 
     @property

@@ -1,4 +1,4 @@
-"""The base of the clients of vLLM and SGLang, which send rows of token ids to a server.
+"""Base class of the clients of vLLM and SGLang servers, which score rows of token ids.
 
 Both list their models in OpenAI's format and tokenize on request:
 
@@ -60,7 +60,7 @@ class IdsServer(ABC):
 
     @abstractmethod
     def _version(self) -> str:
-        """Return the software's version; "" if a gateway or an old server does not state it."""
+        """Return the server software's version; "" if a gateway or old server does not state it."""
 
     @cached_property
     def card(self) -> dict[str, Any]:
@@ -123,9 +123,10 @@ class IdsServer(ABC):
             raise ModelError(message)
 
     def check(self, rows: Sequence[Ids], text: str, ids: Ids) -> None:
-        """Check once that the server has this model and our tokenizer, and gives rewards.
+        """Check, at the first call only, that the server has this model and our tokenizer.
 
-        `rows` are a few test rows that no audit scores; `text` is what `ids` read as.
+        It also checks that the server gives rewards. `rows` are a few test rows that no audit
+        scores; `text` is what `ids` read as.
 
         Raises:
             ModelError: it has another model or tokenizer, or gives no rewards.

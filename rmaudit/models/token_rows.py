@@ -45,14 +45,14 @@ class RowSource(Protocol):
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
         """Return what determines the rows of token ids, as cache key fields; None if unknown.
 
-        These fields also decide how rows are scored; none of the files is read. What is
-        cached of the rows bears these fields (`json_cache`). A checkpoint with code of its
-        own gives None: then nothing is cached.
+        Files are in them as hashes, so none has to be parsed. What is cached of the rows has these
+        fields in its key (`json_cache`). A checkpoint with code of its own gives None: then
+        nothing is cached.
         """
 
 
 class Rows:
-    """A converter of prompts and answers to token ids that have a row in the embedding."""
+    """A converter of prompts and answers to token ids, all with a row in the embedding."""
 
     def __init__(self, loader: RowSource, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""
@@ -171,7 +171,9 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Tokenize a text as an answer, without special tokens; given ids are checked instead.
+        """Return a response as token ids: a text is tokenized as an answer, ids are checked.
+
+        A text gets no special tokens.
 
         Raises:
             ModelError: an id has no row.
@@ -225,7 +227,7 @@ class TokenModel(RewardModel):
 
     @property
     def template_digest(self) -> str:
-        """Return the hash of the chat template with its fixed date, or of an encoder's layout."""
+        """Return the hash of the chat template and its pinned date, or of an encoder's layout."""
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
@@ -237,17 +239,17 @@ class TokenModel(RewardModel):
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Tokenize a text as an answer, without special tokens; given ids are checked instead."""
+        """Return a response as token ids: a text is tokenized as an answer, ids are checked."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of each of many texts, as `ids` gives them."""
+        """Tokenize many texts as answers; return the token ids of each, as `ids` does."""
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to text, as in the middle of a row, not at its start.
+        """Return the text of each answer's token ids, decoded as in the middle of a row.
 
-        An encoder's answers are decoded alone.
+        An encoder's answers are decoded as at the start of a text.
         """
         return self.rows.layout.texts(answers)
 
@@ -259,8 +261,8 @@ class TokenModel(RewardModel):
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return whole rows of ids: the prompt with each text as its answer, tokenized as one text.
+        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
 
-        This is the paper's protocol.
+        This is the protocol "paper", that of Christian et al. 2025.
         """
         return self.rows.layout.retokenized(prompt, texts)

@@ -1,4 +1,4 @@
-"""Rows for BERT: token types as its tokenizer gives them, and none longer than it has positions.
+"""Give BERT's rows the token types of its tokenizer; refuse rows that exceed its positions.
 
 Types are 0 up to the first [SEP] of a row and 1 after it. Rows are ids alone everywhere else in
 rmaudit, and a pair's ids tell where its second text begins.

@@ -1,4 +1,4 @@
-"""The usual way to load a checkpoint: transformers' class for its backbone, and one of our heads.
+"""Load a checkpoint with transformers' class for its backbone and one of rmaudit's heads.
 
 An adapter is merged into its base as it is loaded. Torch is imported by `Native.load` and what it
 calls, so that a run whose sweeps are all in the cache does without.
@@ -43,8 +43,8 @@ class Native:
         takes transformers, which takes seconds.
 
         Raises:
-            ModelError: the registry asks for what it does not have, or config.json for more
-                layers than can be there.
+            ModelError: models.yaml asks for what the checkpoint does not have, or config.json
+                claims more layers than there can be.
         """
         self.checked, self._cache = checked, cache
         self._opened = self._config_states()
@@ -112,7 +112,7 @@ class Native:
 
     @property
     def path(self) -> ScoringPath:
-        """Return the scoring path that is exact for this backbone, as far as its config tells."""
+        """Return the fastest exact way to run many rows (`ScoringPath`), going by config.json."""
         return ScoringPath(self._configured["path"])
 
     @property
@@ -124,7 +124,7 @@ class Native:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Return how the model is scored: head, pooling, dtype, path, logit or output, compiled."""
+        """Return how the model is scored: head, pooling, dtype, scoring path and others."""
         logit, objective = self.spec.logit, self.checked.objective
         return {
             "head": self.checked.head.family.NAME,
@@ -278,8 +278,8 @@ def as_weights(
 def _class_of(checked: Checked, *, classifier: bool) -> str:
     """Return the name of transformers' auto class that loads every tensor but those of our heads.
 
-    A judge's verdict is a language model's own; an adapter beside a value head was trained on one,
-    whose names its tensors have.
+    A judge is a causal language model. An adapter beside a value head was trained on one, so its
+    tensors have the names of that class.
     """
     if classifier:
         return "AutoModelForSequenceClassification"

@@ -1,4 +1,4 @@
-"""A judge on a vLLM server: the log-probability of one verdict minus that of the other.
+"""A client of a vLLM server with a judge: reward = log P(yes) - log P(no) of its verdict.
 
 Its requests are those of vllm/entrypoints/openai/completion (protocol.py and serving.py):
 
@@ -37,7 +37,7 @@ _AS_THE_MODEL = {
 
 
 class VllmJudge(VllmServer):
-    """A client of a vLLM server whose language model judges; members may raise `ModelError`."""
+    """A client of a vLLM server with a language model as judge; members may raise `ModelError`."""
 
     room = 1  # for the verdict
 

@@ -1,4 +1,4 @@
-"""A vLLM server of a sequence classifier, as a scorer of rows of token ids.
+"""A client of a vLLM server with a sequence classifier, which scores rows of token ids.
 
 Its requests are those of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
 .../base/protocol.py and the routes beside them), and what `token_id_client` has:
@@ -29,7 +29,7 @@ _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and
 
 
 class VllmServer(IdsServer):
-    """A client of a vLLM server that scores rows of token ids; members may raise `ModelError`."""
+    """A client of a vLLM server with a sequence classifier; members may raise `ModelError`."""
 
     software = "vLLM"
     limit = "--max-model-len"

@@ -1,6 +1,7 @@
 """Reward heads, which turn a pooled hidden state into a reward: one file per head family.
 
-Which family a checkpoint's head is of is told by its tensors' names and shapes, never by its name.
+The family of a checkpoint's head is told by config.json (for some families its architecture, or
+what models.yaml adds to it) and by the tensors' names and shapes, never by the model's name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encoders' heads, for models that read a pair of texts, on the state of the row's first id.
+"""Heads of encoders, which read a pair of texts; the reward is read at the row's first id.
 
 With x the final state of [CLS], as in transformers' own classes:
 
@@ -92,7 +92,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def _between_layers(shapes: Shapes, hidden: int) -> frozenset[str]:
-    """Return the names of the tensors of ModernBERT's norm; raise if they do not fit."""
+    """Return the tensor names of the norm in ModernBERT's head; raise if shapes do not fit."""
     there = [key for key in shapes if key.startswith(f"{_NORM}.")]
     for key in {f"{_NORM}.weight", *there}:
         if shapes.get(key) != (hidden,):
@@ -155,7 +155,7 @@ def _activation(config: Mapping[str, Any]) -> str:
 
 
 def is_known(config: Mapping[str, Any]) -> bool:
-    """Return whether a config.json is of an encoder with this head, which reads pairs."""
+    """Return whether config.json names an encoder architecture that rmaudit can score."""
     architectures = config.get("architectures")
     return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]
 

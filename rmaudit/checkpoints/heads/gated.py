@@ -1,4 +1,4 @@
-"""Gated heads: rewards of several objectives, weighed by a gate that reads the prompt.
+"""Gated heads: rewards of several objectives, weighted by a gate that reads the prompt.
 
 With x the pooled state, p the prompt's state that the gate reads, and a row vector r:
 
@@ -106,7 +106,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return the number of objectives (outputs) that the gate weighs."""
+    """Return the number of objectives (outputs) that the gate combines."""
     return _settings(config).objectives
 
 
@@ -139,7 +139,7 @@ def _transformed(rows: Tensor, tensors: Mapping[str, Tensor], settings: _Setting
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gated:
-    """A head that weighs several objectives by a gate that reads the prompt (ArmoRM, QRM).
+    """A head that combines several objectives by a gate that reads the prompt (ArmoRM, QRM).
 
     `gate` has the gate's tensors in float32; `objectives`, shape (objectives, hidden) in float64,
     is transformed already.
@@ -248,7 +248,7 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
 
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
-    """Yield names and shapes of the tensors that a head with these settings may have."""
+    """Yield each set of tensors, as shapes by name, that a head with these settings may have."""
     depth, width, objectives = settings.depth, settings.width, settings.objectives
     head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
     transform = {_TRANSFORM: (objectives, objectives)}
@@ -271,7 +271,7 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
 
 
 def _transforms(settings: _Settings) -> bool:
-    """Return whether the published class of such a head transforms its objectives linearly."""
+    """Return whether the published class of such a head applies a transform to its objectives."""
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
@@ -281,7 +281,7 @@ def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
     """Raise if the saved `transform` is not the identity, though the head's class applies none.
 
     Raises:
-        ModelError: it would change rewards, or would be ignored: which is unknown.
+        ModelError: it is not the identity, and whether it is to be applied is unknown.
     """
     if not bool((transform.double().cpu() == _identity(settings.objectives)).all()):
         message = (

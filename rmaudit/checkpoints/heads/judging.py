@@ -1,10 +1,11 @@
-"""A judge's verdict as reward: the logit of one word minus that of another, at the row's last id.
+"""The head of a judge: reward = the logit of one verdict word minus that of the other one.
 
-Any language model can be a judge, so config.json cannot tell: the registry says so (`judge`), which
+Any language model can be a judge, so config.json cannot tell: models.yaml says so (`judge`), which
 comes here as `rmaudit_verdict` in the configuration, with the ids of the two words once the
-tokenizer is read. Logits are products of the last state and the output layer's rows, which Gemma 2
-caps by a tanh; whether a class does anything else with them shows in its own forward, with which
-rewards are compared before the first score (`models/preflight.py`).
+tokenizer is read. Both logits are read at the row's last id. A logit is a product of the last state
+and a row of the output layer, which Gemma 2 caps by a tanh; whether a class does anything else with
+it shows in its own forward, with which rewards are compared before the first score
+(`models/preflight.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ EMBEDDING = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "emb
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the name of the output layer's tensor if a verdict is the reward, else None.
+    """Return the name of the output layer's tensor if models.yaml declares a judge, else None.
 
     Without an output layer of its own, the model's logits are made with its embedding.
 
@@ -60,7 +61,7 @@ def _refuse_shape(key: str, shape: tuple[int, ...], config: Mapping[str, Any]) -
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | Capped:
-    """Return a head for the logit of yes minus that of no; `config` has the ids of both."""
+    """Return a head for the logit of yes minus that of no; `config` has the ids of the words."""
     (weight,) = tensors.values()
     yes, no = (weight[i].detach().float().clone() for i in config[SETTING])
     cap = (config.get("text_config") or config).get(CAP)

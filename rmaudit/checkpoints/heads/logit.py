@@ -1,4 +1,4 @@
-"""A vocabulary logit as reward: the logit of one token id at the row's end (Nemotron: id 0).
+"""A head whose reward is the logit of one token id at the row's last id (Nemotron: id 0).
 
 Such a checkpoint is a language model like any other, so config.json cannot tell: the registry names
 the id, which comes here as `rmaudit_reward_logit` in the configuration. Only for classes whose
@@ -25,7 +25,7 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the name of the output layer's tensor if a logit is the reward, else None.
+    """Return the name of the output layer's tensor if models.yaml names a `logit`, else None.
 
     It is `lm_head.weight`, or for tied embeddings that saved none, the backbone's embedding.
 

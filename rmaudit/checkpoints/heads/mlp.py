@@ -1,4 +1,4 @@
-"""A score of two linear layers, `score.0` and `score.2`: reward = w₂ · relu(W₁ h + b₁) + b₂.
+"""A head of two linear layers, `score.0` and `score.2`: reward = w₂ · relu(W₁ h + b₁) + b₂.
 
 INF-ORM (INFORMForSequenceClassification) and Qwen2.5-Math-RM (Qwen2ForRewardModel) have it. The
 tensors cannot say what stands between the layers: it is ReLU in all published ones. `Stack` and
@@ -50,7 +50,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001  (as all families have it)
-    """Return the head of `score.0` and `score.2`."""
+    """Return the two-layer head with these tensors (`score.0`, `score.2`) as its weights."""
     return stack(tensors, LAYERS)
 
 
@@ -118,7 +118,7 @@ def check_layers(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Check that the tensors `there` are those of `layers`, with fitting shapes; return names.
+    """Check the head tensors `there` against the linear `layers`; return the tensors' names.
 
     Tensors that are `optional` may be missing.
 
@@ -163,7 +163,7 @@ def _refuse_shape(
 
 
 def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
-    """Return the width of the states that the head reads.
+    """Return the hidden size in config.json, which is the width of the states the head reads.
 
     Raises:
         ModelError: config.json names none.

@@ -120,7 +120,7 @@ def build(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneOutput:
-    """The head of one objective: output `at` of `every`, which gives (..., outputs)."""
+    """The head of one objective: output `at` of the head `every`, which gives (..., outputs)."""
 
     every: Head
     at: int

@@ -1,4 +1,4 @@
-"""The head of URM (uncertainty-aware reward model): attributes' means, weighed by a network.
+"""The head of URM (uncertainty-aware reward model): attributes' means, weighted by a network.
 
 The network reads the same state as the means. With x the pooled state and s = W x, whose entries
 alternate between μ and log σ of an attribute:
@@ -118,7 +118,7 @@ class Uncertainty:
         return self.to(states.device).rewards
 
     def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
-        """Return the same head with its tensors on a device."""
+        """Return the same head with its tensors on `device`."""
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
     def rewards(self, states: Tensor) -> Tensor:

@@ -130,7 +130,7 @@ def _openrlhf_layer(config: Mapping[str, Any], shapes: Shapes) -> str | None:
 
 
 def _saved_buffers(shapes: Shapes) -> frozenset[str]:
-    """Return the names `mean` and `std` if both tensors exist, none if neither does; else raise.
+    """Return {"mean", "std"} if both tensors exist, an empty set if neither does; else raise.
 
     OpenRLHF's releases of 2023 saved them there.
     """
