@@ -1,4 +1,4 @@
-"""Self-test: do the audits find planted flaws, and only these? Runs of organisms, counted.
+"""Self-test: count how often the audits block synthetic scorers with a planted flaw, and without.
 
 Three questions, each answered by many organisms that differ in everything that is a word's own:
 
