@@ -161,7 +161,7 @@ def _said(checked: Checked) -> str:
 
 
 def _needs(spec: ModelSpec) -> str:
-    """Return the memory that a model needs, and a sweep's time if its size is known."""
+    """Return the memory that a model needs, and a sweep's time if its backbone's shape is known."""
     family = "Llama" if (spec.base_model or "").startswith(("Llama", "Tulu")) else "Gemma"
     nominal = spec.parameters_b or 0.0
     dtype = "bfloat16" if spec.dtype == "auto" else spec.dtype

@@ -163,7 +163,7 @@ def _add(
 
 
 def _on(finding: _Finding, cache: Path) -> str:
-    """Return what a finding was measured on, such as `7,530 items`; else it is published words."""
+    """Return what a finding was measured on, such as `7,530 items` or `318 words`."""
     kept = [Store(cache).read(key) for key in finding["sweeps"]]
     answers = {stored.fields["answers"] for stored in kept if stored is not None}
     return f"{finding['estimate']['n']:,} {'items' if OF_ITEMS in answers else 'words'}"

@@ -80,7 +80,7 @@ class Loading:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder for cached files other than scores; None (the default) for a URL."""
+        """Return the --cache folder, for files other than scores; None (default) if it is a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
 

@@ -220,7 +220,10 @@ def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame
 
 
 def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
-    """Return surface features beside a column of ones, shape (n, features + 1)."""
+    """Return the design matrix of a regression: a column of ones, then surface features.
+
+    Its shape is (n, features + 1).
+    """
     seen = _surface_features(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 
