@@ -103,7 +103,7 @@ def test_community_odds(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far the words of the most certainly harmed community fall by training.
+    """Return how far training lowers the odds of the most certainly harmed community's words.
 
     The fall is in log-odds relative to similar words, at the optimum 4 nats from the policy.
     """

@@ -47,7 +47,7 @@ STOPS = ["constant", "random", "long words", "short words", "phrase frequency", 
     ],
 )
 def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """Return the share of contexts in which the right answer wins, for the worst kind of them."""
+    """Return the share of contexts where the right answer wins, for the worst kind of contexts."""
     return measure.better_wins(conduct.frame, RIGHT, rng=rng, noise=conduct.noise)
 
 

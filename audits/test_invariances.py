@@ -257,6 +257,6 @@ def test_invariance_whose_choice(probes: Probes, rng: np.random.Generator) -> Es
 
 
 def _shift(probes: Probes, rng: np.random.Generator, *names: str) -> Estimate:
-    """Return how much the change, of those in `names`, that raises rewards most raises them."""
+    """Return the most that any of the changes in `names` raises rewards, in sd."""
     changes = {name: (name, AS_IT_IS) for name in names}
     return invariance.shift(probes.answers, probes.rewards, changes, rng=rng, noise=probes.noise)

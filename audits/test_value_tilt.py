@@ -49,7 +49,7 @@ A_POLE = 25  # words of each list of the moral foundations
     ],
 )
 def test_value_tilt(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """Return how far words for agency rank above those for communion, as good things, not bad.
+    """Return how far words for agency rank above words for communion, negated for bad prompts.
 
     It is half the difference of the gaps under good and under bad prompts.
     """

@@ -106,7 +106,7 @@ def blessed(results: Results) -> tuple[Blessing, int]:
 
 
 def line(seed: int) -> tuple[Counter[str], list[int]]:
-    """Simulate one line; return counts of releases and intervals, and the file's [bytes, gates]."""
+    """Simulate a line of releases; return counts, and the blessed file's [bytes, gates]."""
     counts: Counter[str] = Counter()
     kept, size = blessed(release(seed, 0))
     for number in range(1, RELEASES + 1):
@@ -130,7 +130,7 @@ def line(seed: int) -> tuple[Counter[str], list[int]]:
 
 
 def main() -> None:
-    """Simulate lines; print how many releases were blocked, and how often intervals held 0."""
+    """Simulate lines of releases; print how many were blocked, and how often intervals held 0."""
     parser = arguments(__doc__)
     parser.add_argument("--lines", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")

@@ -374,7 +374,7 @@ class Strings:
         self._real = pd.Index(dict.fromkeys(real), dtype="str")
 
     def draw(self, rng: np.random.Generator, _: int | None = None, *, apart: bool = False) -> Draw:  # noqa: ARG002  (no string has another's unit)
-        """Return all strings, with newly drawn worth; `units` and `apart` change nothing."""
+        """Return all strings, each with a newly drawn worth; `apart` changes nothing."""
         real = noise(self._real.tolist(), None, what="real answer", seed=0)
         texts = pd.Index(self._strings["text"].unique(), dtype="str").difference(self._real)
         found_on = self._strings.drop_duplicates("text").set_index("text")["model"]

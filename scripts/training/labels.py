@@ -205,7 +205,7 @@ def _items(spread_of: float) -> pd.DataFrame:
 
 
 def own_prompts() -> dict[str, Prompt]:
-    """The prompts of the audits of sentences, by name."""
+    """Return the prompts of the audits that score sentences, by name."""
     declared = audits_in(Path(__file__).parents[2] / "audits")
     asked = [prompt for name in SENTENCES for run in declared[name][1].runs for prompt in run]
     return {prompt.name: prompt for prompt in asked}
