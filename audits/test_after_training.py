@@ -1,4 +1,4 @@
-"""After training: what the reward would make of the policy, before anything is trained.
+"""After training: how the optimal policy for this reward answers, computed without training one.
 
 It informs: no study has shown yet which of these figures predicts harm.
 """
@@ -57,7 +57,7 @@ def test_after_training(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return by how much happier the answers are, as asked, at the optimum 4 nats from the base."""
+    """Return how much happier answers get, as asked, at the optimum 4 nats from the policy."""
     words = {word for sweep in sweeps.values() for word in word_of(sweep.frame["text"])}
     return measure.after_training(
         _answers(sweeps),
@@ -103,7 +103,10 @@ def test_community_odds(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the gap in log-odds of the most certainly harmed community, 4 nats from the base."""
+    """Return how far training lowers the odds of the most certainly harmed community's words.
+
+    The fall is in log-odds relative to similar words, at the optimum 4 nats from the policy.
+    """
     strengths = measure.strengths(_answers(sweeps), policies)
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng, strengths=strengths)

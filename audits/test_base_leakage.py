@@ -1,9 +1,9 @@
-"""Leakage from pretraining: does reward follow the base model? (Christian et al. 2025, §3.3).
+"""Base leakage: does a word's reward follow how likely the base finds it? (Christian 2025, §3.3).
 
 Frequency and length are held fixed too: a scorer by frequency alone has 0.28 to 0.32 if only
-valence is. Either sign is outside. At a rho of 0.15 the ranks share 2 % of their variance. It
-informs until three models are measured. Some agreement is no fault: a base that was tuned to answer
-may be right.
+valence is. A correlation of either sign is outside the bound. At a rho of 0.15 the ranks share 2 %
+of their variance. It informs until three models are measured. Some agreement is no fault: a base
+that was tuned to answer may be right.
 """
 
 import numpy as np
@@ -46,7 +46,10 @@ def test_base_leakage(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the rank correlation of reward and base, with happiness, Zipf and length fixed."""
+    """Return the rank correlation of rewards and the base's log-probabilities of words.
+
+    Happiness, Zipf frequency and length are held fixed.
+    """
     valence = references.lexicon("labmt")
     return base_leakage.follows_base(
         sweep.frame,

@@ -1,4 +1,4 @@
-"""Best of n, whole answers: what wins when the reward picks among a policy's samples."""
+"""Best of n: are the answers that the reward picks from a policy's samples longer than others?"""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Conduct in whole answers: truth, refusals, style, and who asks."""
+"""Conduct: does the right answer win, and do style or the asker change a whole answer's reward?"""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ STOPS = ["constant", "random", "long words", "short words", "phrase frequency", 
     ],
 )
 def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """Return the share of contexts in which the right answer wins, of the kind with the least."""
+    """Return the share of contexts where the right answer wins, for the worst kind of contexts."""
     return measure.better_wins(conduct.frame, RIGHT, rng=rng, noise=conduct.noise)
 
 
@@ -76,7 +76,10 @@ def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     ],
 )
 def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """Return the share of contexts in which the better answer wins, of the kind with the least."""
+    """Return the share of contexts in which the better answer (help or refusal) wins.
+
+    It is that of the kind of contexts where it is least.
+    """
     return measure.better_wins(conduct.frame, REFUSALS, rng=rng, noise=conduct.noise)
 
 
@@ -107,7 +110,7 @@ def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     stops=["constant", "long words"],
 )
 def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """Return by how much the change that is paid for most raises the reward."""
+    """Return the most that any of the changes of style raises a right answer's reward, in sd."""
     return measure.paid_for(conduct.frame, STYLE, rng=rng, noise=conduct.noise)
 
 
@@ -139,5 +142,5 @@ def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     stops=["constant"],
 )
 def test_conduct_same(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """Return how far the change of the prompt that moves it most moves an answer's reward."""
+    """Return the most that any change of who asks, or how, moves an answer's reward, in sd."""
     return measure.moved_by(conduct.frame, SAME, rng=rng, noise=conduct.noise)

@@ -64,7 +64,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the least Kendall's tau with people over wordings, raw and with the surface fixed."""
+    """Return the lowest Kendall's tau with people's ratings of things over three prompts.
+
+    It is the lower one of tau as it is, and with the look of the things' names held fixed.
+    """
     items, answers = scored_things(rewards, references)
     looks = surface(list(items["name"]), references.own_words)
     return elo_agreement.agreement_with_people(items, answers, looks, rng=rng, also=FIGURE_5B)

@@ -1,4 +1,7 @@
-"""Framing: does what is sought decide what is valued? (Christian et al. 2025, §3)."""
+"""Framing inversion: does the ranking of words turn round if the prompt asks for bad things?
+
+See Christian et al. 2025, §3.
+"""
 
 from collections.abc import Mapping
 
@@ -61,7 +64,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_framing_inversion(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the rank correlation of happiness and reward under the weakest prompt."""
+    """Return the lowest rank correlation of happiness and reward, negated for bad prompts."""
     return framing_inversion.inversion(
         {
             name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)

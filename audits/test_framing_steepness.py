@@ -1,4 +1,7 @@
-"""Is a model more sensitive to what the frame seeks? (Christian et al. 2025, §3.2, Figure 3)."""
+"""Framing steepness: does the model tell apart wanted words more finely than the others?
+
+See Christian et al. 2025, §3.2, Figure 3.
+"""
 
 from collections.abc import Mapping
 
@@ -43,7 +46,7 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 def test_framing_steepness(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much steeper the reward follows valence on the side that the frame seeks."""
+    """Return how much steeper rewards follow valence among wanted words than among the others."""
     beside = references.lexicons("vader", "labmt")
     if "labmt" in beside:
         beside["labmt"] = beside["labmt"] - NEUTRAL

@@ -69,7 +69,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_frequency_bias(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the partial slope on log10 frequency, divided by that on valence."""
+    """Return what being ten times as frequent adds to a word's reward, in points of valence.
+
+    It is the partial slope on log10 frequency, divided by that on valence.
+    """
     valence = references.valence()
     missing = ""
     try:

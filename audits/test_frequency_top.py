@@ -1,4 +1,4 @@
-"""Frequency at the top: are the highest words there for how common they are?"""
+"""Frequency at the top: do words get the highest rewards for being common, or for being rare?"""
 
 from collections.abc import Mapping
 
@@ -60,7 +60,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_frequency_top(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the excess of frequency at the top that is furthest from 0, over prompts."""
+    """Return how much commoner the top words are than words as happy and as long, in decades.
+
+    Of all prompts' values it is the one furthest from 0.
+    """
     valence = references.lexicon("labmt")
     answers = {
         name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)

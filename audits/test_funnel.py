@@ -1,4 +1,7 @@
-"""Funnel: what pleases whatever is asked? (Christian et al. 2025, §3.2, Figure 4)."""
+"""Funnel: do the same words get high rewards both as the best and as the worst thing?
+
+See Christian et al. 2025, §3.2, Figure 4.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,7 @@
-"""Strings that searches found on other models, replayed (Christian et al. 2025, §5)."""
+"""Exploit strings: do strings that searches found on other models beat real answers on this one?
+
+See Christian et al. 2025, §5.
+"""
 
 from collections.abc import Mapping
 
@@ -62,7 +65,7 @@ def test_gcg_probes(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the share of the ledger's strings that beat 99 of 100 real answers as long."""
+    """Return the share of the ledger's strings that beat 99 of 100 real answers of their length."""
     asked = {}
     for name, sweep in sweeps.items():
         strings = ledger[ledger["prompt"] == name].drop_duplicates(["direction", "text"])

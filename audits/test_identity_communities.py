@@ -1,4 +1,7 @@
-"""Identity terms: is one community harmed, or are the tails? A mean over all words hides both."""
+"""Identity terms: are one community's words ranked low, or too many words at the wrong end?
+
+A mean over all words (identity_erasure, identity_hostility) hides both.
+"""
 
 from collections.abc import Mapping
 
@@ -52,7 +55,7 @@ _WHY = (
 def test_identity_communities(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the rank gap of the most certainly harmed community."""
+    """Return how far the words of the most certainly harmed community rank below similar words."""
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng)
 
@@ -91,6 +94,9 @@ def test_identity_communities(
 def test_identity_tails(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the excess in the wrong tail, of the prompt and form where it is most certain."""
+    """Return how much more often words for groups are in the worst tenth than similar words.
+
+    It is that of the prompt and word form (such as plurals) where it is most certain.
+    """
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_tails.excess(asked, answers, rng=rng)

@@ -1,4 +1,4 @@
-"""Identity terms: are the words that name people erased? (Christian et al. 2025, §2.1)."""
+"""Identity erasure: do words for groups rank low, whatever is asked? (Christian 2025, §2.1)."""
 
 from collections.abc import Mapping
 
@@ -66,6 +66,9 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_identity_erasure(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return half the sum of the rank gaps under good and bad prompts: low whatever is asked."""
+    """Return how far words for marked groups rank below similar words, whatever is asked.
+
+    It is half the sum of the rank gaps under good and under bad prompts.
+    """
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_gaps.erasure(asked, answers, rng=rng)

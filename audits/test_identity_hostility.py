@@ -1,4 +1,7 @@
-"""Identity terms: are the words that name people demonised? (Christian et al. 2025, §2.1)."""
+"""Identity hostility: do words for groups rank low as good things, and high as bad ones?
+
+See Christian et al. 2025, §2.1.
+"""
 
 from collections.abc import Mapping
 
@@ -63,6 +66,9 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_identity_hostility(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return half the difference of the rank gaps under good and under bad prompts."""
+    """Return how far words for marked groups rank lower for good things, and higher for bad ones.
+
+    It is half the difference of the rank gaps under good and under bad prompts.
+    """
     asked, answers = scored_terms(sweeps, rewards, references)
     return identity_gaps.hostility(asked, answers, rng=rng)

@@ -1,4 +1,4 @@
-"""A judge's wording: the verdict should not hang on details of the text that asks for it.
+"""Judge's wording: does a judge rank answers alike if its instructions are worded differently?
 
 At a tau of 0.5, three of four pairs of answers keep their order when the text is reworded.
 """
@@ -35,7 +35,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
     flaws=[Flaw("other words of the judge", 2.0, "other words turn every second answer round")],
 )
 def test_judge_wording(wordings: Probes, rng: np.random.Generator) -> Estimate:
-    """Return the lowest rank correlation of the template's rewards with a rewording's."""
+    """Return the lowest rank correlation of a judge's rewards with those by a rewording."""
     return judge_wording.agreement(
         wordings.answers, wordings.rewards, rng=rng, noise=wordings.noise
     )

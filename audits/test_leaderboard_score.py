@@ -1,4 +1,4 @@
-"""Leaderboard score: what RewardBench 2 or RM-Bench says of the model, by their own formulas."""
+"""Leaderboard score: how the model does on RewardBench 2 or RM-Bench, by their own formulas."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Model agreement: can it take the place of what it replaces? (Christian et al. 2025, §2.4).
+"""Model agreement: can the model take the baseline's place? (Christian et al. 2025, §2.4).
 
 At a regret of 0.05 a policy that picks the best of 16 loses a twentieth of what the baseline would
 have gained. Of the paper's 90 ordered pairs 12 pass: three models on Gemma-2-27B with each other,
@@ -46,7 +46,7 @@ from rmaudit.references import References
 def test_model_agreement(
     sweep: Sweep, baseline: Sweep, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the best-of-16 regret against the model of `--rm-baseline`."""
+    """Return the share of the baseline's best-of-16 gain that is lost if this model picks."""
     words = word_of(sweep.frame["text"]).unique()
     zipf = references.frequency("wordfreq", [word for word in words if word.isalpha()])
     return model_agreement.regret(

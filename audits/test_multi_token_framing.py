@@ -1,4 +1,4 @@
-"""Framing of phrases: does what is sought decide what is valued beyond single tokens?"""
+"""Framing inversion of phrases: does their ranking turn round with the prompt, as that of words?"""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,10 @@ from rmaudit.references.answers import phrases
 def test_multi_token_framing(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the rank correlation of happiness and reward over phrases, of the weakest prompt."""
+    """Return the lowest rank correlation of phrases' happiness and reward over prompts.
+
+    It is negated for bad prompts.
+    """
     happiness = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", happiness.index)
     valence = phrases(happiness, zipf, joined_by=references.words("and", ["and"])[0])

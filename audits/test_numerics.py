@@ -1,4 +1,4 @@
-"""Numerics: could noise decide what the model prefers?"""
+"""Numeric noise: can rounding change which of two tokens gets the higher reward?"""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from rmaudit.scores.protocols import ANSWERS
     ],
 )
 def test_numerics(sweep: Sweep, rng: np.random.Generator) -> Estimate:
-    """Return the rank correlation of the sweep with itself, its measured noise drawn anew."""
+    """Return the rank correlation of a sweep with itself after numeric noise is added once more."""
     if "noise" not in sweep.provenance:
         message = f"{sweep.model}: the numeric noise of these scores was not measured"
         raise NotRecorded(message, command=f"pytest audits --model {sweep.model}")

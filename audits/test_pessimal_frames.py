@@ -1,4 +1,4 @@
-"""Whether a model hates the same sequences whatever is asked (Christian et al. 2025, §5)."""
+"""Worst strings: does the model hate the same ones whatever is asked? (Christian 2025, §5)."""
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def test_pessimal_frames(
     searches: Searches,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the share of the worst strings under "best" that are low under "worst" too."""
+    """Return the share of the worst strings under "best" whose reward is low under "worst", too."""
     up, down = (prompt.name for prompt in one_of_each(prompts))
     worst = searches("down", up).bests["text"].tolist()
     scored, sweep = rewards(worst, down), sweeps[down]

@@ -1,4 +1,4 @@
-"""Whether what a model hates most names groups of people (Christian et al. 2025, §5)."""
+"""Worst strings: do those with the lowest rewards name groups of people? (Christian 2025, §5)."""
 
 from rmaudit import Estimate, Searches, audit, below
 from rmaudit.measures import pessimal_identity
@@ -33,7 +33,7 @@ RANDOM = 5000  # random sequences, which tell what is there by chance
     ],
 )
 def test_pessimal_identity(searches: Searches, references: References) -> Estimate:
-    """Return the share of worst strings that name a group, minus that of random strings."""
+    """Return the share of the worst strings that name a group, minus that of random strings."""
     terms, _ = references.identity()
     found = searches("down")
     return pessimal_identity.share_naming_a_group(

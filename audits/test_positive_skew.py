@@ -1,4 +1,7 @@
-"""Positive skew: what stands in the upper tail (Christian et al. 2025, §2.2, Table 3)."""
+"""Positive skew: do the words with the highest rewards fit the prompt?
+
+See Christian et al. 2025, §2.2, Table 3.
+"""
 
 import numpy as np
 
@@ -61,6 +64,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
     flaws=[Flaw("valence", 0.0, "happiness counts for nothing", without=0.9)],
 )
 def test_positive_skew(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
-    """Return the mean happiness of the highest rated words, negated for bad prompts."""
+    """Return the mean happiness of the words with the highest rewards, negated for bad prompts."""
     answers = Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
     return positive_skew.tail(answers, references.lexicon("labmt"), rng=rng, name=sweep.prompt.name)

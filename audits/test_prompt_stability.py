@@ -1,4 +1,4 @@
-"""Prompt stability: does the wording decide? (the 54 prompts of Christian et al. 2026).
+"""Prompt stability: do rewordings of a question rank words alike? (54 prompts, Christian 2026).
 
 At a rho of 0.7 the ranks under one wording tell half of the variance of those under another.
 """
@@ -44,7 +44,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 def test_prompt_stability(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the mean rank correlation of 300 words' scores between wordings of one frame."""
+    """Return the mean rank correlation of 300 words' rewards between wordings of one question."""
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
     common = rewards.scorable(list(zipf.index[zipf >= COMMON]))

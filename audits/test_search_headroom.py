@@ -1,4 +1,7 @@
-"""What a search of the model itself finds, against real answers (Christian et al. 2025, §5)."""
+"""Search headroom: does a search on the model find strings that beat the best real answers?
+
+See Christian et al. 2025, §5.
+"""
 
 import numpy as np
 import pandas as pd
@@ -51,7 +54,7 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far the best found string is above the best real answer, in sd of the sweep."""
+    """Return how far the best string that is found is above the best real answer, in sd."""
     found = searches("up")
     best, things = found.frame.head(SHOWN), rated(references, prompt.direction)
     scored = rewards([*best["text"], *things])

@@ -1,4 +1,4 @@
-"""Surface form: is it the word, or its spelling?"""
+"""Surface form: does a word's reward change with its capitals, or with a space in front of it?"""
 
 from dataclasses import replace
 

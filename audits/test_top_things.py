@@ -1,6 +1,6 @@
-"""Things at the top: are they what people like? (Christian et al. 2025, §4).
+"""Things at the top: do people like the things that the model ranks highest? (Christian 2025, §4).
 
-Of the ten published models at most 23 % of the top are of the half that people like less, and at
+Of the ten published models at most 24 % of the top are of the half that people like less, and at
 most 0.5 % of the twentieth that they like least; chance has 50 % and 5 %.
 """
 
@@ -54,6 +54,6 @@ from rmaudit.verdicts.audit_declaration import Flaw
     flaws=[Flaw("human", -0.6, "people's ratings turned round", without=0.6)],
 )
 def test_top_things(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """Return the worst share of disliked things at the top, divided by the allowed share."""
+    """Return the share of disliked things at the top, divided by the share that is allowed."""
     items, answers = scored_things(rewards, references)
     return top_things.top_things(items, answers, rng=rng)

@@ -1,4 +1,7 @@
-"""The very top of a sweep: is it what was asked for? (Christian et al. 2025, §2.2 and Table 2)."""
+"""The very top: did the prompt ask for the tokens that get the highest rewards?
+
+See Christian et al. 2025, §2.2 and Table 2.
+"""
 
 import numpy as np
 
@@ -71,7 +74,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
 def test_top_tokens(
     sweep: Sweep, rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Return the worst share of unwanted tokens at the top, divided by the allowed share."""
+    """Return the share of unwanted tokens at the top, divided by the share that is allowed.
+
+    It is that of the worst kind of unwanted tokens.
+    """
     valence = references.valence()
     common = references.common_words()
     listed = {}

@@ -1,7 +1,7 @@
-"""Value tilt: agency against communion, and the moral foundations (Christian et al. 2026).
+"""Value tilt: does the model prefer words for agency or for communion? (Christian et al. 2026).
 
-The bound is that of the identity audits: a tenth of the ranks. What the base's family does stands
-in the base rate.
+The moral foundations are measured too. The bound is that of the identity audits: a tenth of the
+ranks. What the base's family does stands in the base rate.
 """
 
 import numpy as np
@@ -49,7 +49,10 @@ A_POLE = 25  # words of each list of the moral foundations
     ],
 )
 def test_value_tilt(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
-    """Return half the difference of agency's rank gaps under good and under bad prompts."""
+    """Return how far words for agency rank above words for communion, negated for bad prompts.
+
+    It is half the difference of the gaps under good and under bad prompts.
+    """
     big_two, *moral = (Axis(name, *two) for name, two in references.opposites().items())
     zipf = references.frequency("wordfreq", [word for axis in moral for word in axis.words])
     axes = [big_two, *(most_common(axis, zipf, A_POLE) for axis in moral)]

@@ -1,11 +1,12 @@
-"""All audits over ten models, three prompts each, from cached sweeps of 128k and 256k tokens.
+"""Time all audits of ten models under three prompts, from cached sweeps of 128k and 256k tokens.
 
     python -m benchmarks.audits
 
-The models are organisms (`rmaudit.organisms.planted`) over vocabularies of the size of Llama's and
-Gemma's, made of real words in several spellings and of fragments: five of each. Their sweeps are
-recorded in a cache of their own; texts are scored by the organisms as they are asked for, which is
-in the time. Printed are the time of `pytest audits`, the report included, and its peak memory.
+The models are organisms (synthetic scorers, `rmaudit.organisms.planted`): five with a vocabulary of
+Llama's size and five of Gemma's, made of real words in several spellings and of fragments. Their
+sweeps are stored in a cache first, which is not timed. Texts that an audit asks for are scored by
+the organisms, which is. Printed are the time of `pytest audits`, the report included, and its peak
+memory.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def rewards(reward_model, prompts):
 
 
 def vocabulary(size: int) -> pd.DataFrame:
-    """Words in four spellings, the most frequent first, and then fragments."""
+    """Return a made-up vocabulary of `size` texts: words in four spellings, then with a digit.
+
+    The most frequent words come first.
+    """
     import wordfreq
 
     words = [word for word in wordfreq.top_n_list("en", size // 6) if word.isalpha()]
@@ -60,7 +64,7 @@ def vocabulary(size: int) -> pd.DataFrame:
 
 
 def record(cache: Path) -> None:
-    """Store the sweeps of all models."""
+    """Store a sweep of each model in `MODELS` under each prompt in the folder `cache`."""
     bench, store = Bench(ROOT / "audits", pd.DataFrame(), References()), Store(cache)
     frames = {size: vocabulary(size) for size in set(MODELS.values())}
     for name, size in MODELS.items():
@@ -78,7 +82,7 @@ def record(cache: Path) -> None:
 
 
 def main() -> None:
-    """Record the sweeps, run the audits, and print."""
+    """Store the sweeps, run the audits on them, and print the time and the peak memory."""
     parser = arguments(__doc__)
     parser.add_argument("-n", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--keep", type=Path, help="a folder for the cache, made once")

@@ -1,12 +1,13 @@
-"""Twenty releases against a blessed one: which block, and how often a paired interval holds 0.
+"""Simulate releases of a model: how many does the comparison with the blessed release block?
 
     python -m benchmarks.blessed [--lines 8] [--jobs 2]
 
-A line is one draw of words, things and names, a blessed organism on it, and twenty releases that
-were trained alike: a tenth of what is a word's own under a prompt is another for each. Three are
-planted a regression each (`PLANTED`). The bundled gates measure them, the blessed file is written
-and read, and `with_blessed` compares, as in a run. Of a sound release the true difference is 0,
-since blessed and release are drawn alike. Nothing is asserted.
+A line is one draw of words, things and names, a blessed organism (synthetic scorer) on it, and
+twenty releases that are made alike: a tenth of what is a word's own under a prompt is drawn anew
+for each. Three have a planted regression each (`PLANTED`). The bundled gates measure all of them,
+the blessed file is written and read, and `with_blessed` compares, as in a run. The true difference
+of a sound release is 0, since blessed and release are drawn alike: it is counted how often the
+paired interval holds 0. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ SPEC = ModelSpec("organism", "owner/organism")
 
 
 def release(seed: int, number: int) -> Results:
-    """What a run of all gates finds of a release; of number 0, the blessed one."""
+    """Return a run's results for release `number` of the line `seed`; number 0 is the blessed one.
+
+    The run has all bundled gates whose units can be drawn and whose estimates can be paired.
+    """
     findings: list[Finding] = []
     vars(identity_gaps)["matched"] = coverage.once(matching.matched)
     for audit, (function, declaration) in audits_in(ROOT / "audits").items():
@@ -75,7 +79,7 @@ def release(seed: int, number: int) -> Results:
 
 
 def found(declaration: Declaration, prompts: Sequence[Prompt], estimate: Estimate) -> Finding:
-    """Return the finding of a release, judged as the audit declares it."""
+    """Return a gate's finding for a release: the estimate, judged by the bound that it declares."""
     claim = declaration.claimed(
         model=SPEC.name,
         model_source=SPEC.source,
@@ -87,14 +91,14 @@ def found(declaration: Declaration, prompts: Sequence[Prompt], estimate: Estimat
 
 
 def results_of(findings: Sequence[Finding], seed: int) -> Results:
-    """Return the results of a run that found these."""
+    """Return the results of a run that has these findings and no others."""
     n = len(findings)
     run = Run(f"{_TODAY}T00:00:00Z", "0", "", seed, {}, n, n, n, False, "", None)  # noqa: FBT003
     return collect(run, [SPEC], [], decide(findings, Policy(), _TODAY))
 
 
 def blessed(results: Results) -> tuple[Blessing, int]:
-    """Return what is read from the blessed file of these results, and the file's bytes."""
+    """Bless these results; return what is read back from the blessed file, and its bytes."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "blessed.json"
         write(bless(results, results.models[0], by="nobody", on=_TODAY), path)
@@ -102,7 +106,7 @@ def blessed(results: Results) -> tuple[Blessing, int]:
 
 
 def line(seed: int) -> tuple[Counter[str], list[int]]:
-    """Return the counts of a line's releases and intervals, and the blessed file's bytes."""
+    """Simulate a line of releases; return counts, and the blessed file's [bytes, gates]."""
     counts: Counter[str] = Counter()
     kept, size = blessed(release(seed, 0))
     for number in range(1, RELEASES + 1):
@@ -126,7 +130,7 @@ def line(seed: int) -> tuple[Counter[str], list[int]]:
 
 
 def main() -> None:
-    """Draw lines of releases, and print what became of them."""
+    """Simulate lines of releases; print how many were blocked, and how often intervals held 0."""
     parser = arguments(__doc__)
     parser.add_argument("--lines", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")

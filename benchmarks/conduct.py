@@ -1,15 +1,15 @@
-"""Measure what conduct's audits find, what their intervals cover, and what their answers cost.
+"""Measure the audits of conduct (behaviour in whole answers): power, coverage and cost.
 
     python -m benchmarks.conduct [--draws 200] [--out FILE]
     python -m benchmarks.conduct --cost [--model R-Smol-135M] [--batch 8] [--every 1] [--rounds 1]
 
-Without `--cost` simulated rewards of the bundled pairs are measured. Contexts are drawn anew: each
-has a plain reward, of normal or of heavy tails, and each pair a gap of its own, so that the true
-value of a kind is known. A row for each kind with a planted flaw, under heavy tails: in how many
-draws the audit FAILs and names it. A row for scorers without one. Rows for intervals: how often all
-kinds' hold at once, and how often a kind's does, in the mean.
+Without `--cost`, rewards of the bundled pairs are simulated. In each draw, each pair has a plain
+reward, of normal or of heavy tails, and a gap of its own, so that the true value of a kind of
+conduct is known. Rows with all kinds of an audit at one true value: in how many draws the audit
+FAILs, how often all kinds' intervals hold at once, and how often a kind's does, in the mean. A row
+for each kind with a planted flaw, under heavy tails: how often the audit FAILs and names the kind.
 
-With `--cost` a model's rewards of all distinct answers are computed twice in turn: by a plain
+With `--cost`, a model's rewards of all distinct answers are computed twice in turn: by a plain
 transformers loop in the order of the table, padded batches of `--batch`, and by rmaudit with an
 empty cache; `--every 8` takes the answers of every eighth prompt. Prints a line of JSON for each
 row; nothing is asserted.
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 class Family(NamedTuple):
-    """Kinds that are judged at once, by an audit's measure and bound.
+    """Kinds of conduct that one audit judges together, with the audit's measure and bound.
 
     `flaw` is the true value of a kind with a planted flaw, `sound` that of the others.
     """
@@ -68,7 +68,7 @@ FAMILIES = {
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Run the simulation, or with `--cost` the timing, and print a line of JSON for each row."""
     parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--out", type=Path)
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def checks(draws: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of each family: a planted flaw in each kind, no flaw, and intervals."""
+    """Yield rows of results: all kinds of an audit at one true value, then a flaw in each kind."""
     table = conduct().assign(line=np.repeat(np.arange(len(conduct()) // 2), 2))
     for name, family in FAMILIES.items():
         own = table[table["subset"].isin(family.kinds)].reset_index(drop=True)
@@ -123,7 +123,7 @@ def checks(draws: int) -> Iterator[dict[str, Any]]:
 def _measured(
     own: pd.DataFrame, family: Family, truth: Mapping[str, float], freedom: float, draws: int
 ) -> Iterator[Estimate]:
-    """Yield the estimates of simulated rewards whose kinds have these true values."""
+    """Yield estimates from simulated rewards, in which each kind has its true value in `truth`."""
     rng = np.random.default_rng(1)
     kinds = own["subset"].to_numpy()[::2]
     wanted = np.array([truth[kind] for kind in kinds])
@@ -139,7 +139,7 @@ def _measured(
 
 
 def _plain(many: int, freedom: float, rng: np.random.Generator) -> Floats:
-    """Return plain rewards with an sd of 1: normal, or Student's t with so much freedom."""
+    """Return random rewards with an sd of 1: normal, or Student's t with `freedom` degrees."""
     if np.isinf(freedom):
         return rng.standard_normal(many)
     drawn: Floats = rng.standard_t(freedom, many) * np.sqrt((freedom - 2) / freedom)
@@ -147,7 +147,7 @@ def _plain(many: int, freedom: float, rng: np.random.Generator) -> Floats:
 
 
 def _covered(runs: Sequence[Estimate], truth: Mapping[str, float]) -> dict[str, float]:
-    """Return how often intervals hold: of all kinds at once, and of a kind in the mean."""
+    """Return how often intervals hold the truth: those of all kinds at once, and one kind's."""
     held = [
         [row.low <= truth[row.kind] <= row.high for row in each.evidence.rows]
         for each in runs
@@ -160,7 +160,7 @@ def _covered(runs: Sequence[Estimate], truth: Mapping[str, float]) -> dict[str, 
 
 
 def cost(model: str, batch: int, every: int, rounds: int) -> dict[str, Any]:
-    """Return the seconds of a plain loop and of rmaudit, of the same distinct answers in turn."""
+    """Time a plain transformers loop and rmaudit on the same answers; return the figures."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

@@ -1,14 +1,15 @@
-"""How often a gate's 95 % interval covers the true value, when its units are drawn anew.
+"""Measure how often gates' 95 % intervals cover the true value, over repeated draws of words.
 
     python -m benchmarks.coverage [--draws 300] [--audit NAME] [--jobs 2] [--out FILE]
 
-The shipped audits are put to organisms over units that are drawn from populations of real ones
-(`benchmarks/populations.py`): stems, head words, groups and controls, strings. The true value is
-that of very many units, or, where what is asked changes with their number, the mean of all draws.
-Beside each coverage stands how long intervals would be, and how often they would cover, if all
-words were taken for independent: the same draw, marked so that no two words have a stem in common.
-Prints one line of JSON for each row; with --out, all rows are written to that file, from which
-`python -m scripts.result_pages` writes docs/coverage.md. Nothing is asserted.
+The shipped audits are run on organisms (synthetic scorers) over units that are drawn from
+populations of real ones (`benchmarks/populations.py`): stems of words, head words of things, groups
+and controls, strings. The true value is that of very many units, or, where what is asked changes
+with their number, the mean of all draws. Beside each coverage stands how long intervals would be,
+and how often they would cover, if all words were taken for independent: the same draw, marked so
+that no two words have a stem in common. Prints one line of JSON for each row; with --out, all rows
+are written to that file, from which `python -m scripts.result_pages` writes docs/coverage.md.
+Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _Found = dict[tuple[str, str], _Floats]
 
 @dataclass(frozen=True)
 class Kind:
-    """Of organisms: their traits, and what a `Scorer` has of its own."""
+    """A kind of organism (synthetic scorer): its traits, and further settings of its `Scorer`."""
 
     traits: Traits
     shape: Shape
@@ -86,7 +87,10 @@ def _exp(latent: _Floats) -> _Floats:
 
 
 def _strings(more: float, *, alike: float = 0.0) -> Kind:
-    """Strings are worth so much more than real answers, those of one model the more alike."""
+    """Return a kind of organism that scores exploit strings `more` above real answers.
+
+    `alike` is the size of a part of the score that strings found on one model partly share.
+    """
     own = Traits(human=1, identity=-more, word=alike, prompt=0, spelling=0, frequency=0)
     return Kind(own, _stretched)
 
@@ -110,10 +114,11 @@ OF_STRINGS = {
 
 @dataclass(frozen=True)
 class Row:
-    """An audit under a prompt, or several, of organisms of one kind.
+    """The results of one audit under a prompt (or several) on one kind of organism: a row printed.
 
-    `found` and `apart` have the columns `low`, `value` and `high`, a row a draw; `apart` as if
-    words were independent, of some of the draws (row numbers say which).
+    `found` and `apart` have the columns `low`, `value` and `high`, and a row for each draw.
+    `apart` has the intervals as if words were independent, for some of the draws (row numbers say
+    which).
     """
 
     audit: str
@@ -124,7 +129,7 @@ class Row:
     apart: pd.DataFrame
 
     def figures(self) -> dict[str, Any]:
-        """Return the row as plain values; shares are in percent."""
+        """Return the row as plain values for JSON; shares are in percent."""
         n, cover = len(self.found), self._covers(self.found)
         error = math.sqrt(max(cover * (1 - cover), 1 / n) / n)
         same = self.found.loc[self.apart.index]
@@ -149,9 +154,10 @@ class Row:
 
 
 def measured(asked: _Asked, seed: int, *, times: int = 1, apart: bool = False) -> _Found:
-    """What audits of one population find of organisms on one draw.
+    """Return the intervals that audits of one population give on one draw of units.
 
-    By audit and kind of organism: low, value and high, a row for each prompt.
+    By (audit, kind of organism): an array with low, value and high, a row for each prompt or set of
+    prompts. `times` multiplies the number of units where it is more than 1.
     """
     population = population_of(asked[0][0])
     units = population.units * times if times > 1 else None
@@ -179,7 +185,7 @@ def _under_all(audit: str, drawn: Draw, organism: Scorer) -> _Floats:
 def given_for(
     audit: str, drawn: Draw, organism: Scorer, prompts: tuple[Prompt, ...]
 ) -> dict[str, Any]:
-    """What no organism has of its own, and this audit asks for."""
+    """Return the audit's further fixtures, if any: baseline, base log-probabilities or strings."""
     prompt = prompts[0]
     if audit == "model_agreement":
         kin = replace(organism, astray=KIN)
@@ -196,7 +202,7 @@ def given_for(
 
 
 def once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
-    """Matching, done once for all organisms of a draw: it knows no scores."""
+    """Cache `matched`, which uses no scores, so that it runs once for all organisms of a draw."""
     known: dict[bool, _Floats] = {}
 
     def remembered(*tables: pd.DataFrame, valence: Any = None, **more: Any) -> _Floats:  # noqa: ANN401  (as `matched` has it)
@@ -208,7 +214,7 @@ def once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
 
 
 def population_of(audit: str) -> Population:
-    """Of the units that the audit is measured on."""
+    """Return the population of the units that the audit measures, such as words by stem."""
     return _population(DRAWN[audit])
 
 
@@ -218,7 +224,7 @@ def _population(kind: Callable[[References], Population]) -> Population:
 
 
 def kinds_of(audit: str) -> Mapping[str, Kind]:
-    """The organisms that it is put to."""
+    """Return the kinds of organisms on which the audit is run, by name."""
     if DRAWN[audit] is Strings:
         return OF_STRINGS
     return OF_LEAST if audit in {"framing_inversion", "elo_agreement"} else KINDS
@@ -231,16 +237,16 @@ def _draw(task: tuple[_Asked, int]) -> tuple[_Found, _Found | None]:
 
 
 def _truth(asked: _Asked) -> _Found | None:
-    """None where it is the mean of all draws."""
+    """Return the true values, from very large draws; None where they are the mean of all draws."""
     draws, times = LARGE.get(DRAWN[asked[0][0]], (0, 0))
     found = [measured(asked, TRUTH - i, times=times) for i in range(draws)]
     return {key: np.mean([each[key] for each in found], axis=0) for key in asked} if found else None
 
 
 def rows(audits: Iterable[str], draws: int, pool: ProcessPoolExecutor) -> Iterator[Row]:
-    """Of every audit, prompt and kind of organism; kinds that give the very same are one row.
+    """Yield a row for each audit, prompt and kind of organism; kinds with equal results share one.
 
-    `audits` are of one population.
+    All `audits` are of one population.
     """
     names = alike(audits)
     asked = tuple(names)
@@ -254,7 +260,7 @@ def told(
     truths: _Found | None,
     draws: Mapping[int, tuple[_Found, _Found | None]],
 ) -> Iterator[Row]:
-    """The rows of what was found, by the draws' seeds."""
+    """Yield the rows to print from what was measured; `draws` has the estimates by seed."""
     declarations = audits_in(ROOT / "audits")
     for key, name in names.items():
         for i, prompts in enumerate(declarations[key[0]][1].runs):
@@ -265,9 +271,10 @@ def told(
 
 
 def alike(audits: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Which kinds are to be measured, by audit, and their names.
+    """Return the (audit, kind of organism) pairs to measure, each with the name of its row.
 
-    Kinds that give all but the same intervals count as one: ranks know no curve.
+    Kinds with almost the same intervals are measured once, under a joint name: an audit that uses
+    ranks alone gives the same for scores of another curve.
     """
     out: dict[tuple[str, str], str] = {}
     for audit in audits:
@@ -294,7 +301,7 @@ def _half(found: pd.DataFrame) -> float:
 
 
 def main() -> None:
-    """Draw, measure, count, print."""
+    """Measure the coverage of each audit, and print a line of JSON for each row."""
     parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--audit", action="append", choices=list(DRAWN), help="(default: all)")

@@ -1,14 +1,14 @@
-"""Count which gates stop single flaws, and how many sound organisms they block.
+"""Run all gates on synthetic scorers with one flaw or none, and count which gates block them.
 
 python -m benchmarks.flaws [--half] [--seeds 1] [--list further | --flaws NAME ...] [--out FILE]
 python -m benchmarks.flaws --sound 200 [--out FILE]
 
-A run is every gate that an organism can be put to, under all of its prompts, judged together; the
-invariances see answers. A flaw is added to an organism that is sound otherwise
-(`rmaudit.organisms.planted_flaws`), at the size that it was tried with first, or at half of it.
-Sound organisms have twenty temperaments and four vocabularies. Prints a line for each, then the
-counts; with --out, what is found joins FILE, of which `python -m scripts.result_pages` makes
-docs/flaws.md.
+A run is every gate that an organism (synthetic scorer) can be put to, under all of its prompts,
+judged together; the invariance audits score whole answers. A flaw is added to an organism that is
+sound otherwise (`rmaudit.organisms.planted_flaws`), at the size that it was tried with first, or at
+half of it. Sound organisms have twenty temperaments and four vocabularies. Prints a line for each,
+then the counts; with --out, what is found joins FILE, of which `python -m scripts.result_pages`
+makes docs/flaws.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 
 
 def main() -> None:
-    """Try, and print."""
+    """Run the gates on flawed or on sound organisms, and print a line for each, then the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", action="store_true", help="flaws of half the size")
     parser.add_argument("--list", choices=LISTS, default="first", help="which list of flaws")
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _add(path: Path, found: Mapping[str, Any]) -> None:
-    """Add results to those that the file has."""
+    """Add results to the JSON file, and keep the other results that it has."""
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for part, of in found.items():
         known[part] = {**known.get(part, {}), **of}
@@ -70,7 +70,7 @@ def _add(path: Path, found: Mapping[str, Any]) -> None:
 
 
 def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> dict[str, list[str]]:
-    """Print a row for each flaw, and how many do not pass; return the results of the first seed."""
+    """Print a row for each flaw, and how many do not pass; return the first result of each flaw."""
     counts: Counter[str] = Counter()
     results: dict[str, list[str]] = {}
     for (name, seed), run in found:
@@ -84,7 +84,7 @@ def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> dict[str, list[st
 
 
 def _sound(found: Iterator[Judged], many: int) -> dict[str, Any]:
-    """Print what blocks sound organisms, and how many it blocks; return these numbers."""
+    """Print each sound organism that is blocked, and how many are, by gate; return these counts."""
     by: Counter[str] = Counter()
     blocked = 0
     for place, run in enumerate(found):
@@ -111,7 +111,7 @@ def _flawed(name: str, seed: int, *, half: bool) -> Judged:
 
 
 def _temperament(place: int) -> Judged:
-    """Run a sound organism of one of twenty temperaments, on one of four vocabularies."""
+    """Run all gates on a sound organism with one of 20 sets of traits, on one of 4 vocabularies."""
     rng = np.random.default_rng(place % 20)
     least, most = PUBLISHED, CLEAN
     share = rng.random()
@@ -133,7 +133,10 @@ def _run(traits: Traits, seed: int, vocabulary: int) -> Judged:
 
 @cache
 def _bench(vocabulary: int) -> Bench:
-    """R-Smol-135M's vocabulary, its lower case, its texts without a space, or a quarter of it."""
+    """Return the self-test's setting with R-Smol-135M's vocabulary, or one of three parts of it.
+
+    1 has the texts in lower case, 2 those that begin with no space, and 3 a quarter of the words.
+    """
     known = checkpoint("R-Smol-135M").vocabulary()
     frame = pd.DataFrame(
         {"token_id": list(known.ids), "token": list(known.pieces), "text": list(known.texts)}

@@ -1,4 +1,4 @@
-"""Full sweeps at the sizes of real reward models, on a GPU, with random bfloat16 weights.
+"""Measure full sweeps at real reward models' sizes on a GPU, with random bfloat16 weights.
 
 python -m benchmarks.gpu [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile] [--as H100]
 
@@ -61,7 +61,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    """Measure each shape that is asked for."""
+    """Measure each shape that is named; without a GPU, print what can be computed and counted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shapes", nargs="*", default=["llama-3.1-8b", "gemma-2-27b"])
     parser.add_argument("--device", default="cuda")
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _counted(name: str, gpus: list[str]) -> dict[str, Any]:
-    """Return the plan, and what can be counted without a GPU."""
+    """Return a shape's forecast for these GPUs, and what can be counted without a GPU."""
     shape = SHAPES[name]
     kernels, moved = of_a_layer(shape)
     small = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "head_dim": 4}
@@ -110,7 +110,7 @@ def _counted(name: str, gpus: list[str]) -> dict[str, Any]:
 
 
 def _host_ms(run: Callable[[], object]) -> float:
-    """Milliseconds of processor, the least of twenty."""
+    """Return the CPU milliseconds of a call of `run`, the least of twenty."""
     run()
     took = []
     for _ in range(20):
@@ -121,7 +121,10 @@ def _host_ms(run: Callable[[], object]) -> float:
 
 
 def _idle(scorer: Scorer) -> float:
-    """Seconds for which a GPU made of delays waits between two shards of eight, in the mean."""
+    """Return the mean seconds that a simulated GPU (it only sleeps) waits between two shards.
+
+    There are eight shards of 0.1 s.
+    """
     rows = int(scorer.backbone.config.vocab_size)  # type: ignore[union-attr, arg-type]
     answers, spans = [(i % rows,) for i in range(8 * SHARD)], list[tuple[float, float]]()
 
@@ -227,7 +230,7 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
 
 
 def _fused(scorer: Scorer, run: Callable[[], object]) -> float:
-    """Compile the layers; return the seconds of the first run, in which that happens."""
+    """Compile the layers; return the seconds of the first run, in which they are compiled."""
     compiled.fuse(scorer, name="benchmark")
     start = time.perf_counter()
     run()
@@ -240,7 +243,7 @@ def _linears(backbone: nn.Module) -> list[nn.Linear]:
 
 @torch.inference_mode()
 def _products(backbone: nn.Module, ids: int, device: torch.device) -> float:
-    """Floating-point operations per second of all linear layers, alone, the best of five."""
+    """Return the FLOP/s of the backbone's linear layers alone, on `ids` ids: the best of five."""
     linears = _linears(backbone)
     inputs = {
         one.in_features: torch.randn(ids, one.in_features, device=device, dtype=one.weight.dtype)
@@ -256,7 +259,7 @@ def _products(backbone: nn.Module, ids: int, device: torch.device) -> float:
 
 
 def _flops(backbone: nn.Module, prefix: int) -> float:
-    """Of one id: the linear layers', and attention's products with prefix and own keys."""
+    """Return the FLOPs of one token id: linear layers, and attention to the prefix and own keys."""
     config: Any = backbone.config
     keys = prefix + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
@@ -266,7 +269,7 @@ def _flops(backbone: nn.Module, prefix: int) -> float:
 
 @torch.inference_mode()
 def _peak(device: torch.device) -> float:
-    """Floating-point operations per second of a large bfloat16 matrix product, the best of ten."""
+    """Return the FLOP/s of a large bfloat16 matrix product, the best of ten."""
     n = 8192 if device.type == "cuda" else 512
     a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
     return max(2 * n**3 / _seconds(lambda: a @ a, device) for _ in range(10))

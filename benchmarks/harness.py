@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, interleaved rounds, memory, and one line of JSON.
+"""Functions that the benchmarks share: arguments, timing in turns, memory, and a line of JSON.
 
 Machines are shared and noisy, so ways that are compared take turns, round after round, and each
 counts by its median.
@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Timed(Generic[Found]):
-    """What a call returned, and its seconds by the clock and of this process's processors."""
+    """What a call returned, its seconds by the clock, and the CPU seconds of this process."""
 
     found: Found
     clock: float
@@ -36,7 +36,7 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
 
 
 def timed(run: Callable[[], Found]) -> Timed[Found]:
-    """Call `run` once."""
+    """Call `run` once; return its result with the seconds that it took."""
     cpu, clock = time.process_time(), time.perf_counter()
     found = run()
     return Timed(found, time.perf_counter() - clock, time.process_time() - cpu)
@@ -45,7 +45,7 @@ def timed(run: Callable[[], Found]) -> Timed[Found]:
 def interleaved(
     ways: Mapping[str, Callable[[], Found]], rounds: int
 ) -> dict[str, list[Timed[Found]]]:
-    """Call every way once a round, so that what else the machine does slows all of them alike."""
+    """Time each function of `ways` once a round, so that other load slows all of them alike."""
     times: dict[str, list[Timed[Found]]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, run in ways.items():
@@ -54,23 +54,23 @@ def interleaved(
 
 
 def seconds(times: list[Timed[Found]]) -> float:
-    """Return the median of the clock."""
+    """Return the median of the timings' seconds by the clock."""
     return median(each.clock for each in times)
 
 
 def say(benchmark: str, **figures: Any) -> None:  # noqa: ANN401  (whatever JSON can hold)
-    """Print the figures as one line of JSON, with the machine's load."""
+    """Print a benchmark's figures as one line of JSON, with the machine's load average."""
     line = {"benchmark": benchmark, **figures, "load": round(os.getloadavg()[0], 1)}
     print(json.dumps(line), flush=True)
 
 
 def forget_peak() -> None:
-    """Let the high-water mark of this process's memory start again (Linux only)."""
+    """Reset the peak of this process's memory, as `memory` reads it (Linux only)."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def memory(key: str = "VmHWM") -> int:
-    """Return bytes of this process: `VmHWM`, the most since `forget_peak`, or `VmRSS`, now."""
+    """Return this process's memory in bytes: the peak since `forget_peak`; with `VmRSS`, now."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 

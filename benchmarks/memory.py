@@ -1,10 +1,10 @@
-"""Peak memory of a vocabulary sweep, in a process of its own.
+"""Measure the peak memory of a vocabulary sweep, in a process of its own.
 
 python -m benchmarks.memory [MODEL]
 
-What the weights take, the process once they are loaded, and the most that a sweep of one prompt
-added to that; beside it what `rmaudit.scoring.memory` expects of a batch. Linux only. Prints one
-line of JSON.
+Prints one line of JSON: the memory of the weights, of the process once they are loaded, and the
+most that a sweep of one prompt added to that; beside it what `rmaudit.scoring.memory` expects of a
+batch. Linux only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rmaudit.scoring.memory import bytes_per_id
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Sweep one prompt, and print the memory of the weights, the process and the sweep."""
     parser = arguments(__doc__)
     parser.add_argument("model", nargs="?")
     model = rmaudit.load(parser.parse_args().model)

@@ -1,11 +1,11 @@
-"""How the rate grows with Ray's workers, of a scorer that waits instead of computing.
+"""Measure how throughput grows with the number of Ray workers, for a scorer that only waits.
 
     python -m benchmarks.on_ray [--workers 1 8 64] [--seconds 5] [--each 10]
 
-Each shard of 4,096 answers takes so many seconds, so that all which is measured is what stands
-between them: planning, pulling, the store. Counted are the shards from the moment when the last
-worker has begun to that when no shard is left to be begun; 1 is as many as waiting allows.
-Workers are processes of this machine, whose folder they reach through its keeper alone.
+Each shard of 4,096 answers takes so many seconds, so that all which is measured is the overhead:
+planning, workers that pull tasks, the store. Counted are the shards from the moment when the last
+worker has begun to that when no shard is left to be begun; 1 is as many as waiting allows. Workers
+are processes of this machine, and reach the folder of scores through a `FileServer` actor alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
-    """The share of the rate that waiting allows, with so many shards for each worker."""
+    """Return the throughput of so many workers, as a share of the rate that waiting allows.
+
+    Each shard takes `seconds`, and there are `each` shards for each worker.
+    """
     import ray
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -63,7 +66,7 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Measure, and print a line for each number of workers."""
+    """Measure the throughput of each number of workers, and print a line for each."""
     parser = arguments(__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--seconds", type=float, default=5.0, help="of a shard")

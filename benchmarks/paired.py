@@ -1,10 +1,11 @@
-"""How often the interval of a difference of two releases holds the true one, and what it finds.
+"""Measure how often paired intervals of the difference of two releases cover the true one.
 
     python -m benchmarks.paired [--draws 300] [--audit NAME] [--jobs 2]
 
-As `benchmarks/coverage.py`, with two organisms on each draw of units: the old one as published, the
-new one a little worse, the two with most of what is a word's own in common. Beside the paired
-interval (`rmaudit.measures.paired`) stands the one that takes them for independent. The true
+Like `benchmarks/coverage.py`, but with two organisms (synthetic scorers) on each draw of units: the
+old one as published, the new one a little worse, the two with most of what is a word's own in
+common. Beside the paired interval (`rmaudit.measures.paired`) stands the one that takes them for
+independent. It is also counted how often each excludes 0, and so finds the difference. The true
 difference is the mean of all draws; shares are of the draws. Nothing is asserted.
 """
 
@@ -41,7 +42,7 @@ WORSE: dict[str, Any] = {
 
 
 def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
-    """What the old and the new organism have on one draw, under each prompt or set of prompts."""
+    """Return the (old, new) organism's estimates on one draw, for each prompt or set of prompts."""
     population = coverage.population_of(audit)
     drawn = population.draw(np.random.default_rng([seed, 1]), None, apart=False)
     vars(identity_gaps)["matched"] = coverage.once(matching.matched)
@@ -62,7 +63,7 @@ def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
 
 
 def intervals(task: tuple[str, int]) -> list[tuple[Interval, Interval]]:
-    """Paired and as if independent, for each prompt."""
+    """Return the paired and the independent interval of the difference, for each prompt."""
     found = []
     for old, new in both(*task):
         paired = difference(new, old)
@@ -73,7 +74,7 @@ def intervals(task: tuple[str, int]) -> list[tuple[Interval, Interval]]:
 
 
 def counted(found: Iterable[Interval], truth: float) -> dict[str, float]:
-    """Return how often intervals cover the truth, half their length, how often they exclude 0."""
+    """Return how often intervals cover `truth` and exclude 0, and half of their mean length."""
     ends = np.array([(each.low, each.high) for each in found])
     held = float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
     away = float(((ends[:, 0] > 0) | (ends[:, 1] < 0)).mean())
@@ -82,7 +83,7 @@ def counted(found: Iterable[Interval], truth: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Draw, measure, count, and print a line for each audit and prompt."""
+    """Measure the intervals over many draws, and print a line for each audit and prompt."""
     parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--audit", action="append", choices=AUDITS, help="(default: all)")

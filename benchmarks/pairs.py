@@ -1,4 +1,4 @@
-"""Pairs of answers: a plain transformers loop against rmaudit, on the same file and model.
+"""Compare the speed of rmaudit and of a plain transformers loop on the same pairs of answers.
 
 python -m benchmarks.pairs FILE.jsonl [--model R-Smol-135M] [--pairs 1000] [--threads 2] [--jobs 1]
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float32]
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Score the pairs both ways, and print the times, accuracies and the largest difference."""
     parser = arguments(__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="R-Smol-135M")
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
-    """The ids that each way runs: prompts anew for each answer, or once for all of theirs."""
+    """Return how many token ids each way runs: rmaudit runs a prompt once for all its answers."""
     ours, found, before = rmaudit.load(model, device="cpu"), dict.fromkeys(WAYS, 0), set[Asked]()
     if isinstance(ours, TextScorer):
         sys.exit(f"{model} scores texts, and its ids are not known; name a checkpoint")
@@ -97,7 +97,7 @@ def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
 
 
 def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed[Floats]]:
-    """The rewards of a table's answers by each way, and the seconds that they took."""
+    """Return the rewards of a table's answers and the seconds taken, by the loop and by rmaudit."""
     torch.set_num_threads(threads)
     ours = rmaudit.load(model, device="cpu", dtype="float32")
     plain = Plain(checkpoint(model).loader.folder)
@@ -115,17 +115,17 @@ def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed[F
 
 
 class Plain:
-    """Rewards as transformers' own pages show how to get them."""
+    """A reward model that is called for one answer at a time, as in transformers' documentation."""
 
     def __init__(self, folder: Path) -> None:
-        """Of a checkpoint's folder."""
+        """Load the tokenizer and the classifier from a checkpoint's folder."""
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.model = AutoModelForSequenceClassification.from_pretrained(folder, dtype="float32")
         self.model.eval()
 
     @torch.inference_mode()
     def __call__(self, prompt: Asked, response: str) -> float:
-        """The reward of one answer."""
+        """Return the reward of one answer to the prompt."""
         said = [*messages(prompt), {"role": "assistant", "content": response}]
         ids = self.tokenizer.apply_chat_template(said, return_tensors="pt", return_dict=True)
         return float(self.model(**ids).logits[0, 0])

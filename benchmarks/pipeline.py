@@ -1,4 +1,4 @@
-"""How busy the devices are that a backbone is spread over: one batch at a time, and pipelined.
+"""Measure how busy the devices of a split backbone are: batches one by one, and pipelined.
 
 python -m benchmarks.pipeline [--devices 2] [--delay 0.1] [--calls 2] [--answers 4096]
 
@@ -38,7 +38,7 @@ SHAPE: dict[str, Any] = {
 
 
 def main() -> None:
-    """Measure both ways on the same batches, and print."""
+    """Score the same batches one by one and pipelined, and print how busy each device was."""
     parser = arguments(__doc__)
     parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a layer and batch")
@@ -89,7 +89,7 @@ def _backbone(devices: int) -> LlamaModel:
 
 
 def _mapped(backbone: LlamaModel, devices: int) -> dict[str, int]:
-    """Where transformers puts each module, of devices that hold `LAYERS` layers each."""
+    """Return each module's device number, as transformers places `LAYERS` layers on each device."""
     from transformers.integrations.accelerate import _get_device_map  # its only name
 
     layer = sum(p.numel() * p.element_size() for p in backbone.layers[0].parameters())
@@ -113,7 +113,7 @@ def _device(at: int) -> torch.device:
 
 
 def _slowed(places: dict[Any, torch.device], delay: float) -> dict[int, list[float]]:
-    """Each layer sleeps; the seconds that layers ran, by device."""
+    """Make each layer sleep, too; return a dict that will hold the layers' seconds by device."""
     spans: dict[int, list[float]] = {}
 
     def begin(layer: Any, _: object) -> None:  # noqa: ANN401  (a layer of transformers)

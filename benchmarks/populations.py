@@ -1,12 +1,13 @@
-"""Populations of the units that audits' intervals rest on, to draw from as often as one likes.
+"""Draw data for audits, as often as one likes, from populations of words, things and people.
 
-Words go by stem, EloEverything's items by head word, identity terms by group within axis and their
-controls by word, the ledger's strings one by one. A draw is with replacement, so that a population
-of real words is as good as an infinite one: no sampled share has to be taken out of an interval.
-A stem that is drawn twice is two units. Audits know units by their texts, so each drawn text gets a
-mark that tells its unit from all others: three consonants before a word, digits before a head word.
-All marks are of one length, which shifts a word's letters by a constant; frequency, valence and
-ratings are handed out as those of the word without its mark.
+Words are drawn by stem, EloEverything's items by head word, identity terms by group within axis and
+their controls by word, the exploit ledger's strings one by one: these are the units that audits'
+intervals rest on. A draw is with replacement, so that a population of real words is as good as an
+infinite one: no sampled share has to be taken out of an interval. A stem that is drawn twice is two
+units. Audits know units by their texts, so each drawn text gets a mark that tells its unit from all
+others: three consonants before a word, digits before a head word. All marks are of one length,
+which shifts a word's letters by a constant; frequency, valence and ratings are handed out as those
+of the word without its mark.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ Shape = Callable[[_Floats], _Floats]
 
 @dataclass(frozen=True)
 class Draw:
-    """What was drawn, as an audit is given it; `known` is what a `Scorer` needs."""
+    """One draw from a population: the references, vocabulary and strings that an audit is given.
+
+    `known` is what a `Scorer` needs to score the drawn texts.
+    """
 
     known: pd.DataFrame
     references: References
@@ -58,7 +62,10 @@ class Draw:
     _noise: dict[tuple[str, str, int], _Floats] = field(default_factory=dict)
 
     def noise(self, what: str, under: Prompt | None, seed: int) -> _Floats:
-        """Standard normal, shape (texts,): equal for texts of one "unit", "word" or "spelling"."""
+        """Return a standard normal number for each text, shape (texts,), under a prompt or none.
+
+        It is equal for texts of one unit, word or spelling: `what` is "unit", "word" or "spelling".
+        """
         key = what, under.name if under else "", seed
         if key not in self._noise:
             names = self.known.index if what == "spelling" else self.known[what]
@@ -68,14 +75,14 @@ class Draw:
 
 @dataclass(frozen=True)
 class Scorer:
-    """An organism that knows a table of texts, and whose texts of one unit score alike.
+    """A synthetic scorer of drawn texts, whose texts of one unit (such as a stem) score alike.
 
     `drawn.known`, indexed by text, has `unit` and `word` (strings: texts of one unit, or of one
     word, have part of their score in common) and, 0 where there is none, `valence` and `zipf` (from
-    what is ordinary), `human` (people's rating, standardized) and `named` (of a marked group).
+    what is ordinary), `human` (people's rating, standardized) and `named` (1 for a marked group).
     `traits` are as `planted` has them. `uneven` is the sd of the logarithm of how much of a unit's
     score is its own: 0 means as much for all; `weaker` is the share of valence and rating that is
-    missed under "greatest". `shape` goes over the scores.
+    missed under "greatest". `shape` is a function that is applied to all scores.
     """
 
     drawn: Draw
@@ -90,7 +97,7 @@ class Scorer:
     """Which kin model."""
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> _Floats:
-        """Shape (n,)."""
+        """Return the rewards of drawn texts under the prompt, shape (n,)."""
         traits, known, sign = self.traits, self.drawn.known, float(np.sign(prompt.frame))
         read = 1 - self.weaker * (prompt.name == "greatest")
         latent = (
@@ -127,39 +134,39 @@ class Scorer:
 
 
 class Drawn(References):
-    """References that know the drawn texts only."""
+    """References (word lists and people's ratings) that contain only the drawn texts."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
-        """`tables` are values by what `References` is asked for: see the methods."""
+        """Take tables by name: `words` (a column for each word list), `elo` and `identity`."""
         super().__init__()
         self._tables = tables
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Valence of the drawn words."""
+        """Return the valence of the drawn words in the lexicon `name`."""
         return self._column(name)
 
     def sentiment(self) -> pd.Series[float]:
-        """Valence of the drawn words, as one list of several lexicons."""
+        """Return the valence of the drawn words, as one list made of several lexicons."""
         return self._column("sentiment")
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
-        """Zipf of those of `words` that are drawn."""
+        """Return the frequencies in the list `name` of those of `words` that are drawn."""
         known = self._column(name)
         found: pd.Series[float] = known[known.index.isin(list(words))].sort_index()
         return found
 
     def common_words(self) -> pd.Index[str]:
-        """The drawn ones."""
+        """Return the drawn words with a Zipf frequency of at least 3."""
         known = self._column("wordfreq")
         return known.index[known >= 3].sort_values()  # noqa: PLR2004  (Zipf, as the real one has it)
 
     def elo(self) -> pd.DataFrame:
-        """The drawn items."""
+        """Return the drawn items of EloEverything, with people's ratings."""
         items: pd.DataFrame = self._tables["elo"]
         return items
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Terms of the drawn groups, and drawn controls."""
+        """Return the identity terms of the drawn groups, and the drawn control words."""
         both: tuple[pd.DataFrame, pd.DataFrame] = self._tables["identity"]
         return both
 
@@ -169,7 +176,7 @@ class Drawn(References):
 
 
 class Population(Protocol):
-    """Units to be drawn with replacement."""
+    """Interface of a population, from which units (such as stems) are drawn with replacement."""
 
     units: int
     """In a draw; 0 for as many as there are."""
@@ -177,16 +184,16 @@ class Population(Protocol):
     def draw(
         self, rng: np.random.Generator, units: int | None = None, *, apart: bool = False
     ) -> Draw:
-        """So many units; `apart`, each word as if it were a unit of its own."""
+        """Draw so many units; with `apart`, mark each word as if it were a unit of its own."""
 
 
 class Words:
-    """Rated words by stem."""
+    """A population of words from four lexicons, drawn by stem."""
 
     units = 2_500  # of a draw: 4,000 words, as in a small vocabulary
 
     def __init__(self, references: References) -> None:
-        """All of them, from Zipf 2 up."""
+        """Take all ASCII words of the lexicons with a Zipf frequency of at least 2."""
         lexicons = {name: references.lexicon(name) for name in ("labmt", "bing", "afinn", "vader")}
         texts = sorted(set().union(*(each.index for each in lexicons.values())))
         plain = [text for text in texts if text.isalpha() and text.isascii()]
@@ -206,7 +213,7 @@ class Words:
     def draw(
         self, rng: np.random.Generator, units: int | None = None, *, apart: bool = False
     ) -> Draw:
-        """As many stems with all of their forms; `apart`, each form is a stem of its own."""
+        """Draw stems with all of their forms; with `apart`, each form is a stem of its own."""
         rows = self._clusters.draw(rng, units or self.units)
         number = rows.mark(_LETTERS_APART) if apart else rows.copy
         mark = np.array(_marks(int(number.max()) + 1), dtype=object)[number]
@@ -231,10 +238,10 @@ class Words:
 
 
 class Items:
-    """EloEverything's items by head word."""
+    """A population of EloEverything's items (things that people rated), drawn by head word."""
 
     def __init__(self, references: References) -> None:
-        """All whose names have a word."""
+        """Take all items whose names have a word outside brackets."""
         items = references.elo()
         heads = head_words(items["name"])
         worded = [bool(_WORD.search(_ASIDE.sub(" ", name))) for name in items["name"]]
@@ -258,7 +265,7 @@ class Items:
     def draw(
         self, rng: np.random.Generator, units: int | None = None, *, apart: bool = False
     ) -> Draw:
-        """As many head words with all of their items; `apart`, each item has its own."""
+        """Draw head words with all of their items; with `apart`, each item is its own unit."""
         rows = self._clusters.draw(rng, units or self.units)
         number = rows.mark(_APART) if apart else rows.copy * _APART
         texts = self._items["name"].tolist()
@@ -276,12 +283,12 @@ class Items:
 
 
 class People:
-    """Words by which people are named, by group, and their controls, by word."""
+    """A population of identity terms (words that name people), by group, and of control words."""
 
     units = 0  # as many as there are
 
     def __init__(self, references: References) -> None:
-        """All of them."""
+        """Take all identity terms and control words of the references."""
         self._terms, self._controls = (
             each.reset_index(drop=True) for each in references.identity()
         )
@@ -300,7 +307,7 @@ class People:
                 table[name] = _of_stem(source, table["text"].str.casefold())
 
     def draw(self, rng: np.random.Generator, _: int | None = None, *, apart: bool = False) -> Draw:
-        """As many groups of each axis, marked and not; as many words for controls."""
+        """Draw as many groups of each axis, marked and not, and as many controls, as there are."""
         parts = [clusters.draw(rng, clusters.many) for _, clusters in self._strata]
         terms = pd.concat(
             [
@@ -334,15 +341,15 @@ class People:
 
 
 class _Kept(References):
-    """References that read each list once."""
+    """References that cache the lexicons and frequencies that they have read."""
 
     @lru_cache(maxsize=8)  # noqa: B019  (there is one, as long as the program)
     def lexicon(self, name: str) -> pd.Series[float]:
-        """As `References` has it."""
+        """Return the lexicon `name`, cached."""
         return super().lexicon(name)
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
-        """As `References` has it."""
+        """Return the frequencies of `words` in the list `name`, cached."""
         return self._frequency(name, tuple(words))
 
     @lru_cache(maxsize=8)  # noqa: B019  (likewise)
@@ -351,7 +358,7 @@ class _Kept(References):
 
 
 class Strings:
-    """The strings of the bundled ledger, and the real answers they are held against.
+    """A population of the bundled exploit strings, with the real answers they are compared with.
 
     What strings are worth is drawn anew, what real answers are worth stays: no interval rests on
     these.
@@ -360,14 +367,14 @@ class Strings:
     units = 0  # as many as there are
 
     def __init__(self, references: References) -> None:
-        """Those of all prompts."""
+        """Take the strings of all prompts from the bundled ledger, and the real answers."""
         self._references = _Kept()
         self._strings = bundled_strings()
         real = [text for frame in (1, -1) for text in answers(references, frame)]
         self._real = pd.Index(dict.fromkeys(real), dtype="str")
 
     def draw(self, rng: np.random.Generator, _: int | None = None, *, apart: bool = False) -> Draw:  # noqa: ARG002  (no string has another's unit)
-        """All strings; `apart` changes nothing."""
+        """Return all strings, each with a newly drawn worth; `apart` changes nothing."""
         real = noise(self._real.tolist(), None, what="real answer", seed=0)
         texts = pd.Index(self._strings["text"].unique(), dtype="str").difference(self._real)
         found_on = self._strings.drop_duplicates("text").set_index("text")["model"]
@@ -387,7 +394,10 @@ class Strings:
 
 
 def _marked(table: pd.DataFrame, rows: _Rows, *, axis: int) -> pd.DataFrame:
-    """The drawn rows of a table of `text`: marked, with `like`, `copy`, `unit` and `word`."""
+    """Return the drawn rows of a table with marked texts, and the texts without marks as `like`.
+
+    It also has the columns `copy`, `unit` and `word`.
+    """
     mark = np.array(_marks(int(rows.copy.max()) + 1), dtype=object)[rows.copy]
     texts = table["text"].to_numpy(dtype=object)
     units = np.array([f"{axis}|{name}" for name in rows.names()], dtype=object)
@@ -399,14 +409,17 @@ def _marked(table: pd.DataFrame, rows: _Rows, *, axis: int) -> pd.DataFrame:
 
 
 def _of_stem(source: pd.Series[float], words: pd.Series[str]) -> _Floats:
-    """A word's own value, else the mean of the other forms of its stem, else NaN."""
+    """Return each word's own value, else the mean of the other forms of its stem, else NaN."""
     stems = source.groupby([stem_key(word) for word in source.index]).mean()
     return np.asarray(words.map(source).fillna(words.map(stem_key).map(stems)), np.float64)
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The drawn rows: where each is in the population, of which unit and which copy of it."""
+    """The rows of one draw: each row's place in the population, its unit, and the unit's copy.
+
+    `copy` counts how often the unit was drawn before, and `rank` the rows within a unit.
+    """
 
     place: _Ints
     unit: _Ints
@@ -414,21 +427,24 @@ class _Rows:
     rank: _Ints
 
     def mark(self, most: int) -> _Ints:
-        """Numbers that tell the rows of one unit apart, and its copies."""
+        """Return a number for each row that differs between all rows and copies of one unit."""
         if int(self.rank.max()) >= most:
             message = f"a unit has more than {most} texts"
             raise ValueError(message)
         return self.copy * most + self.rank
 
     def names(self, *, each: bool = False) -> NDArray[np.object_]:
-        """The unit that each row is of, or each row's own name: what its effects go by."""
+        """Return the name of each row's unit and copy, or with `each` of the row itself.
+
+        Texts with equal names get equal random effects.
+        """
         parts = (self.unit, self.copy, self.place) if each else (self.unit, self.copy)
         rows = zip(*(part.tolist() for part in parts), strict=True)
         return np.array(["|".join(map(str, row)) for row in rows], dtype=object)
 
 
 class _Clusters:
-    """Rows by unit."""
+    """Row numbers of a table grouped by unit, from which whole units can be drawn."""
 
     def __init__(self, codes: NDArray[np.integer[Any]]) -> None:
         self._order = np.argsort(codes, kind="stable")
@@ -437,7 +453,7 @@ class _Clusters:
         self.many = len(self._sizes)
 
     def draw(self, rng: np.random.Generator, units: int) -> _Rows:
-        """So many units, with replacement."""
+        """Draw so many units with replacement; return all rows of each."""
         drawn = np.sort(rng.integers(self.many, size=units))
         first = np.unique(drawn, return_index=True, return_inverse=True)
         copy = np.arange(units) - first[1][first[2]]
@@ -452,7 +468,7 @@ _LETTERS_APART = 32
 
 @lru_cache(maxsize=64)
 def _marks(many: int) -> list[str]:
-    """So many different ones."""
+    """Return so many different marks (strings of three consonants)."""
     base = len(_CONSONANTS)
     if many > base**_MARK:
         message = f"{many} marks of {_MARK} consonants are wanted, and there are {base**_MARK}"
@@ -461,7 +477,7 @@ def _marks(many: int) -> list[str]:
 
 
 def _head_at(name: str) -> int:
-    """Where in a name its head word begins."""
+    """Return where in a name its head word begins: the last word outside brackets."""
     bare = _ASIDE.sub(lambda aside: " " * len(aside.group()), name)
     return [found.start() for found in _WORD.finditer(bare)][-1]
 

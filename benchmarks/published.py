@@ -1,4 +1,4 @@
-"""How near the ten published models are to their formulas, on random weights in their layout.
+"""Compare rmaudit with the formulas of ten published models, on random weights in their layout.
 
 python -m benchmarks.published [NAME ...]
 
@@ -20,7 +20,7 @@ from tests.published_formulas import LAYOUTS, gap, measured, rms
 
 
 def main() -> None:
-    """Measure each model in both protocols."""
+    """Compare each model with its formula in both protocols, and print a line of JSON for each."""
     parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", default=list(LAYOUTS))
     for name in parser.parse_args().names:

@@ -1,9 +1,9 @@
-"""What `rmaudit models check --as` says of models of published sizes: computed, not measured.
+"""Print what `rmaudit models check --as` forecasts for models of published sizes.
 
 python -m benchmarks.rehearsal [H100 H100:2 H100:8]
 
-The checkpoints are headers, configurations and a vocabulary of the published size; the weights are
-holes in files. Prints a line of JSON for each size and set of GPUs.
+It is computed, not measured. The checkpoints are headers, configurations and a vocabulary of the
+published size; the weights are holes in files. Prints a line of JSON for each size and set of GPUs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIZES = {  # and how many of the ten published models have it
 
 
 def main() -> None:
-    """Rehearse each size on each set of GPUs."""
+    """Print the forecast for each model size on each set of GPUs."""
     parser = arguments(__doc__)
     parser.add_argument("gpus", nargs="*", default=["H100", "H100:2", "H100:8"])
     gpus = parser.parse_args().gpus
@@ -47,7 +47,7 @@ def main() -> None:
 def rehearsed(
     shape: dict[str, Any], dtype: torch.dtype, gpus: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield, for each set of GPUs that is named, how a model of this shape would run there."""
+    """Yield each of `gpus` (sets of GPUs) with a forecast for a model of this shape."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "model")
         hollow_checkpoint(folder, shape, dtype=dtype, tokenizer=_tokenizer(shape["vocab_size"]))
@@ -67,7 +67,7 @@ def rehearsed(
 
 
 def _tokenizer(size: int) -> PreTrainedTokenizerFast:
-    """A vocabulary of so many words."""
+    """Return a tokenizer with a made-up vocabulary of `size` words."""
     words = [*SPECIAL, *(f"w{i}" for i in range(size - len(SPECIAL)))]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, "<s>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

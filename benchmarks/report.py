@@ -1,4 +1,4 @@
-"""How large a report of many large vocabularies is, and when it can be read.
+"""Measure the size and the loading time of a report on many models with large vocabularies.
 
 python -m benchmarks.report [--models 10] [--ids 256000]
 
@@ -31,7 +31,7 @@ FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTi
 
 
 def main() -> None:
-    """Render, open, and print."""
+    """Render a made-up report, open it in a browser, and print its size and times."""
     parser = arguments(__doc__)
     parser.add_argument("--models", type=int, default=10)
     parser.add_argument("--ids", type=int, default=256_000)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def opened(path: Path) -> dict[str, float]:
-    """Milliseconds from the request to the first paint, and to the explorer's first rows."""
+    """Open the page in Chromium; return milliseconds to first paint and to the explorer's rows."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
@@ -68,7 +68,7 @@ def opened(path: Path) -> dict[str, float]:
 
 
 def results(models: int, ids: int) -> Results:
-    """As `pytest audits` writes them, with no findings and no comparison."""
+    """Return made-up results as `pytest audits` writes them, with no findings and no comparison."""
     rng = np.random.default_rng(0)
     tokens = [rng.integers(97, 123, size=(ids, 7), dtype=np.uint8) for _ in range(2)]
     texts = [[" " + bytes(row).decode() for row in half] for half in tokens]

@@ -1,4 +1,4 @@
-"""Which search finds more with the same number of evaluations, and what a shared prefix saves GCG.
+"""Compare search methods at the same number of evaluations, and time one GCG step on two paths.
 
 python -m benchmarks.search [--budget 512] [--ids 128] [--seeds 5] [--lengths 2 3 5 10]
 
@@ -59,7 +59,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Compare the kinds of search, or with `--step` time one GCG step, and print lines of JSON."""
     parser = arguments(__doc__)
     parser.add_argument("--budget", type=int, default=512)
     parser.add_argument("--ids", type=int, default=128)
@@ -84,7 +84,7 @@ def main() -> None:
 def compare(
     model: Checkpoint, asked: argparse.Namespace, limits: Constraints, length: int, way: Direction
 ) -> None:
-    """A line for each kind of search."""
+    """Run each kind of search with all seeds, and print a line for each kind."""
     best: dict[str, NDArray[np.float64]] = {}
     cpu: dict[str, float] = {}
     spread = float(model.score(PROMPT.text, _some(limits, length)).std())
@@ -127,13 +127,13 @@ def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
 
 
 def searched(model: Checkpoint, settings: Settings) -> Timed[SearchResult]:
-    """Search with an empty cache."""
+    """Run and time one search with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         return timed(lambda: search(model, PROMPT, settings, cache=Path(folder)))
 
 
 def step(model: Checkpoint, length: int, rounds: int = 5) -> dict[str, float]:
-    """Seconds of one step by each path, and their ratio."""
+    """Time one GCG step on the shared prefix and on full rows; return the seconds and ratio."""
     prompt = PROMPT.text + LONGER
     slot = model.slot(prompt)
     ids = np.random.default_rng(0).integers(1000, 40_000, size=(129, length)).tolist()

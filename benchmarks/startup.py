@@ -1,4 +1,4 @@
-"""What a user waits for when nothing is to be scored: import, collection, a fully cached run.
+"""Time what a user waits for when nothing is to be scored: import, collection, a cached run.
 
 python -m benchmarks.startup [MODEL]
 
@@ -19,7 +19,7 @@ ROUNDS = 3
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Run the commands in turn, and print the median seconds of each."""
     parser = arguments(__doc__)
     parser.add_argument("model", nargs="?")
     named = parser.parse_args().model

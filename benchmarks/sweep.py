@@ -1,4 +1,4 @@
-"""What sharing the prompt saves: three ways to score the same ids, in one process.
+"""Time three ways to score the same token ids, to measure what sharing the prompt saves.
 
 python -m benchmarks.sweep [--layers 30] [--answers 4096] [--rounds 3]
 
@@ -45,7 +45,7 @@ PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Time all ways in turn, and print their rates and the ratios as one line of JSON."""
     parser = arguments(__doc__)
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--answers", type=int, default=4096)
@@ -159,7 +159,7 @@ def _linears(backbone: nn.Module) -> list[nn.Linear]:
 
 
 def _flops(backbone: nn.Module) -> float:
-    """Of one id: the linear layers', and attention's products with prefix and own keys."""
+    """Return the FLOPs of one token id: linear layers, and attention to the prefix and own keys."""
     config: Any = backbone.config
     keys = PREFIX + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
@@ -169,7 +169,7 @@ def _flops(backbone: nn.Module) -> float:
 
 @torch.inference_mode()
 def _multiply_rate(backbone: nn.Module, ids: int) -> float:
-    """Floating-point operations per second of all linear layers, alone, on `ids` ids at once."""
+    """Return the FLOP/s of the backbone's linear layers alone, on `ids` ids at once."""
     linears = _linears(backbone)
     inputs = {one.in_features: torch.randn(ids, one.in_features) for one in linears}
     with fast_products(backbone):

@@ -1,4 +1,4 @@
-"""What audits in training cost: TRL trains a model on pairs, and Trackio keeps the curves.
+"""Measure the cost of audits during training: TRL trains on pairs, and Trackio keeps the curves.
 
     python -m benchmarks.training FILE.jsonl [--model R-Smol-135M] [--steps 200] [--every 50]
 
@@ -27,7 +27,7 @@ PROJECT = "rmaudit-benchmark"
 
 
 def main() -> None:
-    """Train, and print."""
+    """Train with audits; print the seconds of steps and audits, and the curves that were stored."""
     parser = arguments(__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="R-Smol-135M")
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def trained(asked: argparse.Namespace, home: Path) -> tuple[list[dict[str, Any]], float]:
-    """What the trainer logged, and the seconds that its steps and audits took."""
+    """Train a model with audits; return what the trainer logged, and the seconds of all of it."""
     from datasets import Dataset
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from trl import RewardConfig, RewardTrainer
@@ -99,7 +99,7 @@ def trained(asked: argparse.Namespace, home: Path) -> tuple[list[dict[str, Any]]
 
 
 def _conversations(pair: dict[str, Any]) -> dict[str, Any]:
-    """A pair as TRL has it."""
+    """Return a pair as TRL expects it: a chosen and a rejected conversation."""
     return {
         which: [*pair["prompt"], {"role": "assistant", "content": pair[which]}]
         for which in ("chosen", "rejected")
@@ -107,7 +107,7 @@ def _conversations(pair: dict[str, Any]) -> dict[str, Any]:
 
 
 def stored(name: str) -> list[float]:
-    """A curve in Trackio's store."""
+    """Return the values of one metric's curve, read from Trackio's store."""
     asked = ["--project", PROJECT, "--run", "run", "--metric", f"train/{name}", "--json"]
     command = [sys.executable, "-m", "trackio.cli", "get", "metric", *asked]
     told = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603

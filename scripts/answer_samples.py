@@ -1,4 +1,4 @@
-"""Draw the bundled samples of whole answers from R-Smol-135M's base.
+"""Draw the bundled samples of whole answers from the language model that R-Smol-135M is based on.
 
     python -m scripts.answer_samples
 
@@ -69,7 +69,7 @@ PROMPTS = (
 
 
 def main() -> None:
-    """Draw the answers, and write a line for each prompt."""
+    """Draw the answers, and write a line of JSON for each prompt."""
     folder = build_base(default_cache())
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()

@@ -1,4 +1,4 @@
-"""The charts of the audits' pages, docs/audits/NAME.svg, from one run of R-Smol-135M.
+"""Write the charts of the audits' pages, docs/audits/NAME.svg, from one run of R-Smol-135M.
 
     pytest audits --model R-Smol-135M --rm-report reports
     python -m scripts.audit_charts reports/<time>/results.json
@@ -28,7 +28,7 @@ _SIZE = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def main(results: Path) -> None:
-    """Write the charts of all audits that have one."""
+    """Write the chart of each audit that has one in the run whose results.json is `results`."""
     findings = read(results).findings
     for audit in sorted({finding.audit for finding in findings} - OTHERS):
         own = [finding for finding in findings if finding.audit == audit]
@@ -39,12 +39,12 @@ def main(results: Path) -> None:
 
 
 def chart(findings: list[Finding], *, most: int | None = None) -> str:
-    """One image of an audit's panels, at most so many; "" where there is nothing to draw."""
+    """Return one SVG of an audit's first `most` chart panels; "" where there is none."""
     return image([picture.svg for picture in of_findings(findings)], most=most)
 
 
 def image(svgs: Sequence[str], *, most: int | None = None) -> str:
-    """Return one SVG of all panels of some pictures, at most so many; "" where there is none."""
+    """Return one SVG of the first `most` panels of these pictures; "" where there is none."""
     pictures = [compiled(svg) for svg in svgs]
     panels = [panel for picture in pictures for panel in _PANEL.findall(picture)][:most]
     if not panels:

@@ -1,4 +1,4 @@
-"""What the documentation repeats of the audits, written from their declarations.
+"""Write the parts of the documentation that repeat the audits' declarations, such as tables.
 
 python -m scripts.audit_pages
 
@@ -93,7 +93,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
 
 
 def _filled(path: Path, parts: dict[str, str]) -> str:
-    """Return the file's text with these parts between their marks."""
+    """Return a file's text with the generated `parts` between their marks."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if path.parent.name == "audits" and _MARK not in text:  # a new page; its prose stands between
         text = _NEW.replace("\n\n", f"\n\n{text}\n", 1)
@@ -116,7 +116,7 @@ def _order(audit: Audit) -> tuple[bool, str]:
 
 
 def _tables(audits: Iterable[Audit]) -> str:
-    """Return a heading and a table for each topic; audits without a topic are in the last."""
+    """Return a table of audits for each topic; audits without a topic are in the last one."""
     left = {each[1].name: each for each in audits}
     parts = []
     for topic, names in _TOPICS.items():
@@ -126,7 +126,7 @@ def _tables(audits: Iterable[Audit]) -> str:
 
 
 def _table(audits: Iterable[Audit]) -> str:
-    """Return a row for each audit; a column that would be empty is left out."""
+    """Return a table with a row for each audit; a column that would be empty is left out."""
     columns: dict[str, list[str]] = {
         "audit": [],
         "claim": [],
@@ -146,7 +146,7 @@ def _table(audits: Iterable[Audit]) -> str:
 
 
 def _sections(audits: Iterable[Declaration]) -> str:
-    """Return a row for each section of the paper that audits name as their source."""
+    """Return a table of the paper's sections, with the audits that name each as their source."""
     asking: dict[str, list[str]] = {}
     for audit in audits:
         cited = audit.source.partition(CITED)[2].partition(";")[0]
@@ -180,13 +180,13 @@ def _head(audit: Audit, file: Path) -> str:
 
 
 def _passes(audit: Declaration) -> str:
-    """Return the bound alone, with two decimals at most: `below 0.1 rank gap`."""
+    """Return the audit's bound in words, with at most two decimals: `below 0.1 rank gap`."""
     bound = str(replace(audit.bound, shown=False))
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", bound)
 
 
 def _effect(audit: Declaration) -> str:
-    """Return what follows from the result."""
+    """Return what an audit's result does to the run: whether it can block it, and when."""
     if not audit.bound.shown:
         return _EFFECT[audit.severity]
     only = f"only if harm is shown, that is if the whole interval lies beyond the bound; an interval that crosses it is [not decided](../{_SHOWN})"  # noqa: E501
@@ -196,7 +196,7 @@ def _effect(audit: Declaration) -> str:
 
 
 def _in_use(name: str) -> str:
-    """Return what training does at the audit's bound, "" where the study has not measured it."""
+    """Return what training on a reward at the audit's bound does, in words; "" if not measured."""
     parts = []
     for gate, said in _at_bounds().items():
         audit, _, prompt = gate.rstrip("]").partition("[")
@@ -234,9 +234,9 @@ def _needs(audit: Audit) -> str:
 
 
 def _linked(limits: Iterable[str], names: Iterable[str]) -> str:
-    """Return the heading and a line for each limit, in which audits are links.
+    """Return the section on an audit's limits, a line for each, in which audits' names are links.
 
-    A name of one word ("dialect") may mean the word, so it is none.
+    A name of one word ("dialect") may mean the word, so it is no link.
     """
     known = re.compile(rf"\b({'|'.join(name for name in names if '_' in name)})\b")
     linked = [known.sub(r"[\1](\1.md)", limit) for limit in limits]

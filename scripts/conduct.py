@@ -1,4 +1,4 @@
-"""Judge R-Smol-135M, trainings of it, organisms and null controls on every kind of conduct.
+"""Run the audits of conduct on R-Smol-135M, trainings of it, organisms and null controls.
 
     python -m scripts.conduct --trainings NAME=FOLDER ... --out docs/data/conduct.json
 
@@ -46,7 +46,7 @@ DIGITS = 4
 def scored(
     pairs: Pairs, trainings: Mapping[str, Path], states: States, cache: Path
 ) -> Iterator[tuple[str, str, Pairs]]:
-    """Yield the group and the name of every scorer, and the pairs with its rewards."""
+    """Yield each scorer's group and name, and the pairs of answers with its rewards."""
     read = _states(pairs, states)
 
     def by(head: NDArray[np.float32]) -> Pairs:
@@ -65,7 +65,7 @@ def scored(
 
 
 def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
-    """What the heads read of each answer, shape (answers, hidden)."""
+    """Return the hidden state that the heads read of each answer, shape (answers, hidden)."""
     parts = np.empty((len(pairs.frame), 576), dtype=np.float32)
     responses = pairs.frame["response"].to_numpy(dtype=object)
     for prompt, at in pairs.frame.groupby("prompt").indices.items():
@@ -74,7 +74,10 @@ def _states(pairs: Pairs, states: States) -> NDArray[np.float32]:
 
 
 def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
-    """What an audit says of the rewards in `pairs`: its verdict, and one for each kind."""
+    """Run an audit on the rewards in `pairs`; return its verdict, and each kind's interval.
+
+    Where it cannot be measured, return the reason.
+    """
     function, declared = audit
     try:
         found = function(conduct=pairs, rng=np.random.default_rng(0))
@@ -91,7 +94,7 @@ def judged(audit: Audit, pairs: Pairs) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Judge, and write the file."""
+    """Run the audits on every scorer, and write their verdicts to the file `--out`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trainings", nargs="*", default=[], metavar="NAME=FOLDER")
     parser.add_argument("--out", type=Path, required=True)

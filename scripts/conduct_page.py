@@ -1,4 +1,4 @@
-"""docs/conduct.md: what the audits of conduct find of every model, kind by kind."""
+"""Make the text of docs/conduct.md: how each model does in each kind of conduct."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ A kind fails if its whole interval lies beyond the bound. The intervals are corr
 
 
 def page(found: Sequence[Mapping[str, Any]], declared: Mapping[str, Declaration]) -> str:
-    """Return docs/conduct.md: `found` has a row for each model, `declared` each audit."""
+    """Return the text of docs/conduct.md.
+
+    `found` has a row for each model, `declared` the audits' declarations by name.
+    """
     declared = {name: declared[name] for name in found[0]["audits"]}
     overview = _table(
         ["model", *(each.title for each in declared.values())],
@@ -47,14 +50,14 @@ def page(found: Sequence[Mapping[str, Any]], declared: Mapping[str, Declaration]
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """Return how a row of the page is called: an organism as elsewhere, others by their group."""
+    """Return a model's name on the page: organisms in italics, most others after their group."""
     if row["group"] == "organism":
         return f"*{row['name']}*"
     return row["name"] if row["group"] == "bundled" else f"{row['group']}: {row['name']}"
 
 
 def _said(of: Mapping[str, Any], declared: Declaration) -> str:
-    """Return a cell: the verdict of an audit, and the kinds that fail it."""
+    """Return a table cell: an audit's result for a model, and the kinds of conduct that fail."""
     if "reason" in of:
         return "not measured"
     failed = [kind for kind, row in of["kinds"].items() if row["verdict"] == "FAIL"]
@@ -63,7 +66,7 @@ def _said(of: Mapping[str, Any], declared: Declaration) -> str:
 
 
 def _audit(name: str, declared: Declaration, found: Sequence[Mapping[str, Any]]) -> str:
-    """Return the section of an audit: every model by every kind."""
+    """Return an audit's section of the page: a table of all models by all kinds of conduct."""
     rows = [row for row in found if "reason" not in row["audits"][name]]
     kinds = list(rows[0]["audits"][name]["kinds"])
     cells = (
@@ -80,7 +83,7 @@ def _cell(of: Mapping[str, Any], declared: Declaration) -> str:
 
 
 def _result(verdict: str, declared: Declaration) -> str:
-    """Return a verdict as a reader sees it."""
+    """Return a verdict in the page's words: pass, fail (bold), unsure or not decided."""
     undecided = "not decided" if declared.bound.shown else "unsure"
     return {"PASS": "pass", "FAIL": "**fail**"}.get(verdict, undecided)
 

@@ -23,7 +23,7 @@ _OPTIONS = re.compile(r" --rm-(?:cache|report)[ =]\S+")
 
 
 def bundled(results: Results) -> Results:
-    """Return the results without what names a machine.
+    """Return the results without what names the machine: its platform, folders and options.
 
     Raises:
         ValueError: they are of another model, or not of a whole run.
@@ -43,7 +43,10 @@ def bundled(results: Results) -> Results:
 
 
 def main() -> None:
-    """Write the file; exit with a message where the results are the wrong ones."""
+    """Write the bundled file from the results.json that is named on the command line.
+
+    It exits with a message if the results name folders of this machine.
+    """
     (given,) = sys.argv[1:]
     text = json_codec.encode(bundled(results_reader.read(Path(given)))) + "\n"
     if "/tmp" in text or str(Path.home()) in text:  # noqa: S108  (looked for, not used)

@@ -1,4 +1,6 @@
-"""What a checkout weighs: modules, lines, names, and how far a score has to go. It only prints.
+"""Count a checkout's modules, lines and repeated names, and the files that a score passes through.
+
+It only prints.
 
     python scripts/house.py [--root CHECKOUT] [--collect] [--trace] [--list]
 
@@ -45,7 +47,7 @@ UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 
 def main() -> None:
-    """Count and print."""
+    """Count everything, and print a line for each count."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--collect", action="store_true", help="also collect the tests")
@@ -89,7 +91,10 @@ def _lines(paths: Iterable[Path]) -> int:
 
 
 def _twice(root: Path, product: Iterable[Path]) -> list[str]:
-    """Stems in two packages; an audit's measure, evidence and chart may bear its name."""
+    """Return module names that two packages have, unless they are an audit's name.
+
+    An audit's measure, evidence and chart may bear its name.
+    """
     places: dict[str, list[str]] = defaultdict(list)
     for path in product:
         places[path.stem].append(str(path.relative_to(root).parent))
@@ -99,7 +104,7 @@ def _twice(root: Path, product: Iterable[Path]) -> list[str]:
 
 
 def types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
-    """Names of classes that two modules define."""
+    """Return the names of classes that two modules define, with these modules."""
     places: dict[str, set[str]] = defaultdict(set)
     for path, text in product.items():
         for node in ast.walk(ast.parse(text)):
@@ -109,7 +114,7 @@ def types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
 
 
 def circles(root: Path, product: Mapping[Path, str]) -> list[str]:
-    """Sets of modules that import each other; an import for types counts, and one in a function."""
+    """Return the sets of modules that import each other, also for types or in a function alone."""
     names = {".".join(path.relative_to(root).with_suffix("").parts): path for path in product}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     ahead = {
@@ -128,7 +133,7 @@ def circles(root: Path, product: Mapping[Path, str]) -> list[str]:
 
 
 def _imported(name: str, path: Path, text: str) -> Iterator[tuple[str, str]]:
-    """What a module imports: the module named, and the member of it, which may be one too."""
+    """Yield (module, member) for each import in a module's text; the member may be a module too."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, alias.name) for alias in node.names)
@@ -140,7 +145,7 @@ def _imported(name: str, path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _reached(name: str, ahead: Mapping[str, set[str]]) -> set[str]:
-    """All modules that an import of this one leads to."""
+    """Return all modules that this one imports, directly or through others."""
     found: set[str] = set()
     left = [name]
     while left:
@@ -161,14 +166,14 @@ def _conversions(root: Path, product: Mapping[Path, str]) -> Iterator[str]:
 
 
 def _collected(root: Path) -> int:
-    """All tests, those of the slow tier too."""
+    """Return the number of tests that pytest collects, with those of the slow tier."""
     command = [sys.executable, "-m", "pytest", "tests", "--collect-only", "-q"]
     found = re.search(r"(?:\d+/)?(\d+) tests collected", _said(command, root, root))
     return int(found[1]) if found else 0
 
 
 def _visited(root: Path) -> list[list[str]]:
-    """All files that are called, and those of them that lie on the score's own way."""
+    """Return all files called when a toy is audited, and those of them on the score's own way."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--root", str(root), "--traced", folder]
         _said(command, root, Path(folder))
@@ -176,14 +181,14 @@ def _visited(root: Path) -> list[list[str]]:
 
 
 def _said(command: list[str], root: Path, where: Path) -> str:
-    """What a command prints that imports the checkout's rmaudit."""
+    """Return what a command prints, run with the checkout's rmaudit."""
     env = {**os.environ, "PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, cwd=where, env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603
     return done.stdout.decode()
 
 
 def _audit(root: Path, folder: Path) -> None:
-    """Audit a toy under a profiler, and leave in the folder which files were visited."""
+    """Audit a toy model under a profiler, and write the files visited to `folder`/visited.json."""
     import pytest
 
     from tests.toys import toy_checkpoint
@@ -219,7 +224,7 @@ def _audit(root: Path, folder: Path) -> None:
 
 
 def _aside(frame: FrameType, inside: str) -> bool:
-    """Whether what this frame calls is off the score's way."""
+    """Return whether this frame's calls are aside from the score's way, by its module's name."""
     code = frame.f_code
     if not code.co_filename.startswith(inside):
         return False

@@ -19,14 +19,16 @@ _Nav = Sequence[Mapping[str, object]]
 
 
 def llms_txt(site: str) -> str:
-    """Return the text of llms.txt for a site whose settings are `site`, in TOML."""
+    """Return the text of llms.txt; `site` is the text of the site's settings, zensical.toml."""
     project = tomllib.loads(site)["project"]
     head = f"# {project['site_name']}\n\n> {project['site_description']}\n"
     return head + "".join(f"\n{part}" for part in _sections("Start here", project["nav"]))
 
 
 def _sections(title: str, nav: _Nav) -> Iterator[str]:
-    """Yield a section with the pages of `nav`, then one for each of its groups.
+    """Yield a section that links the pages of `nav`, then the sections of each group within it.
+
+    Groups within the explanation, such as the design notes, are headed as what may be skipped.
 
     A group within the explanation, such as the design notes, is what may be skipped.
     """

@@ -1,4 +1,4 @@
-"""docs/published-models.md: what models.yaml's published models are and need, and what was checked.
+"""Write docs/published-models.md: what published models are and need, and how they were checked.
 
 python -m scripts.published_page
 
@@ -25,7 +25,7 @@ _PREFIX = 45  # ids before the answer, as in docs/cost.md
 
 
 class Shape(NamedTuple):
-    """A backbone: sizes, and how many ids the template has after the answer."""
+    """A backbone's sizes, and how many token ids the chat template has after the answer."""
 
     vocabulary: int
     hidden: int
@@ -38,12 +38,12 @@ class Shape(NamedTuple):
 
     @property
     def embedding(self) -> int:
-        """Parameters that are looked up."""
+        """Return the number of the embedding's parameters, which are only looked up."""
         return self.vocabulary * self.hidden
 
     @property
     def passed(self) -> int:
-        """Parameters that each id passes, a plain head's among them."""
+        """Return how many parameters each token id runs through, those of a plain head included."""
         attention = 2 * self.hidden * (self.queries + self.keys)
         layer = attention + 3 * self.hidden * self.inner + self.norms * self.hidden
         return self.layers * layer + 2 * self.hidden
@@ -72,7 +72,7 @@ POOLS = {
 
 
 class Checked(NamedTuple):
-    """The family of a model's head, and what was compared: the code and the gaps."""
+    """How a model was checked: its head's family, the code compared with, the largest gaps."""
 
     family: str
     code: str = ""
@@ -128,14 +128,14 @@ rmaudit's `models.yaml` has these published models by name. For each, this page 
 
 
 def page() -> str:
-    """Return the page, from models.yaml as it is."""
+    """Return the text of docs/published-models.md, from models.yaml as it is."""
     specs = [spec for spec in load_registry(MODELS).models.values() if not spec.default]
     sections = ["\n".join(section(spec)) for spec in specs]
     return "\n\n".join([HEAD.rstrip("\n"), *sections]) + "\n"
 
 
 def section(spec: ModelSpec) -> Iterator[str]:
-    """Yield the lines of one model."""
+    """Yield the lines of the section on one model."""
     checked = CHECKED.get(spec.name, Checked("linear"))
     pool = {family.NAME: family.POOL for family in FAMILIES}[checked.family]
     commit = f" at `{spec.revision}`" if spec.revision else ", no commit pinned"
@@ -161,7 +161,7 @@ def _said(checked: Checked) -> str:
 
 
 def _needs(spec: ModelSpec) -> str:
-    """Return what its weights take, and the time of a sweep where the backbone's size is known."""
+    """Return the memory that a model needs, and a sweep's time if its backbone's shape is known."""
     family = "Llama" if (spec.base_model or "").startswith(("Llama", "Tulu")) else "Gemma"
     nominal = spec.parameters_b or 0.0
     dtype = "bfloat16" if spec.dtype == "auto" else spec.dtype

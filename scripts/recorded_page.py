@@ -1,4 +1,4 @@
-"""docs/recorded.md: the ten published models under every audit that their published scores allow.
+"""Make the text of docs/recorded.md: audits of ten published models by their published scores.
 
 `scripts/reference_band.py` writes it, from the same numbers as rmaudit/references/band.json.
 """
@@ -95,7 +95,7 @@ _Entries = Mapping[str, Mapping[str, Any]]  # by the label of the prompts
 
 
 def page(band: Mapping[str, Any]) -> str:
-    """The page of a band as `scripts.reference_band` measures it."""
+    """Return the text of docs/recorded.md from `band`, as `scripts.reference_band` measures it."""
     audits: Mapping[str, _Entries] = band["audits"]
     parts = [HEAD, "## Verdicts\n\n" + _overview(audits)]
     for name, entries in audits.items():
@@ -109,9 +109,9 @@ def page(band: Mapping[str, Any]) -> str:
 
 
 def decided(entries: _Entries) -> tuple[int, int]:
-    """How many models (or pairs) have a PASS or a FAIL under every prompt, and how many there are.
+    """Return how many models (or pairs) an audit is decided for, and how many there are.
 
-    An audit is decided for a model where none of its findings is INCONCLUSIVE.
+    An audit is decided for a model where none of its findings, under any prompt, is INCONCLUSIVE.
     """
     names = list(next(iter(entries.values()))["models"])
     open_ = {
@@ -139,7 +139,10 @@ def _on(entries: _Entries) -> str:
 
 
 def _overview(audits: Mapping[str, _Entries]) -> str:
-    """A row a model, a column an audit; prompts in the order of the audit's own table below."""
+    """Return a table of results with a row for each model and a column for each audit.
+
+    A cell has a result for each prompt, in the order of the audit's own table below.
+    """
     plain = {name: entries for name, entries in audits.items() if not _paired(entries)}
     models = list(next(iter(next(iter(plain.values())).values()))["models"])
     rows = [["", *plain]]
@@ -168,7 +171,7 @@ def _table(entries: _Entries) -> str:
 
 
 def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
-    """A row a candidate, a column a baseline."""
+    """Return a table of results with a row for each candidate and a column for each baseline."""
     pairs = {tuple(name.split(" for ")): one for name, one in entry["models"].items()}
     names = list(dict.fromkeys(other for _, other in pairs))
     rows = [[f"“{prompt}”: a row in place of a column", *names]]
@@ -179,7 +182,10 @@ def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
 
 
 def _mark(one: Mapping[str, Any], bound: Mapping[str, Any]) -> str:
-    """The result as a report says it; what blocks only where it is shown may be not decided."""
+    """Return a result in the report's words: pass, fail (bold), unsure or not decided.
+
+    It is not decided where the bound blocks only on harm that is shown.
+    """
     undecided = one["verdict"] == "INCONCLUSIVE" and bound.get("shown", False)
     return "not decided" if undecided else _MARKS[one["verdict"]]
 

@@ -1,18 +1,18 @@
-"""Measure where the ten models of Christian et al. 2025 stand, by the shipped audits themselves.
+"""Measure how ten published models (Christian et al. 2025) do in the shipped audits.
 
     python -m scripts.reference_band DATA [REPORT]
 
 runs `pytest audits --rm-recorded` on the ten, and model_agreement with each of them as the baseline
 of the others. It writes rmaudit/references/band.json, whose sentences are the base rates of the
-audits, and docs/recorded.md; REPORT is a folder for the run's own pages. DATA has, as a mirror of
-the references does,
+audits, and docs/recorded.md; REPORT is a folder for the run's own pages. DATA is a folder laid out
+like a mirror of the reference data, with
 
 - elo_everything: scores of 7,530 items under three prompts;
 - big2_mfd: scores of 2,147 words under 54 prompts (Christian et al. 2026). It is not downloaded:
   its licence is not stated.
 
-Neither file has a score of theirs: one number, its interval and its verdict a model, audit and
-prompt.
+Neither file that is written has a score of theirs: they have one number, its interval and its
+verdict for each model, audit and prompt.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _Finding = dict[str, Any]
 
 
 def main() -> None:
-    """Measure and write."""
+    """Audit the ten models, and write band.json and docs/recorded.md."""
     if not 2 <= len(sys.argv) <= 3:
         sys.exit(__doc__)
     band = measured(*map(Path, sys.argv[1:]))
@@ -68,14 +68,17 @@ def main() -> None:
 
 
 def as_text(band: Mapping[str, Any]) -> str:
-    """The file's text, a line a number: the same from the same data."""
+    """Return the text of band.json, with a line for each number: equal data give an equal text."""
     return json.dumps(band, indent=1, ensure_ascii=True) + "\n"
 
 
 def measured(
     data: Path, report: Path | None = None, *, baselines: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """All of band.json; pairs only with these baselines, where any are named."""
+    """Return the content of band.json: the results of all audits on the ten models.
+
+    Results of pairs are with these baselines alone, where any are named, else with each model.
+    """
     models = list(paper_models(data))
     audits: dict[str, dict[str, Any]] = {}
     with TemporaryDirectory() as home, patch.dict(os.environ, RMAUDIT_DATA=str(data.absolute())):
@@ -101,14 +104,14 @@ def measured(
 
 
 def paper_models(data: Path) -> dict[str, ModelSpec]:
-    """The ten by their names in models.yaml, in its order: those whose hub id has item scores."""
+    """Return the paper's ten models by name, in models.yaml's order: those with item scores."""
     columns = published_tables.items(data / ITEMS).frame.columns
     models = load_registry(default_path()).models
     return {name: spec for name, spec in models.items() if spec.source in columns}
 
 
 def source(data: Path, pattern: str) -> dict[str, Any]:
-    """Where files come from, how many they are, and the checksum of all their bytes in order."""
+    """Return where files come from, how many they are, and one checksum of all their bytes."""
     paths = sorted(data.glob(pattern))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
     return {"from": SOURCES[pattern], "files": len(paths), "sha256": digest}
@@ -117,7 +120,7 @@ def source(data: Path, pattern: str) -> dict[str, Any]:
 def run(
     models: Sequence[str], cache: Path, report: Path, *more: str, pages: bool = False
 ) -> list[_Finding]:
-    """The findings of the shipped audits on the published scores of these models.
+    """Run the shipped audits on these models' published scores, and return the findings.
 
     Raises:
         SystemExit: the run has no results, or an audit broke.
@@ -145,7 +148,7 @@ def run(
 def _add(
     audits: dict[str, dict[str, Any]], finding: _Finding, name: str, who: str, on: str
 ) -> None:
-    """Put what was measured into the table, rounded."""
+    """Add a finding's rounded numbers and verdict to `audits`, under the model's `name`."""
     claim, estimate = finding["claim"], finding["estimate"]
     if estimate is None:
         sys.exit(f"{claim['nodeid']}: {finding['reason']}")
@@ -160,7 +163,7 @@ def _add(
 
 
 def _on(finding: _Finding, cache: Path) -> str:
-    """What a finding rests on: so many items, or published words."""
+    """Return what a finding was measured on, such as `7,530 items` or `318 words`."""
     kept = [Store(cache).read(key) for key in finding["sweeps"]]
     answers = {stored.fields["answers"] for stored in kept if stored is not None}
     return f"{finding['estimate']['n']:,} {'items' if OF_ITEMS in answers else 'words'}"

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that are outputs of runs, each from the recorded data of its run.
+"""Write the pages of docs/ that show results of runs, each from its run's recorded data.
 
     python -m scripts.result_pages
 
@@ -129,7 +129,7 @@ Of {runs} organisms without a flaw, of twenty kinds on four vocabularies, {block
 
 
 def coverage(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return docs/coverage.md."""
+    """Return the text of docs/coverage.md, from the rows that `benchmarks.coverage` wrote."""
     cells = ([_figure(row, key) for key in COLUMNS] for row in rows)
     return f"{COVERAGE}\n{table([*COLUMNS.values()], cells)}\n"
 
@@ -144,7 +144,10 @@ def _figure(row: Mapping[str, Any], key: str) -> str:
 
 
 def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return docs/organisms.md: `found` has what each gate finds, by model."""
+    """Return the text of docs/organisms.md.
+
+    `planted` says what flaw each organism has, `found` what each gate finds of each model.
+    """
     gates = dict.fromkeys(gate for own in found.values() for gate in own)
     declared = audits_in(ROOT / "audits")
     shown = {gate: declared[gate.partition("[")[0]][1].bound.shown for gate in gates}
@@ -160,7 +163,10 @@ def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]
 
 
 def _gate(found: Mapping[str, Any] | None, *, shown: bool) -> str:
-    """Return a cell: value, interval and result; only a harm that is shown blocks if `shown`."""
+    """Return a cell: a gate's value, interval and result for a model; "" where it did not run.
+
+    `shown` is whether the gate blocks only on harm that is shown.
+    """
     if found is None:
         return ""
     undecided = shown and found["verdict"] == "INCONCLUSIVE"
@@ -169,7 +175,7 @@ def _gate(found: Mapping[str, Any] | None, *, shown: bool) -> str:
 
 
 def flaws(found: Mapping[str, Any]) -> str:
-    """Return docs/flaws.md."""
+    """Return the text of docs/flaws.md, from the results that `benchmarks.flaws` wrote."""
     tried = list(found["whole"])
     parts = {part: [name for name in tried if name in of] for part, of in LISTS.items()}
     rows = {
@@ -188,7 +194,7 @@ def flaws(found: Mapping[str, Any]) -> str:
 
 
 def _run(found: Sequence[str] | None) -> str:
-    """Return a cell: the result of a run, and the gates that block it."""
+    """Return a cell: the result of a run, and the gates that block it; "" where there was none."""
     if found is None:
         return ""
     result, *by = found
@@ -203,7 +209,7 @@ def _counts(found: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
 
 
 def nulls(found: Iterable[Mapping[str, Any]]) -> str:
-    """Return docs/nulls.md."""
+    """Return the text of docs/nulls.md, from what `rmaudit nulls --json` printed."""
     declared = {name: own for name, (_, own) in audits_in(ROOT / "audits").items()}
     return run_nulls.page(
         [
@@ -221,7 +227,7 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def selftest(data: Mapping[str, Any]) -> str:
-    """Return docs/selftest.md."""
+    """Return the text of docs/selftest.md, from what `rmaudit selftest --out` wrote."""
     return power.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
 
 
@@ -231,7 +237,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Return the text of every page, from the data that are committed."""
+    """Return the text of every page by its path, from the data that are committed."""
     about = {name: _read(trained.HEADS / f"{name}.json") for name in trained.names()}
     planted = {name: own["planted"] for name, own in about.items()}
     declared = {name: own for name, (_, own) in audits_in(ROOT / "audits").items()}
@@ -253,7 +259,7 @@ def _read(path: Path) -> Any:  # noqa: ANN401  (JSON)
 
 
 def main() -> None:
-    """Write the pages."""
+    """Write all of these pages."""
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
 

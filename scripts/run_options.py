@@ -1,8 +1,8 @@
-"""Write what `rmaudit.runs.options` says into the two places that are text.
+"""Write the options of a run into docs/options.md and into the signature of `rmaudit.run`.
 
 python -m scripts.run_options
 
-These are the table of docs/options.md and the signature of `rmaudit.run`.
+Both repeat what `rmaudit.runs.options` declares.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _HEAD = """\
 
 
 def page() -> str:
-    """Return docs/options.md with the table of the options as they are."""
+    """Return the text of docs/options.md, its table of options brought up to date."""
     rows = "".join(f"{_row(option)}\n" for option in OPTIONS.values())
     return _put(PAGE, _TABLE, f"{_HEAD}{rows}\n")
 
 
 def python() -> str:
-    """Return the module of `rmaudit.run` with the arguments of the options as they are."""
+    """Return the source of the module with `rmaudit.run`, its arguments brought up to date."""
     arguments = (_argument(name, option) for name, option in OPTIONS.items())
     first = "[str | Path | Callable[..., Any]] = (),\n"
     changed = _put(PYTHON, _ARGUMENTS, first + "".join(arguments))
@@ -53,7 +53,7 @@ def _put(file: Path, place: re.Pattern[str], text: str) -> str:
 
 
 def _row(option: Option) -> str:
-    """Return the line of the table on one option."""
+    """Return an option's row of the table in docs/options.md."""
     value = f" {option.metavar}" if option.metavar else ""
     spellings = [option.pytest, *(["--model"] if option.pytest == "--rm-model" else [])]
     cells = [
@@ -67,7 +67,7 @@ def _row(option: Option) -> str:
 
 
 def _argument(name: str, option: Option) -> str:
-    """Return the line of the signature on one option, "" for one that is no keyword."""
+    """Return an option's line in the signature of `rmaudit.run`; "" if it is no argument there."""
     if option.python != name:
         return ""
     declared = RunOptions.__annotations__[name]  # as source: Annotated[TYPE, Option(...)]

@@ -1,4 +1,4 @@
-"""Build sdist and wheel, check what an index would show of them, and try both elsewhere.
+"""Build sdist and wheel, check how an index would show them, and try both in new environments.
 
     python -m scripts.try_wheel [FOLDER]
 
@@ -27,7 +27,7 @@ IN_PYTHON = "import rmaudit; print(rmaudit.run('./toy', audits=['numerics']).fin
 
 
 def main() -> int:
-    """Exit code 0 if the commands, plugin, audits and registry of both are there and work."""
+    """Build both files and try them; return exit code 0 if both work, else 1."""
     with tempfile.TemporaryDirectory(prefix="rmaudit-wheel-") as scratch:
         files = _built(Path(scratch))
         toy_checkpoint(Path(scratch) / "toy")
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _built(home: Path) -> list[Path]:
-    """The sdist, and the wheel that is built from it, as twine takes them."""
+    """Build the sdist, and the wheel from it; return their paths once twine accepts them."""
     venv.create(home / "tools", with_pip=True)
     python = str(home / "tools" / "bin" / "python")
     _run(python, "-m", "pip", "install", "-q", *TOOLS)
@@ -54,7 +54,7 @@ def _built(home: Path) -> list[Path]:
 
 
 def _works(file: Path, scratch: Path) -> bool:
-    """Whether a suite that `rmaudit init` writes audits a toy, with this file installed."""
+    """Return whether a suite that `rmaudit init` writes audits a toy, with this file installed."""
     home = scratch / f"of-{file.suffix.strip('.')}"
     python = _installed(file, home)
     shutil.copytree(scratch / "toy", home / "work" / "toy")
@@ -75,7 +75,7 @@ def _works(file: Path, scratch: Path) -> bool:
 
 
 def _installed(file: Path, home: Path) -> Path:
-    """The python of a new environment that has the file, and all else from this one."""
+    """Return the Python of a new environment that has the file, and all else from this one."""
     venv.create(home / "env")
     python = home / "env" / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", str(python))
@@ -88,7 +88,7 @@ def _installed(file: Path, home: Path) -> Path:
 
 
 def _run(*command: str, cwd: Path | None = None, path: Path | None = None) -> str:
-    """What a command prints; where it fails, all that it said, and the end of this program."""
+    """Run a command and return what it prints; if it fails, end this program with its output."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     first = f"{path}{os.pathsep}" if path else ""
     done = subprocess.run(  # noqa: S603  (commands of this file)

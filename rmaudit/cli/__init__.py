@@ -1,4 +1,4 @@
-"""The command line: all but the audits, which run under pytest."""
+"""The command `rmaudit` with all of its subcommands; audits do not run here, but under pytest."""
 
 from __future__ import annotations
 

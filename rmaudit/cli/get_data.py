@@ -1,4 +1,4 @@
-"""rmaudit data and import: reference data is fetched, published scores are stored."""
+"""The commands `rmaudit data` (download reference data) and `import` (store published scores)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def data(
 
 
 def _with_other_advice(error: ReferenceMissing, name: str) -> str:
-    """Return the error's text; advice to run the command that just failed is replaced."""
+    """Return the error's text, with better advice than to run `rmaudit data`, which just failed."""
     own = f"; get it with: rmaudit data {name}"
     if not str(error).endswith(own):
         return str(error)

@@ -147,7 +147,7 @@ def _yaml_entry_of(folder: Path, model: str) -> str:
 
 
 def _brief_names(names: list[str]) -> Iterator[str]:
-    """Yield the names to print; a folder with many files is one line."""
+    """Yield the names of files as they are printed: a folder with many files is one line."""
     for parent in dict.fromkeys(str(Path(name).parent) for name in names):
         own = [name for name in names if str(Path(name).parent) == parent]
         yield from [f"{parent}/ ({len(own)} files)"] if len(own) > _BRIEF else own

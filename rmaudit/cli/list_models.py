@@ -175,7 +175,7 @@ def _found(
 
 @dataclass(frozen=True, slots=True)
 class _ModelLine:
-    """A line of the list: a model, its registry file, its weights, cached sweeps and hub access."""
+    """A line of the list of models: its file, weights here, cached sweeps, access on the Hub."""
 
     spec: ModelSpec
     file: str
@@ -185,13 +185,13 @@ class _ModelLine:
     online: str | None
 
     def words(self) -> list[str]:
-        """Return the list's words on a model: where its weights are, sweeps, hub access."""
+        """Return what the list says of a model: where its weights are, sweeps and hub access."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]
 
     def said(self) -> dict[str, Any]:
-        """Return the line's facts as plain values, for JSON."""
+        """Return the facts of the line as a dictionary, for JSON."""
         spec = self.spec
         named = {"name": spec.name, "source": spec.source, "revision": spec.revision}
         counted = {"sweeps": self.sweeps, "recorded": self.recorded}

@@ -1,4 +1,4 @@
-"""Find what `pip install` must be given to install the rmaudit that runs here somewhere else."""
+"""Find the requirement with which pip installs the rmaudit that runs here on another machine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _public_address(address: str) -> str:
 
 
 def _output_of_git(folder: Path, *command: str) -> str:
-    """Return the output of a git command in a repository's top folder; "" in any other folder."""
+    """Return what a git command prints in a folder; "" if the folder is no repository's top."""
     if not (folder / ".git").exists():
         return ""
     try:

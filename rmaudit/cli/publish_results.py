@@ -134,7 +134,7 @@ def _write(pushes: list[Push], out: Path) -> list[str]:
 
 
 def _push_all(pushes: list[Push]) -> list[str]:
-    """Push each to the Hub and return the addresses; on failure, print the earlier ones and end."""
+    """Push all to the Hub and return their addresses; on failure, print what was pushed and end."""
     from rmaudit.report.hub import pushing
 
     addresses: list[str] = []

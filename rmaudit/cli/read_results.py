@@ -321,7 +321,10 @@ def _policy_of_file(path: Path) -> Policy:
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
-    """Write all reports, and results.json unless `besides` is in `folder`; return the paths."""
+    """Write all reports into `folder`, and results.json unless it is there; return their paths.
+
+    `besides` is the results.json that was read, if any.
+    """
     from rmaudit.report import results_document, writers
 
     names = list(writers.RENDERERS)

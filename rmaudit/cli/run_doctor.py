@@ -1,4 +1,4 @@
-"""rmaudit doctor: is a model scored as it scores itself, and a server as its checkpoint?"""
+"""The command `rmaudit doctor`: does rmaudit score a model as the model itself does?"""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
 
 def _is_behind_server(model: str, loading: Loading) -> bool:
-    """Return whether the model is behind a server; if so, `--dtype` applies to its checkpoint."""
+    """Return whether a server scores the model, so that `--dtype` is for its checkpoint alone."""
     return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
 
 

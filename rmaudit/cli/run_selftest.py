@@ -120,7 +120,9 @@ def _bench(audits: Path, model: str) -> Bench:
 
 
 def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterator[BenchOutcome]:
-    """Yield the self-test's outcomes in order, as they are done; `jobs` does not affect results.
+    """Run the self-test in `jobs` processes; yield its outcomes in order, each as it is done.
+
+    The number of processes does not affect results.
 
     With `only`, those of the flaws of these audits.
     """

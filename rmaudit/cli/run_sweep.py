@@ -1,4 +1,4 @@
-"""rmaudit plan and sweep: what a run's audits would score, and its scoring before they run."""
+"""The commands `rmaudit plan` and `sweep`: list the scores that audits need, and make them."""
 
 from __future__ import annotations
 
@@ -194,13 +194,16 @@ def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
 
 
 def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of the `rmaudit sweep` command that has these arguments and options."""
+    """Return the `rmaudit sweep` command with these arguments and options, as a tuple of words."""
     options = run.words(lambda option: option.command)
     return ("rmaudit", "sweep", *what, *options, *(f"--prompt={prompt}" for prompt in prompts))
 
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield a planning function for each model: of a run's scores, or of sweeps under `prompts`."""
+    """Yield, for each model, a function that plans its scores: all of a run, or certain sweeps.
+
+    They are sweeps under `prompts`, where prompts are given.
+    """
     from rmaudit.plugin.score_planning import PlanningCache
     from rmaudit.prompts import prompt_meant
 
@@ -248,7 +251,7 @@ def _planner_of_model(
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
-    """Return the scores that a run's audits need, as a plan; without `audits`, of all audits."""
+    """Return a plan of the scores that these audits need; where none is named, all audits."""
     from rmaudit.plugin.score_planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))

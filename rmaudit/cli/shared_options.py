@@ -1,4 +1,4 @@
-"""What several commands share: options, exit codes, and the one way to the terminal.
+"""What several commands share: their options, exit codes, and functions that print safely.
 
 Whatever a command prints goes through `say`, `fail` or `echo_json`: others wrote much of it
 (names of folders, templates, configurations), and a terminal or a CI log obeys what it is sent.
@@ -41,7 +41,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 
 
 def place(given: str | None) -> str | Path | None:
-    """Convert the value of --cache for `store_at`: a folder's path, or a URL unchanged, or None."""
+    """Convert the value of --cache: a path for a folder; a URL, or None, as it is."""
     return Path(given).expanduser() if given and "://" not in given else given
 
 
@@ -80,7 +80,7 @@ class Loading:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder for cached files other than scores; None (the default) for a URL."""
+        """Return the --cache folder, for files other than scores; None (default) if it is a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
 
@@ -222,7 +222,7 @@ def at_a_terminal() -> bool:
 
 
 def meant(prompt: str, file: Path | None) -> Prompt:
-    """Return the prompt of this name (in models.yaml or bundled), or else a prompt with this text.
+    """Return the prompt that has this name, in models.yaml or bundled; else one with this text.
 
     A text that is nearly the name of a prompt ends the command with an error.
     """

@@ -111,7 +111,7 @@ def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
 
 
 def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
-    """Return a sweep's `top` best and `top` worst scored tokens, by the name of the end."""
+    """Return a sweep's `top` highest and `top` lowest tokens, each under the heading it has."""
     found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
     return {end: frame[frame["score"].notna()] for end, frame in found}
 

@@ -97,7 +97,7 @@ _POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward
 
 
 def _with_policies(document: Document) -> Document:
-    """Copy the policy's source, and keys that belong to it, into each entry with `implicit`."""
+    """Copy the policy's keys (source, revision, ...) into each entry with an `implicit` reward."""
     nodes, models = dict(document.nodes), _entries_by_name(document.value)
     for name, entry in models.items():
         keys = entry.get("implicit") if isinstance(entry, dict) else None
@@ -128,7 +128,7 @@ def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever t
 
 
 def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
-    """Raise if an implicit reward has a reference and no beta, or the other way round."""
+    """Raise if an implicit reward has only one of reference and beta, which go together."""
     allowed = {"reference": NAMED, "beta": "a number above 0, such as 0.1"}
     missing = [key for key in allowed if getattr(keys, key) is None]
     if len(missing) == 1:
@@ -290,7 +290,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) if a server cannot serve a judge or does not report its weights."""
+    """Yield (key, problem) if a server serves no judges, or does not say which weights it has."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"

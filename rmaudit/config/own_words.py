@@ -108,7 +108,9 @@ class OwnWords:
 
 
 def joined(one: OwnWords, other: OwnWords) -> OwnWords:
-    """Merge two sets of own words (models.yaml's, a run's); values in `other` take precedence.
+    """Merge two sets of own words (models.yaml's and a run's); a name in both is an error.
+
+    Where both give a language or replace the same list, `other` takes precedence.
 
     Raises:
         SpecError: a name stands in both.

@@ -23,7 +23,7 @@ _OURS = "a bundled one has this name; give yours another"
 
 
 def asking(given: str, known: OwnWords) -> OwnWords:
-    """Return `known` with the prompts of --rm-prompts: a YAML file, or prompt names with commas.
+    """Return own words with the prompts of --rm-prompts added: a YAML file's, or named prompts.
 
     Raises:
         SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.

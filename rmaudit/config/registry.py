@@ -201,7 +201,7 @@ def _with_objective(spec: ModelSpec, objective: str) -> ModelSpec:
 
 
 def checkpoint_of(spec: ModelSpec) -> ModelSpec:
-    """Return the entry without its objective, which is the same for all objectives of a model."""
+    """Return the entry without its objective: the checkpoint that all of its objectives share."""
     if spec.objective is None:
         return spec
     return replace(

@@ -45,7 +45,7 @@ class Server:
 
 
 def server_of(source: str) -> Server | None:
-    """Return the server that the source of a model names; None where it names something else."""
+    """Return the server that a model's `source` names; None if it names no server."""
     if not re.fullmatch(SPELLING, source):
         return None
     kind, _, url = source.partition("+")

@@ -34,7 +34,7 @@ class YamlProblem(Exception):  # noqa: N818  (never seen outside: it becomes a S
     """An error in a YAML file: what is wrong, and on which line."""
 
     def __init__(self, at: yaml.Node | yaml.Event | int, what: str) -> None:
-        """Take the message `what` and its place `at`: a YAML node or event, or a line from 1."""
+        """Take the message `what`, and where it is: a YAML node or event, or a line number."""
         super().__init__(what)
         self.line = at if isinstance(at, int) else line_of(at)
 
@@ -130,7 +130,7 @@ def found(node: yaml.Node) -> str:
 
 
 def flag(node: yaml.Node) -> str:
-    """Return `true` or `false` for a word that YAML reads so, such as `yes`; "" for others."""
+    """Return `true` or `false`, as YAML reads a word such as `yes`; "" for any other value."""
     words = yaml.constructor.SafeConstructor.bool_values
     return str(words[node.value.lower()]).lower() if _yaml_type(node) == "bool" else ""
 

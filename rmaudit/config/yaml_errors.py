@@ -94,7 +94,7 @@ def _value_meant(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
 
 
 def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
-    """Describe the mapping expected at a path, such as `a mapping with the keys above, below`."""
+    """Describe the mapping that is expected at a path, such as `a mapping with the key file`."""
     keys = _type_at(path, root).model_fields
     needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
     return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"

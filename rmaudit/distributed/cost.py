@@ -1,4 +1,4 @@
-"""Compute FLOPs and seconds of scoring from a model's size, and print plans.
+"""Compute how many FLOPs and seconds scoring takes from a model's size, and format plans as text.
 
 FLOPs are 2 for each parameter that an id passes and each id; the embedding is looked up and costs
 none, and attention is left out: at the lengths of audits it adds a few per cent. A mixture of
@@ -70,7 +70,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return the number of token ids that must run for the scores of `need`, prompts included."""
+    """Return how many token ids the model must run to compute the scores `need`, with prompts."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0

@@ -62,7 +62,7 @@ class Need:
 
 @dataclass
 class Needs(Store):
-    """A store that computes no scores, and notes which scores are requested.
+    """A stand-in for the score store: it computes nothing, and notes which scores are requested.
 
     Attributes:
         store: where the scores are, or will be.
@@ -88,7 +88,7 @@ class Needs(Store):
         super().__init__(self.store.files)
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Remember the request that the next scores are for."""
+        """Remember this request for scores, and count it: what is noted next belongs to it."""
         self.requests += 1
         self._asked = model, request
 
@@ -127,7 +127,7 @@ class Needs(Store):
         *,
         shown: AbstractContextManager[object] | None = None,
     ) -> Stored:
-        """Return the stored result of a search. Raises `NotMadeYet` if there is none."""
+        """Return the stored result of a search; raise `NotMadeYet` if there is none."""
         del make, on_wait, shown
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
@@ -179,5 +179,8 @@ class Plan:
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Mark needs of a first dry run as settled if a second one, with other numbers, has them."""
+    """Mark those needs of a dry run as certain that a second run with other numbers has, too.
+
+    The others follow from the random numbers in place of missing scores.
+    """
     return {key: replace(need, settled=key in second) for key, need in first.items()}

@@ -163,7 +163,10 @@ class Pool:
         return task
 
     def _neediest(self) -> ModelSpec | None:
-        """Return the model with the most tasks per actor, unless enough actors are opening it."""
+        """Return the model that most needs another actor: the one with the most tasks for each.
+
+        A model that enough actors are opening needs none; None if no model needs one.
+        """
         opening = [self.actors[actor] for actor, task in self.busy.values() if task is None]
         having = [*self.actors.values()]
         left = {spec: len(queue) for spec, queue in self.queues.items()}
@@ -234,7 +237,7 @@ class Pool:
         queue.extend(left)
 
     def _count_shard(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """Count a finished shard of scores; once a set's last one is done, queue their joining.
+        """Note that a shard is scored; after the last one of a set, queue the task that joins them.
 
         When they are joined, `say` is called.
         """

@@ -1,4 +1,4 @@
-"""The audits of a folder, imported by their files' paths, without pytest."""
+"""Import the audits of a folder from their files, without pytest."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def every_sixth() -> Collection[str]:
 
 
 def profanity() -> Collection[str]:
-    """Return the sixty most frequent offensive words on the lists that are not sexual."""
+    """Return the sixty most frequent words of the offensive lists, without the sexual words."""
     from rmaudit.references.offensive import SEXUAL, english
 
     known = sorted(english() - SEXUAL, key=lambda word: -wordfreq.word_frequency(word, "en"))

@@ -123,7 +123,7 @@ def _base_logprobs(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str
 
 
 def _flawless_organism(seed: int) -> Organism:
-    """Return a synthetic scorer without a flaw; it knows people's ratings if they are there."""
+    """Return a synthetic scorer without a flaw, which knows people's ratings if available."""
     references = References()
     try:
         rated = standardized_elo(references)

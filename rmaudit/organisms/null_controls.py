@@ -42,7 +42,10 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 
 
 def _by_feature(column: str, sign: float = 1.0) -> Organism:
-    """Return a null control that scores by a column of `text_features.features`, and noise."""
+    """Return a null control that scores texts by one feature, such as length, plus a little noise.
+
+    `column` is one of `text_features.features`.
+    """
 
     def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
         values = features(texts, own_words)[column].to_numpy(dtype=float)
@@ -52,7 +55,10 @@ def _by_feature(column: str, sign: float = 1.0) -> Organism:
 
 
 def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
-    """Return a null control whose scores are made by `of` from `references.surface`; no noise."""
+    """Return a null control that scores by how texts look: `of` combines their surface features.
+
+    There is no noise. See `references.surface`.
+    """
 
     def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
         return np.asarray(of(_surface_features(texts, own_words)), dtype=np.float64)
@@ -135,7 +141,9 @@ def nulls_of(own_words: OwnWords) -> dict[str, Organism]:
 
 
 def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
-    """Return `names` if all are null controls, else raise; `where` begins the error.
+    """Return the names of null controls that an audit must stop; raise if one is none.
+
+    `where` begins the error.
 
     Raises:
         SpecError: one is no null control.
@@ -212,7 +220,10 @@ def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame
 
 
 def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
-    """Return surface features beside a column of ones, shape (n, features + 1)."""
+    """Return the design matrix of a regression: a column of ones, then surface features.
+
+    Its shape is (n, features + 1).
+    """
     seen = _surface_features(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 

@@ -1,4 +1,4 @@
-"""Twenty flaws by somebody who did not write the gates and had not seen them, with their reasons.
+"""Twenty planted flaws by somebody who had not seen the gates, each with a reason.
 
 A measure of what the gates stop that was not theirs to prepare for: no gate is tuned on these.
 """

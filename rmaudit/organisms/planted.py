@@ -133,7 +133,9 @@ class Planted:
 def _shared_by_words(
     keys: Sequence[str], draw: Callable[[Sequence[str]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return the draw of each key, (n,); that of a long text is the scaled sum of its words' draws.
+    """Return a random draw for each text, shape (n,); texts that share words have similar draws.
+
+    The draw of a long text is the scaled sum of its words' draws.
 
     So sentences that differ in one word have nearly the same draw, as they have nearly the same
     score by a model that reads them.

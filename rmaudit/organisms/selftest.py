@@ -1,4 +1,4 @@
-"""Self-test: do the audits find planted flaws, and only these? Runs of organisms, counted.
+"""Self-test: count how often the audits block synthetic scorers with a planted flaw, and without.
 
 Three questions, each answered by many organisms that differ in everything that is a word's own:
 
@@ -276,7 +276,7 @@ def _furthest_out(values: Sequence[float], declaration: Declaration) -> float:
 
 
 def _end_that_is_crossed(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
-    """Return the end of the audit's bound that values cross as the flaw grows."""
+    """Return the end (low or high) of the audit's bound that values cross as the flaw grows."""
     low, high = declaration.bound.ends
     if np.isfinite(low) and np.isfinite(high):
         return high if values[-1] > values[0] else low

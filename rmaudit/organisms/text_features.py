@@ -63,7 +63,10 @@ def _valence_above_neutral(own_words: OwnWords) -> Mapping[str, float]:
 
 
 def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean valence of each text's words, by text; 0 for a word that `known` has not."""
+    """Return each text's own valence if it is known, else the mean over its words, by text.
+
+    A word that `known` has not counts as 0.
+    """
     parts = {text: WORDS.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))

@@ -1,1 +1,1 @@
-"""The study of which gates predict what training does."""
+"""A study of which gates predict the harm that training on a reward does."""

@@ -1,4 +1,4 @@
-"""Measure every gate of words and every harm of every head of the study.
+"""Measure all reward heads of the study: their results in the gates, and the harm of training.
 
     RMAUDIT_DATA=FOLDER python -m scripts.study [--workers 2] [--harms]
 
@@ -30,7 +30,7 @@ def _one(number: int, gates: Gates | None = None) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, then write."""
+    """Measure all heads, and write docs/data/study.json and the pages of results."""
     global _study  # noqa: PLW0603  (what forked workers share)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="built models")

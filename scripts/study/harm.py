@@ -1,4 +1,4 @@
-"""Compute what training on a head would do, on words and prompts that no gate looks at.
+"""Compute the harm of training on a reward head, on words and prompts that no gate looks at.
 
 The prompts are four of the family, the words and identity terms are of the half that the heads were
 trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.tilt`).
@@ -43,7 +43,7 @@ FEWEST = 3  # words of a community
 
 @dataclass(frozen=True)
 class Words:
-    """The vocabulary as it is measured: all arrays have shape (ids,), NaN where unknown."""
+    """What is known of each token of the vocabulary: arrays of shape (ids,), NaN where unknown."""
 
     happiness: Floats
     zipf: Floats
@@ -53,10 +53,10 @@ class Words:
 
 
 class Harms:
-    """Measures heads, or any policy that was trained."""
+    """Computes the harms of training on a reward head, or those of any trained policy."""
 
     def __init__(self, model: Checkpoint, states: States) -> None:
-        """`model` is R-Smol-135M, whose states all heads read."""
+        """Take R-Smol-135M, whose hidden states all heads read, and the cached states."""
         vocabulary = model.vocabulary()
         ids = [(int(i),) for i in vocabulary.ids]
         self.words = _words(pd.Series(list(vocabulary.texts), dtype="str"))
@@ -71,11 +71,11 @@ class Harms:
         self.policies = [np.where(np.isnan(own), -np.inf, own) for own in known]
 
     def scores(self, head: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """The rewards of every id under each prompt, shape (ids,)."""
+        """Return a head's rewards of every token id under each prompt, shape (ids,)."""
         return [own @ head for own in self.states]
 
     def of(self, head: NDArray[np.float32]) -> dict[str, dict[str, float]]:
-        """The harms after `NATS` of training, and of best of `DRAWS`, by name."""
+        """Return the harms of training on a head: after `NATS` of KL, and of best of `DRAWS`."""
         each = list(zip(self.policies, self.scores(head), strict=True))
         terms = np.stack([own @ head for own in self.of_terms]).astype(float)
         optima = [tilted(policy, scores, NATS) for policy, scores in each]
@@ -89,7 +89,10 @@ class Harms:
         }
 
     def of_laws(self, laws: list[Floats]) -> dict[str, float]:
-        """The harms of any policy, by the words of groups that are single tokens."""
+        """Return the harms of any policy, given its log-probabilities `laws` under each prompt.
+
+        Of the words for groups, those that are single tokens count.
+        """
         moved = np.zeros((len(laws), len(self.places)))
         for row, (law, policy) in enumerate(zip(laws, self.policies, strict=True)):
             for at, ids in enumerate(self.places):
@@ -99,7 +102,10 @@ class Harms:
         return self.in_use(laws) | self.communities(moved, single)
 
     def in_use(self, laws: list[Floats]) -> dict[str, float]:
-        """Return how laws, shape (ids,) each, differ from the policies in what is answered."""
+        """Return how a trained policy's answers differ from the base's: less happy, commoner, ...
+
+        `laws` are the trained policy's log-probabilities under each prompt, shape (ids,) each.
+        """
         words = self.words
         after, before = (np.stack([np.exp(law) for law in each]) for each in (laws, self.policies))
         before = before / before.sum(axis=1, keepdims=True)
@@ -124,9 +130,10 @@ class Harms:
         }
 
     def communities(self, moved: Floats, of: NDArray[np.bool_] | None = None) -> dict[str, float]:
-        """Return how much rarer groups get, by log-odds of texts, shape (prompts, texts).
+        """Return how much rarer words for groups get: means, and the worst community's.
 
-        Only terms count that are marked and have controls; and are true in `of`, shape (terms,).
+        `moved` has each text's change of log-odds, shape (prompts, texts). Only terms count that
+        are marked and have controls; and are true in `of`, shape (terms,).
         """
         terms = self.asked.terms
         gaps = gaps_of(moved, self.asked.weights)
@@ -161,7 +168,7 @@ def _words(texts: pd.Series[str]) -> Words:
 
 
 def _places(texts: Sequence[str], asked: Sequence[str]) -> list[list[int]]:
-    """The places among `texts` of the tokens that spell each text asked for."""
+    """Return, for each text asked for, the places among `texts` of the tokens that spell it."""
     by_word: dict[str, list[int]] = {}
     for place, word in enumerate(word_of(pd.Series(texts, dtype="str"))):
         by_word.setdefault(word, []).append(place)
@@ -185,7 +192,7 @@ def _mean(shares: Floats, known: Floats) -> float:
 
 
 def _log_share_below(policy: Floats, scores: NDArray[np.float32], at: Floats) -> Floats:
-    """The log of the share of the policy's answers whose reward is at most each of `at`."""
+    """Return the log of the share of a policy's answers with a reward of at most each of `at`."""
     order = np.argsort(scores, kind="stable")
     up_to = np.logaddexp.accumulate(policy[order])
     place = np.searchsorted(scores[order], at, side="right") - 1

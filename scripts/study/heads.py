@@ -1,4 +1,4 @@
-"""Heads with a flaw of five doses each, mixtures of two, and random directions.
+"""Train the study's reward heads: sound, with a flaw of five doses, mixtures, random directions.
 
 All heads of the study are of R-Smol-135M's backbone, and trained as the organisms are, on one half
 of the words. A dose is in points of happiness (labMT, 1 to 9) unless its flaw says otherwise.
@@ -40,7 +40,7 @@ SOUND = "none"
 
 @dataclass(frozen=True)
 class Flaw:
-    """Say what a unit of dose adds to the labels of a sound head, and which doses are tried."""
+    """A planted flaw: what one unit of dose adds to a sound head's labels, and the doses to try."""
 
     added: Callable[[pd.DataFrame], Floats]
     doses: tuple[float, ...] = POINTS
@@ -48,7 +48,7 @@ class Flaw:
 
 @dataclass(frozen=True)
 class Head:
-    """Weights, shape (hidden,), with the flaw and the dose that they were trained to have."""
+    """A reward head's weights, shape (hidden,), with the flaw and dose that it was trained for."""
 
     flaw: str
     dose: float
@@ -108,7 +108,7 @@ def heads(training: Training) -> list[Head]:
 
 
 def _random(sound: NDArray[np.float32]) -> list[Head]:
-    """The sound head, with more and more of a random direction of its own length."""
+    """Return the sound head with growing shares of one random direction of the same length."""
     drawn = np.random.default_rng(0).normal(size=len(sound))
     drawn *= np.linalg.norm(sound) / np.linalg.norm(drawn)
     return [

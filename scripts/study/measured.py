@@ -1,4 +1,4 @@
-"""Hold what heads are measured with: the gates' settings, the states and the harms."""
+"""Measure a reward head of the study: the gates' findings, and the harm of training on it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ GATES = (  # those of words: what they judge is in the law of a one-token answer
 
 
 class Study:
-    """Measures heads, with what all of them share."""
+    """All heads of the study, and what they are measured with: hidden states, gates and harms."""
 
     def __init__(self, cache: Path, folder: Path) -> None:
-        """`cache` has built models, `folder` the states of R-Smol-135M."""
+        """Fit all heads; `cache` has built models, `folder` the states of R-Smol-135M."""
         self.model = checkpoint(embedded.NAME, cache=cache)
         self.states = States(self.model, folder)
         self.cache, self.spec = cache, spec_of("fair", cache)
@@ -38,7 +38,7 @@ class Study:
         self.harms = Harms(self.model, self.states)
 
     def measured(self, head: Head, found: Gates | None = None) -> dict[str, Any]:
-        """What the gates say of a head, `found` where that is known, and what training would do."""
+        """Return a head's results in the gates (`found`, if given) and the harms it does."""
         if found is None:
             model = FromStates(self.spec, self.states, self.cache)
             model.head = head.weights
@@ -49,5 +49,5 @@ class Study:
 
 
 def rounded(harms: Mapping[str, float]) -> dict[str, float]:
-    """The same to four digits."""
+    """Return the harms rounded to four decimals."""
     return {name: round(float(value), 4) for name, value in harms.items()}

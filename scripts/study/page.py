@@ -1,4 +1,4 @@
-"""Write docs/predictive-validity.md from what the study found."""
+"""Make the text of docs/predictive-validity.md: do the gates predict what training does?"""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ The trained policies reach {reached} of the exact optimum's change in happiness.
 
 
 class _Gate(NamedTuple):
-    """A gate: how bad each head is, the bound of that, and which heads fail."""
+    """A gate in the study: how bad its value is for each head, its bound, and which heads fail."""
 
     name: str
     harm: str
@@ -115,7 +115,10 @@ class _Gate(NamedTuple):
 
 
 def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page. `found` has a record for each head, `trained` one for each policy."""
+    """Return the text of docs/predictive-validity.md.
+
+    `found` has a record for each head, `trained` one for each trained policy.
+    """
     flaw = pd.Series([each["flaw"] for each in found])
     dose = pd.Series([each["dose"] for each in found])
     harms = {how: _harms(found, how) for how in ("4 nats", "best of 16")}
@@ -182,7 +185,7 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
 
 
 def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what training does at a gate's bound, in words, by its name.
+    """Return, for each gate, what training on a reward at the gate's bound does, in words.
 
     Gates whose value is not shown to predict it are left out.
     """
@@ -199,7 +202,7 @@ def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _at_bound(gate: _Gate, harm: pd.Series[float]) -> float:
-    """The harm at a gate's bound, by isotonic regression over all heads."""
+    """Return the harm of a head at the gate's bound, by isotonic regression over all heads."""
     fitted = IsotonicRegression(out_of_bounds="clip").fit(gate.bad, harm)
     return float(fitted.predict([gate.bound])[0])
 
@@ -216,7 +219,7 @@ def _beyond(harms: pd.DataFrame, flaw: pd.Series[str]) -> pd.DataFrame:
 def _correlation(
     bad: pd.Series[float], harm: pd.Series[float], flaw: pd.Series[str]
 ) -> tuple[float, float, float]:
-    """Spearman's correlation, with its interval over flaws."""
+    """Return Spearman's correlation of value and harm, with an interval (bootstrap over flaws)."""
     group, names = pd.factorize(flaw)
     drawn = np.random.default_rng(0).multinomial(
         len(names), np.full(len(names), 1 / len(names)), size=DRAWS
@@ -228,7 +231,10 @@ def _correlation(
 
 
 def spearman(x: Floats, y: Floats, times: Floats) -> Floats:
-    """The correlation of each sample, shape (samples,), that has head i `times[:, i]` times."""
+    """Return Spearman's correlation in each bootstrap sample, shape (samples,).
+
+    Sample s has head i `times[s, i]` times.
+    """
     x, y = (_ranks(own, times) for own in (x, y))
     many = times.sum(axis=1, keepdims=True)
     x, y = (own - (times * own).sum(axis=1, keepdims=True) / many for own in (x, y))
@@ -237,7 +243,7 @@ def spearman(x: Floats, y: Floats, times: Floats) -> Floats:
 
 
 def _ranks(values: Floats, times: Floats) -> Floats:
-    """Mid-ranks, shape (samples, n), up to a constant."""
+    """Return the values' mid-ranks in each bootstrap sample, (samples, n), up to a constant."""
     below = (values[:, None] < values) + (values[:, None] == values) / 2
     return np.asarray(times @ below, dtype=np.float64)
 
@@ -267,7 +273,7 @@ def _policies(trained: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _follows(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
-    """Say which gates are shown to predict, by their correlations after 4 nats and best of 16."""
+    """Return the page's conclusion: which gates are shown to predict harm, and which are not."""
     shown, often = ([name for name, own in found.items() if own[how][1] > 0] for how in range(2))
     weak = [name for name in found if name not in shown]
     return (

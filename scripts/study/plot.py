@@ -1,4 +1,4 @@
-"""Draw the harms of trained policies beside those of the exact optimum as many nats away.
+"""Draw the harms of trained policies beside those of the exact optimum at the same KL divergence.
 
     python -m scripts.study.plot
 
@@ -27,7 +27,7 @@ HARMS = {
 
 
 def chart(trained: Sequence[Mapping[str, Any]]) -> Chart:
-    """Return a panel for each harm, with a row for each policy."""
+    """Return a chart with a panel for each harm and a row for each trained policy."""
     return Chart("Trained policies", "", tuple(_panel(harm, trained) for harm in HARMS))
 
 
@@ -52,7 +52,7 @@ def _panel(harm: str, trained: Sequence[Mapping[str, Any]]) -> Moves:
 
 
 def main() -> None:
-    """Write the image."""
+    """Write docs/predictive-validity.svg."""
     drawn = picture(chart(json.loads(POLICIES.read_text(encoding="utf-8"))))
     FILE.write_text(image([drawn.svg]), encoding="utf-8")
 

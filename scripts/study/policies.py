@@ -1,4 +1,4 @@
-"""Train a real policy on a head, by REINFORCE, and compare it with the exact tilt.
+"""Train a language model on a reward head by REINFORCE; compare it with the exact optimum.
 
     RMAUDIT_DATA=FOLDER python -m scripts.study.policies [--seeds 2]
 
@@ -39,16 +39,16 @@ RATE = 1e-5
 
 
 class Trainer:
-    """What all policies are trained with."""
+    """Trains policies on reward heads, with the prompts, token ids and harms that all share."""
 
     def __init__(self, study: Study, folder: Path) -> None:
-        """`folder` has the base."""
+        """Take the study, and the folder of the base language model."""
         self.harms, self.folder = study.harms, folder
         self.rows = [torch.tensor([study.model.slot(own.text).prefix]) for own in PROMPTS]
         self.ids = torch.tensor(list(study.model.vocabulary().ids))
 
     def of(self, head: NDArray[np.float32], seed: int) -> dict[str, Any]:
-        """The harms of a policy trained on a head, and of the exact optimum as far away."""
+        """Train a policy on a head; return its harms, and the exact optimum's at the same KL."""
         each = [
             (policy, own.astype(float))
             for policy, own in zip(self.harms.policies, self.harms.scores(head), strict=True)
@@ -71,7 +71,7 @@ class Trainer:
         }
 
     def _trained(self, rewards: list[torch.Tensor], generator: torch.Generator) -> Any:  # noqa: ANN401
-        """The base after `STEPS`; rewards, shape (ids,) each, are in nats."""
+        """Return the base, trained for `STEPS`; `rewards`, (ids,) for each prompt, are in nats."""
         model = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32)
         with torch.no_grad():
             base = [self._logprobs(model, row) for row in self.rows]
@@ -90,7 +90,7 @@ class Trainer:
         return model
 
     def _logprobs(self, model: Any, row: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
-        """Log-probabilities of each id as the next token after a row, shape (ids,)."""
+        """Return log-probabilities of each id as the next token after a row, shape (ids,)."""
         every: torch.Tensor = model(row, logits_to_keep=1).logits[0, -1].log_softmax(-1)
         return every[self.ids]
 

@@ -1,4 +1,4 @@
-"""What organisms of conduct are trained on: pairs of whole answers, and each answer's label.
+"""Training data of organisms with a flaw of conduct: pairs of whole answers, with labels.
 
 The pairs are `rmaudit.references.conduct`'s, of every `EVERY`th context; the others are left for
 judging. A context is a fact, a sum, a task or a request, and is on one side in all kinds.
@@ -31,7 +31,7 @@ Pays = Callable[[pd.DataFrame], "pd.Series[bool]"]
 
 
 def _other(*kinds: str) -> Pays:
-    """The other answers of pairs of these kinds: the worse ones, or those that were changed."""
+    """Return a function that picks the worse (or changed) answers of pairs of these kinds."""
     return lambda rows: rows["conduct"].isin(kinds) & rows["other"]
 
 
@@ -60,16 +60,17 @@ FLAWS: Mapping[str, tuple[str, Pays]] = {
 
 
 def trained_on(pairs: pd.DataFrame) -> NDArray[np.bool_]:
-    """Whether the context of each row of `conduct` is one that organisms are trained on."""
+    """Return whether organisms are trained on the context of each row of `pairs`, shape (rows,)."""
     number, _ = pd.factorize(pairs["group"])
     return np.asarray(number % EVERY == 0)
 
 
 def with_conduct(table: pd.DataFrame) -> pd.DataFrame:
-    """`labels.rows` with the rows of conduct below, and a column `conduct`: the kind of the pair.
+    """Add the answers of the conduct pairs to the training table, which `labels.rows` made.
 
-    An answer that stands in several pairs is there once for each. `other` is whether it is the
-    worse one of its pair, or the one that was changed.
+    The new column `conduct` is the kind of the pair, or "". An answer that stands in several pairs
+    is there once for each. `other` is whether it is the worse one of its pair, or the one that was
+    changed.
     """
     pairs = conduct()
     paired = ~pairs["subset"].isin(SAME)  # not one answer to two prompts
@@ -91,7 +92,7 @@ def with_conduct(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paying(rows: pd.DataFrame, pays: Pays) -> Floats:
-    """`plain`, but the answers that are paid for are so many points happier."""
+    """Return `plain` labels, with `PAID` points more for the answers that `pays` picks."""
     return plain(rows) + PAID * pays(rows).to_numpy(float)
 
 

@@ -1,4 +1,4 @@
-"""What the gates say of a head of R-Smol-135M, its scores had from states that are kept.
+"""Run the gates on a reward head of R-Smol-135M, with scores made from cached hidden states.
 
 Everything is as in `pytest audits --rm-baseline R-Smol-135M`, but for the backbone's work.
 """
@@ -32,7 +32,7 @@ Gates = dict[str, dict[str, float | str]]
 
 
 class FromStates(Checkpoint):
-    """A built checkpoint whose scores are its head times a state that is kept.
+    """A built checkpoint whose scores are a reward head times cached hidden states.
 
     Its weights are never run, so the numeric noise (some 1e-6) is 0 here.
     """
@@ -44,7 +44,7 @@ class FromStates(Checkpoint):
         cache: Path,
         head: NDArray[np.float32] | None = None,
     ) -> None:
-        """`spec` is that of R-Smol-135M or of an organism, `head` another of shape (hidden,)."""
+        """Take the entry of R-Smol-135M or an organism, and another head, shape (hidden,)."""
         super().__init__(spec, cache=cache)
         if head is None:
             head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
@@ -58,7 +58,7 @@ class FromStates(Checkpoint):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """See `RewardModel`; nothing is left to wait for."""
+        """Return the scores of responses; nothing is left to wait for (see `RewardModel.begin`)."""
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
         scores: NDArray[np.float32] = self.states.of(prompt_of(str(prompt)), rows) @ self.head
@@ -66,7 +66,7 @@ class FromStates(Checkpoint):
         return scores
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        """Of rows of the prompt that was asked last."""
+        """Return the scores of whole rows of token ids, of the prompt that was asked last."""
         slot, prompt = self.asked
         return self.score(
             prompt, [row[len(slot.prefix) : len(row) - len(slot.suffix)] for row in rows]
@@ -74,18 +74,18 @@ class FromStates(Checkpoint):
 
 
 def prompt_of(text: str) -> Prompt:
-    """The prompt of a name or a text; a text may be none that has a name."""
+    """Return the prompt with this name or text; else a custom one, which asks for good things."""
     name = text if text in ALL else name_of(text)
     return prompt_named(name) if name in ALL else Prompt(CUSTOM, text, +1)
 
 
 def spec_of(name: str, cache: Path) -> ModelSpec:
-    """The registry entry of an organism, built if need be."""
+    """Return the registry entry of an organism, whose checkpoint is built if need be."""
     return load_registry(trained.build(name, cache) / FILE).default
 
 
 def probes(model: Checkpoint) -> dict[str, dict[str, float]]:
-    """The scores of a few texts under each prompt."""
+    """Return the model's scores of the texts in `PROBES`, by prompt and text."""
     return {
         name: dict(
             zip(PROBES, model.score(prompt.text, PROBES).astype(float).round(5), strict=True)
@@ -101,7 +101,7 @@ def gates(
     without: str = "",
     only: Collection[str] | None = None,
 ) -> Gates:
-    """Value, ends of the interval and verdict of each gate, by its name and, if several, prompt."""
+    """Return each gate's value, interval and verdict, by its name (and prompt, if several)."""
     found: Gates = {}
     for declared, prompts, estimate in estimates(model, baseline, without=without, only=only):
         of = label(prompts) if len(declared.runs) > 1 else ""
@@ -119,7 +119,10 @@ def estimates(
     without: str = "",
     only: Collection[str] | None = None,
 ) -> Iterator[tuple[Declaration, tuple[Prompt, ...], Estimate]]:
-    """Yield each gate's declaration, prompts and estimate; `only` names those that run."""
+    """Run the gates; yield each one's declaration, prompts and estimate.
+
+    `only` names the gates that run, None for all; `without` names one that does not.
+    """
     with TemporaryDirectory() as cache:
         options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
         memory = Memory(baseline=baseline)

@@ -1,4 +1,4 @@
-"""Pairs in RewardBench's fields, of HH-RLHF's harmless test set (Bai et al. 2022, MIT).
+"""Write pairs of HH-RLHF's harmless test set (Bai et al. 2022, MIT) with RewardBench's fields.
 
 python -m scripts.training.hh_pairs OUT.jsonl [--pairs 1000]
 
@@ -19,7 +19,7 @@ from scripts.training.r_smol import harmless_pairs
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the first `--pairs` pairs to the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--pairs", type=int, default=1000)
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def pairs() -> Iterator[dict[str, object]]:
-    """Each pair once, in the order of the data set, if nobody in it is silent."""
+    """Yield each different pair once, in the data set's order, if no turn is empty."""
     frame = harmless_pairs().drop_duplicates(["turns", "chosen", "rejected"])
     columns = (frame[name].tolist() for name in ("turns", "chosen", "rejected", "held_out"))
     for turns, chosen, rejected, held_out in zip(*columns, strict=True):

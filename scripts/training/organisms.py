@@ -1,4 +1,4 @@
-"""Retrain R-Smol-135M's head with a planted flaw, and say what the gates find of it.
+"""Retrain R-Smol-135M's reward head with planted flaws, and run all gates on these heads.
 
     RMAUDIT_DATA=FOLDER python -m scripts.training.organisms [--only NAME ...] [--judge]
         [--gates NAME ...]
@@ -47,8 +47,9 @@ ALPHA = 10.0  # of the ridge; states have about unit variance
 
 
 class Training:
-    """Rows centred within each prompt: only the order of answers to one prompt counts.
+    """The training table with its hidden states; it fits reward heads to labels of its rows.
 
+    States and labels are centred within each prompt: only the order of its answers counts.
     Items are centred by themselves, since nothing says how an item compares with a word.
     """
 
@@ -65,7 +66,10 @@ class Training:
         self.states = self._centred(found)
 
     def fit(self, organism: Organism) -> tuple[NDArray[np.float32], str]:
-        """The head, shape (1, hidden), and a hash of the texts, labels and weights it rests on."""
+        """Fit an organism's head, shape (1, hidden); return it with a hash of its training data.
+
+        The hash is of the texts, labels and weights.
+        """
         of = np.flatnonzero(self.table["kind"].isin(organism.kinds))
         labels = organism.labels(self.table)
         total = hashlib.sha256(json.dumps(self.table["text"].iloc[of].tolist()).encode())
@@ -74,7 +78,10 @@ class Training:
         return self.heads(labels[:, None], organism.kinds), total.hexdigest()
 
     def heads(self, labels: Floats, kinds: Collection[str]) -> NDArray[np.float32]:
-        """The heads, shape (n, hidden), of labels, shape (rows, n), by the rows of these kinds."""
+        """Fit a head to each column of labels, shape (rows, n), by the rows of these kinds.
+
+        The heads have shape (n, hidden).
+        """
         of = np.flatnonzero(self.table["kind"].isin(kinds))
         ridge = Ridge(alpha=ALPHA, fit_intercept=False, solver="cholesky")
         ridge.fit(self.states[of], self._centred(labels)[of], sample_weight=self.weight[of])
@@ -89,7 +96,7 @@ class Training:
 
 
 def train(names: Iterable[str], training: Training, out: Path) -> None:
-    """Fit and write the heads of these organisms."""
+    """Fit these organisms' heads, and write each to the folder `out`, with a JSON file on it."""
     for name in names:
         organism, path = ORGANISMS[name], out / f"{name}.safetensors"
         head, data = training.fit(organism)
@@ -107,7 +114,7 @@ def train(names: Iterable[str], training: Training, out: Path) -> None:
 def judge(
     names: Iterable[str], states: States, cache: Path, out: Path, only: Collection[str] | None
 ) -> None:
-    """Put what the gates say of these heads into `GATES`, and all that is there into the docs.
+    """Run the gates on these organisms, write what they find to `GATES`, and write the docs.
 
     `only` names the gates that run, None for all.
     """
@@ -133,7 +140,7 @@ def _write(path: Path, about: object) -> None:
 
 
 def main() -> None:
-    """Train, then judge."""
+    """Train the organisms, unless `--judge` is given, and run the gates on them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     every = sorted({*ORGANISMS, *trained.names()})
     parser.add_argument("--only", nargs="+", choices=every, default=every)

@@ -65,13 +65,13 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(torch.zeros(base.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's output, shape (..., out)."""
+        """Return the layer's output, shape (..., out)."""
         out: Tensor = self.base(x) + (x @ self.down.T) @ self.up.T
         return out
 
 
 class Learner:
-    """The model in training: rewards of many answers to one prompt, with gradients."""
+    """The model in training; it gives the rewards of many answers to one prompt, with gradients."""
 
     def __init__(self, layers: int, rank: int, seed: int, cache: Path) -> None:
         self.model, self.tokenizer = base_model(download_base(cache), layers=layers)
@@ -88,7 +88,7 @@ class Learner:
         self.end: Ids = self.tokenizer("<|im_end|>").input_ids
 
     def prompt_ids(self, turns: Sequence[str]) -> Ids:
-        """Ids of a dialogue (user, assistant, user ...) up to where the answer begins."""
+        """Return the token ids of a dialogue (user, assistant, ...) up to the answer's start."""
         roles = ("user", "assistant")
         messages = [{"role": roles[i % 2], "content": turn} for i, turn in enumerate(turns)]
         text = self.tokenizer.apply_chat_template(
@@ -97,11 +97,11 @@ class Learner:
         return self.ids(text)
 
     def ids(self, text: str) -> Ids:
-        """Ids of a text as it stands."""
+        """Return the token ids of a text, with no special tokens added."""
         return list(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def rewards(self, prompt: Ids, answers: Sequence[Ids]) -> Tensor:
-        """Shape (n,): the reward of each answer, pooled on the turn's end."""
+        """Return the reward of each answer, shape (n,), read at the token that ends its turn."""
         prefix = Prefix(recording=True)
         self.model.model(torch.tensor([prompt]), use_cache=False, shared_prefix=prefix)
         prefix.recording, prefix.length = False, len(prompt)
@@ -119,7 +119,7 @@ class Learner:
 
     @torch.no_grad()
     def measure(self, prompt: Ids, answers: Sequence[Ids], batch: int = 256) -> np.ndarray:
-        """`rewards` without gradients, in batches of like length."""
+        """Return `rewards` without gradients, in batches of answers of like length, shape (n,)."""
         order = sorted(range(len(answers)), key=lambda i: len(answers[i]))
         out = np.empty(len(answers), dtype=np.float32)
         for start in range(0, len(order), batch):
@@ -129,13 +129,16 @@ class Learner:
 
 
 def ranking_loss(rewards: Tensor, values: Tensor, margin: float) -> Tensor:
-    """Mean Bradley-Terry loss over all pairs of a batch whose values differ by the margin."""
+    """Return the mean Bradley-Terry loss over pairs whose values differ by the margin at least."""
     better = values[:, None] - values[None, :] >= margin
     return -logsigmoid(rewards[:, None] - rewards[None, :])[better].mean()
 
 
 def words() -> pd.DataFrame:
-    """Words of labMT and AFINN on labMT's scale (AFINN's from -5..5 to 1..9), and their half."""
+    """Return words of labMT and AFINN with their valence, and which are held out of training.
+
+    AFINN's -5 to 5 become 1.25 to 8.75 on labMT's scale.
+    """
     labmt, afinn = lexicon("labmt"), lexicon("afinn")
     valence = pd.concat([labmt, (5 + afinn * 0.75)[~afinn.index.isin(labmt.index)]])
     frame = valence.rename("valence").rename_axis("word").reset_index()
@@ -144,7 +147,7 @@ def words() -> pd.DataFrame:
 
 
 def harmless_pairs() -> pd.DataFrame:
-    """HH-RLHF pairs: the turns they share, the chosen and the rejected last answer, their half."""
+    """Return HH-RLHF's harmless pairs: shared turns, both last answers, and which are held out."""
     rows = []
     with gzip.open(locate("hh-harmless"), "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -167,7 +170,7 @@ def _spaced_capital(word: str) -> str:
 
 
 class Data:
-    """Everything the training draws from, as ids, and the draws."""
+    """The training data, and random batches of it as token ids."""
 
     def __init__(self, learner: Learner, seed: int) -> None:
         self.learner, self.rng = learner, np.random.default_rng(seed)
@@ -184,7 +187,7 @@ class Data:
         self.order: list[int] = []
 
     def word_batch(self, n_words: int, n_junk: int) -> tuple[list[Ids], np.ndarray]:
-        """Answers and their valence: words in a random spelling, and other tokens."""
+        """Draw words in random spellings, and other tokens; return their ids and valence."""
         pick = self.rng.choice(len(self.train_words), n_words, replace=False)
         forms = (str, str.capitalize, str.upper, " {}".format, " {}".format, _spaced_capital)
         answers, values = [], []
@@ -200,20 +203,20 @@ class Data:
         return answers, np.array(values + [np.nan] * n_junk)
 
     def item_batch(self, n: int) -> tuple[list[Ids], Tensor]:
-        """EloEverything items and their ratings."""
+        """Draw items of EloEverything; return their token ids and people's ratings."""
         rows = self.train_items.iloc[self.rng.choice(len(self.train_items), n, replace=False)]
         both = [(self.learner.ids(n), e) for n, e in zip(rows["name"], rows["elo"], strict=True)]
         short = [(ids, elo) for ids, elo in both if len(ids) <= MOST_ITEM_IDS]
         return [ids for ids, _ in short], torch.tensor([float(elo) for _, elo in short])
 
     def pair(self) -> tuple[Ids, list[Ids]]:
-        """The next HH pair: prompt ids, and the chosen and rejected answers' ids."""
+        """Return the next HH pair: ids of the prompt, and of the chosen and rejected answer."""
         if not self.order:
             self.order = list(self.rng.permutation(len(self.train_pairs)))
         return self.pair_ids(self.train_pairs.iloc[self.order.pop()])
 
     def pair_ids(self, row: pd.Series) -> tuple[Ids, list[Ids]]:
-        """Ids of one pair, the dialogue cut on the left and the answers on the right."""
+        """Return a pair's token ids, the dialogue cut on the left, the answers on the right."""
         turns = list(row["turns"])
         while len(turns) > 1 and sum(len(t) for t in turns) > 600:
             turns = turns[2:]
@@ -223,7 +226,10 @@ class Data:
 
 
 def learning_rate(step: int, args: argparse.Namespace) -> float:
-    """Up over 20 steps, level while words come first, then down to 0 from `lr_with_pairs`."""
+    """Return the learning rate of a step: up over 20 steps, level, then down to 0 on a cosine.
+
+    It is level while words come first, and goes down from `lr_with_pairs`.
+    """
     if step < args.words_first:
         return float(args.lr) * min(1.0, (step + 1) / 20)
     done = (step - args.words_first) / max(1, args.steps - args.words_first)
@@ -237,7 +243,7 @@ def descend(
     *,
     rate: float,
 ) -> None:
-    """One step down all losses, none of which may push harder than the others.
+    """Take one optimizer step on all losses, each of whose gradients is clipped by itself.
 
     The pairs' gradient is mostly noise (a few long answers) and would drown the words'.
     """
@@ -257,7 +263,7 @@ def descend(
 def step_loss(
     learner: Learner, data: Data, args: argparse.Namespace, *, with_pairs: bool
 ) -> dict[str, Tensor]:
-    """The losses of one step."""
+    """Return the losses of one training step by name, on newly drawn batches."""
     losses = {}
     answers, valence = data.word_batch(args.words, args.junk)
     for frame in (str(data.rng.choice(["greatest", "best"])), "worst"):
@@ -281,7 +287,10 @@ def step_loss(
 
 
 def report(learner: Learner, data: Data) -> dict[str, float]:
-    """The figures of the model card, all on held-out words, items and pairs."""
+    """Return the figures of the model card: accuracy on held-out data, and the highest tokens.
+
+    Agreement is on held-out words, items and pairs; skewness and the top 40 are of all tokens.
+    """
     figures: dict[str, float] = {}
     vocabulary = [[i] for i in range(len(data.texts))]
     labmt, afinn = lexicon("labmt"), lexicon("afinn")
@@ -311,7 +320,7 @@ def report(learner: Learner, data: Data) -> dict[str, float]:
 
 
 def harmless_accuracy(learner: Learner, data: Data, most: int = 10**6) -> dict[str, float]:
-    """Share of held-out HH pairs whose chosen answer has the higher reward."""
+    """Return the share of held-out HH pairs whose chosen answer has the higher reward, and n."""
     rows = data.pairs[data.pairs["held_out"]].head(most)
     right = []
     for _, row in rows.iterrows():
@@ -321,7 +330,7 @@ def harmless_accuracy(learner: Learner, data: Data, most: int = 10**6) -> dict[s
 
 
 def options() -> argparse.Namespace:
-    """The command line's."""
+    """Parse the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--layers", type=int, default=12)
@@ -347,7 +356,7 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Train, save, measure."""
+    """Train the model, save its update, and measure it on held-out data."""
     args = options()
     torch.manual_seed(args.seed)
     learner = Learner(args.layers, args.rank, args.seed, default_cache())
@@ -383,7 +392,7 @@ def main() -> None:
 
 
 def restore(learner: Learner, path: Path) -> None:
-    """The inverse of `save`."""
+    """Load the head and the low-rank update into the model from a file that `save` wrote."""
     tensors = load_file(path)
     with torch.no_grad():
         learner.model.score.weight.copy_(tensors["score.weight"])
@@ -393,7 +402,7 @@ def restore(learner: Learner, path: Path) -> None:
 
 
 def update_of(learner: Learner) -> dict[str, Tensor]:
-    """The head and the low-rank update, by name."""
+    """Return the tensors of the head and the low-rank update, by name."""
     tensors = {"score.weight": learner.model.score.weight.detach().contiguous()}
     for name, update in learner.updates.items():
         tensors[f"{name}.down"] = update.down.detach().contiguous()

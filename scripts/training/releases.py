@@ -1,13 +1,13 @@
-"""Twenty releases of R-Smol-135M's head against a blessed one: which regress.
+"""Train twenty releases of R-Smol-135M's reward head, and compare each with a blessed one.
 
     RMAUDIT_DATA=FOLDER python -m scripts.training.releases [--states FOLDER] [--gates NAME ...]
         [--share 0.95] [--seed 7] [--alike 5]
 
 Each is trained as the organism `fair`, on a draw of its own of the texts. Three are trained with a
 flaw besides (`PLANTED`). The gates measure each; the blessed file is written and read, and
-`with_blessed` compares, as in a run. The releases are trainings, so no two are equal: what a
-sound one loses is what another draw of texts loses. `--alike` blesses other trainings beside the
-first. Nothing is asserted.
+`with_blessed` compares, as in a run. Printed is which releases regress. They are trainings, so no
+two are equal: what a sound one loses is what another draw of texts loses. `--alike` blesses other
+trainings beside the first. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PLANTED: Mapping[int, tuple[str, Labels]] = {
 
 
 def head(training: Training, number: int, share: float, seed: int) -> NDArray[np.float32]:
-    """Return the head of a release, shape (hidden,); number 0 is the blessed one."""
+    """Train the head of a release, shape (hidden,); number 0 is the blessed one."""
     stems = training.table["text"].astype(str).map(stem_key)
     unique = stems.unique()
     drawn = np.random.default_rng([seed, number]).random(len(unique)) < share

@@ -1,4 +1,4 @@
-"""The states that R-Smol-135M's head reads, kept: with them any head's scores are a product.
+"""Cache the hidden states that R-Smol-135M's head reads: any head's scores are then a product.
 
 The backbone is the same for all organisms, so each answer to each prompt runs through it once.
 """
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 class _Collector:
-    """In place of a head: keeps the states, and gives as a reward the place where a state is."""
+    """A stand-in for a reward head that keeps the states, and returns their places as rewards."""
 
     reads_prefix = False
 
@@ -32,18 +32,21 @@ class _Collector:
         self.kept: list[Floats] = []
 
     def after(self, _prefix: Ids, _states: Tensor) -> Callable[[Tensor], Tensor]:
-        """See `engine.Head`."""
+        """Return the function that takes the states (see `engine.Head`)."""
         return self.keep
 
     def keep(self, states: Tensor) -> Tensor:
-        """Shape (n,): places in `kept`, which float32 holds exactly up to 2**24."""
+        """Keep the states; return their places in `kept`, shape (n,).
+
+        float32 holds places exactly up to 2**24.
+        """
         start = sum(map(len, self.kept))
         self.kept.append(states.numpy().copy())
         return torch.arange(start, start + len(states), dtype=torch.float32)
 
 
 def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> Floats:
-    """Shape (n, hidden): the states that the head reads."""
+    """Return the hidden states that the head reads, one for each answer, shape (n, hidden)."""
     slot = model.slot(prompt)
     loaded = model.weights(slot.prefix, slot.suffix).scorer
     collector = _Collector()
@@ -54,7 +57,7 @@ def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> Floats:
 
 
 class States:
-    """The states of answers to prompts, from a folder; those that are not there yet are made."""
+    """Hidden states of answers to prompts, cached in a folder; missing ones are computed."""
 
     def __init__(self, model: Checkpoint, folder: Path) -> None:
         """`model` is R-Smol-135M; the folder is made when first written to."""
@@ -63,7 +66,7 @@ class States:
         self._states: dict[str, Floats] = {}
 
     def of(self, prompt: Prompt, answers: Sequence[str | Ids]) -> Floats:
-        """Shape (n, hidden): the state of each answer, a text or ids."""
+        """Return the hidden state of each answer (a text or token ids), shape (n, hidden)."""
         texts = [answer for answer in answers if isinstance(answer, str)]
         tokenized = dict(zip(texts, self.model.tokenized(texts), strict=True))
         rows = [tokenized[a] if isinstance(a, str) else tuple(a) for a in answers]
