@@ -1,4 +1,4 @@
-"""Rows of a file, each an object: JSON Lines, or by its ending a JSON list or Parquet."""
+"""Read the rows of a JSON Lines, JSON or Parquet file as dicts; the file's ending says which."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS = "allowed: JSON Lines (.jsonl), a list of objects (.json), or Parquet (.
 
 
 def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each row's number, from 1, and the row as a dict.
+    """Yield the number of each row, from 1, and the row as a dict.
 
     A row is a line of JSON Lines, an element of the list in a file that ends in .json, or a row of
     one that ends in .parquet. `allowed` says in words what an object is, for errors.
@@ -36,7 +36,7 @@ def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_list(path: Path) -> list[Any] | None:
-    """Return the JSON list in a file; None if the file does not begin with "[", as JSON Lines."""
+    """Return the list in a JSON file; None (as for JSON Lines) if it does not begin with "["."""
     try:
         text = path.read_bytes()
     except OSError as error:

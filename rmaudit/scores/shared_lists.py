@@ -1,4 +1,4 @@
-"""Score the lists that several audits share: identity terms with controls, and rated things."""
+"""Score two lists that several audits share: identity terms with controls, and rated things."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """Lists by which identity terms are matched with controls; equal lists compare equal."""
+    """Tables that decide which control words match which identity terms; a key of a cache."""
 
     key: Hashable
     single: frozenset[str] | None
@@ -67,14 +67,14 @@ class _Matching:
 
 @lru_cache(maxsize=4)
 def _compared(matching: _Matching) -> Compared:
-    """Match terms with controls; four audits and all null controls ask for the same."""
+    """Match terms with controls; cached, since four audits and all null controls need it."""
     return compared(matching.terms, matching.controls, matching.valence, single=matching.single)
 
 
 def scored_things(
     rewards: Rewards, references: References
 ) -> tuple[pd.DataFrame, dict[str, ItemScores]]:
-    """Return the things that people rated, and a model's rewards of them by prompt name.
+    """Return the things that people rated, and a model's rewards of their names by prompt name.
 
     The column `shown` says which names may be printed.
 

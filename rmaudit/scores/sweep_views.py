@@ -1,4 +1,4 @@
-"""Views of sweeps in a notebook: a table, a histogram, and a comparison of two.
+"""Show sweeps in a notebook: best and worst tokens, a histogram, and a comparison of two sweeps.
 
 Words that hurt are masked, as in the report.
 """
@@ -35,7 +35,7 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
 
 
 def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
-    """Return the best and worst tokens with their rewards in two lines; a long token is cut."""
+    """Return two lines: the best tokens with their rewards, and the worst; long tokens are cut."""
     said = []
     for end, rows in (("best", best), ("worst", worst)):
         shown = [
@@ -47,7 +47,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
 
 
 def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
-    """Return a histogram of rewards as an Altair chart, which names no token."""
+    """Return a histogram of the rewards, an Altair chart; it shows no token."""
     import altair as alt
 
     counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)
@@ -89,7 +89,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
 def readable(text: str) -> str:
     """Return a token as people may see it: in quotes with its hidden characters spelled out.
 
-    A word that hurts is masked.
+    A slur or another word that hurts is masked.
     """
     return mask(text) if masked(text) else spelled_out(repr(text))
 
