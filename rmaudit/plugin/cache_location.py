@@ -1,4 +1,4 @@
-"""Find the cache of a run (a folder, or a URL for its scores), and the planner of a dry run."""
+"""Find a run's cache of scores (a folder or a URL), and the planner of a dry run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunPlanner(Protocol):
         """Open a model without its weights."""
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note a request of an audit, before it is answered."""
+        """Note which scores an audit requests, before the request is answered."""
 
     def watch(self, store: Store, device: str) -> Store:
         """Return a store that wraps `store` and notes which scores are missing there."""
@@ -39,13 +39,13 @@ class RunPlanner(Protocol):
 
 
 def cache_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-cache`; the default cache if that is not given or is a URL."""
+    """Return the folder of `--rm-cache`; the default cache folder if it is a URL or not given."""
     given = options_of(config).cache
     return Path(given) if given and "://" not in given else default_cache()
 
 
 def cache_named(config: pytest.Config) -> str:
-    """Return the folder or the URL of the cache, as text to show."""
+    """Return the folder or the URL of the run's cache, as text."""
     given = options_of(config).cache or ""
     return given if "://" in given else str(cache_folder(config))
 
@@ -70,7 +70,7 @@ def store_of(config: pytest.Config) -> Store:
 
 
 def planner_of(config: pytest.Config) -> RunPlanner | None:
-    """Return the planner of a dry run (`rmaudit plan`); None where audits are measured."""
+    """Return the plugin that plans a dry run (`rmaudit plan`); None in a run that measures."""
     return cast("RunPlanner | None", config.pluginmanager.get_plugin(PLANNER))
 
 

@@ -1,4 +1,4 @@
-"""What a run says on the terminal when it ends, after pytest's own summary."""
+"""Print the end of a run on the terminal: verdict, failures and report, after pytest's summary."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _warn_if_exit_code_is_0(
 
 
 def _kept_after_interrupt(config: pytest.Config) -> str:
-    """Return a line on what an interrupted run leaves in the cache, and how to go on."""
+    """Return a line on what an interrupted run left in the cache, and how to continue it."""
     from rmaudit.scores.store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
@@ -119,12 +119,12 @@ def _kept_after_interrupt(config: pytest.Config) -> str:
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:
-    """Return a summary line's colour and boldness, as keyword arguments of pytest's writer."""
+    """Return a summary line's colour and boldness as keyword arguments of pytest's `write_line`."""
     return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
 
 
 def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
-    """Return the terminal's width, the marks that it can show, and where audits' pages are."""
+    """Return the terminal's width and marks, and a function that finds the page of an audit."""
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir

@@ -1,4 +1,4 @@
-"""The pytest fixtures of audits: one for each entry of `rmaudit.runs.fixtures`."""
+"""The fixtures that audits take: makes each entry of `rmaudit.runs.fixtures` a pytest fixture."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
 
 def module() -> ModuleType:
-    """Return a pytest plugin with all fixtures of audits."""
+    """Return a pytest plugin (a module object) with all fixtures of audits."""
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {
@@ -93,7 +93,9 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
 
 
 def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
-    """Raise if the audit compares rewards of different prompts and the model's have no common zero.
+    """Raise if the audit compares rewards across prompts and the model's reward is implicit.
+
+    An implicit reward is known only up to a number for each prompt.
 
     Raises:
         NotComparable: the model's reward is implicit.
@@ -157,9 +159,9 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
 
 
 def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
-    """Return the pytest fixture `name`, which calls `make` and has its docstring."""
+    """Return a pytest fixture `name` that returns `make(case)` and has its docstring."""
 
-    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
+    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (any)
         with missing_as_told(request.config):
             return make(_case)
 
@@ -168,15 +170,15 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Return whether pytest skipped an audit because an option, a base or weights are not given."""
+    """Return whether an audit was skipped because an option, a base or weights are not given."""
     return isinstance(skipped.__context__, _INAPPLICABLE)
 
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the `with` block raises that an option, a base, weights or data are missing.
+    """Skip the test if the block raises that an option, a base, weights or a reference is missing.
 
-    Reference data and records may be missing unless `--rm-missing` is "fail".
+    If `--rm-missing` is "fail", missing reference data and records are an error.
     """
     __tracebackhide__ = True
     try:
@@ -200,9 +202,9 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 def terminal(config: pytest.Config) -> Iterator[None]:
     """Turn off pytest's capture in the `with` block, so that progress reaches the terminal or log.
 
-    In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
-    own; afterwards the cursor returns to where pytest left it, so that the file's name and the
-    results so far stay. (`ensure_newline` would print the name again each time.)
+    In a log, progress is a line from time to time. On a terminal it is a bar on the line below
+    pytest's own; afterwards the cursor returns to where pytest left it, so that the file's name and
+    the results so far stay. (`ensure_newline` would print the name again each time.)
     """
     capture, stream = (
         config.pluginmanager.getplugin("capturemanager"),

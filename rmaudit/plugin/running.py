@@ -71,7 +71,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
-    """Run the audit's function; return its estimate, with the caveats of its scores."""
+    """Call the audit's function; return its estimate, with the caveats of the scores it used."""
     __tracebackhide__ = True
     case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
@@ -110,7 +110,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
-    """Build the finding: the judged estimate, with null controls and published models' values."""
+    """Judge the estimate; return the finding with null controls and published models' values."""
     case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
@@ -166,7 +166,7 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 
 
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
-    """Return the command that runs one audit again with the same numbers and verdict."""
+    """Return the pytest command that repeats one audit with the same numbers and verdict."""
     config = item.config
     model = called(audit.spec, config.stash[SESSION].registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
@@ -175,12 +175,12 @@ def _repeating_command(item: pytest.Item, audit: Audited) -> str:
 
 
 def _case_of_test(item: pytest.Function) -> Case | None:
-    """Return the case that the fixtures were made from; None if the audit uses none of them."""
+    """Return the `Case` of the test's fixtures; None if the audit uses none of them."""
     return cast("Case | None", item.funcargs.get(CASE))
 
 
 def _raise_outcome(finding: Finding) -> None:
-    """Raise the test's outcome: xfail for a known or waived finding, failure if it blocks.
+    """Raise what ends the test: xfail for an accepted failure, an error for a finding that blocks.
 
     Raises:
         AuditFailed: the finding blocks the run.
@@ -199,7 +199,7 @@ def _raise_outcome(finding: Finding) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """Run a test with the run's stemmer; Ctrl-C in an audit ends the run without a traceback."""
+    """Run a test with the stemmer of the run's language; Ctrl-C ends the run, no traceback."""
     try:
         with stemming(item.config.stash[SESSION].own_words.language):
             return (yield)
@@ -213,7 +213,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 def gap(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
 ) -> Finding:
-    """Return the finding of an audit that gave no estimate, with the reason `why`."""
+    """Return the finding of an audit that was not measured, with the reason `why`."""
     return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
 
 
@@ -221,9 +221,10 @@ def gap(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the finding into the test report.
+    """Put an audit's finding into its test report.
 
-    What was not measured fails as a fixture does: an error (also in JUnit's XML), no failure.
+    An audit that was not measured is reported as a fixture that fails is: as an error (also in
+    JUnit's XML), not as a failure.
     """
     report = yield
     audit = audited(item)
@@ -243,7 +244,7 @@ def pytest_runtest_makereport(
 def _put_finding_into_report(
     report: pytest.TestReport, item: pytest.Item, audit: Audited, call: pytest.CallInfo[None]
 ) -> None:
-    """Put the finding into the test report, and its text in place of a traceback."""
+    """Put the finding into the test report, and the finding's text in place of a traceback."""
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)

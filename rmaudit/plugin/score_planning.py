@@ -66,16 +66,16 @@ class Planner:
     __name__ = PLANNER
 
     def __init__(self, before: PlanningCache) -> None:
-        """Start with the results of earlier dry runs."""
+        """Start with `before`, the results of earlier dry runs."""
         self.before = before
         self.needs: Needs | None = None
         self.unknown: list[str] = []
         self.broken: dict[str, str] = {}
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
-        """Return the model of an entry; each is opened once.
+        """Return the model of a registry entry; each is opened only once.
 
-        Raises as `case.opened`.
+        Raises as `audit_case.opened`.
         """
         models = self.before.models
         if spec not in models:
@@ -83,7 +83,7 @@ class Planner:
         return models[spec]
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note the request that the next scores belong to."""
+        """Note a request; the scores that are asked for next belong to it."""
         if self.needs is not None:
             self.needs.on_request(model, request)
 
@@ -100,7 +100,7 @@ class Planner:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
 
     def note(self, item: pytest.Function) -> None:
-        """Note what an audit requests while it runs; its fixtures' requests are noted already."""
+        """Note what an audit requests while it runs; its fixtures' requests are noted before."""
         audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
         if audit is None or case is None or self.needs is None:
             return
@@ -116,7 +116,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to record its requests; a second time if some scores are only random."""
+        """Run the audit to record its requests; if scores are missing, again on new random ones."""
         from rmaudit.distributed.missing_scores import settled
 
         needs, known = cast("Needs", self.needs), self.before.known
@@ -146,18 +146,18 @@ class Planner:
 
 
 def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
-    """Run an audit on random scores only to record its requests; its errors are ignored."""
+    """Run an audit, partly on random scores, only to record its requests; ignore its errors."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
 
 
 def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the arguments whose random generator repeats the same draws."""
+    """Return a copy of an audit's arguments, whose `rng` will repeat the same random draws."""
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
 def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
-    """Return an audit's argument, with new random numbers in place of missing scores."""
+    """Return a fixture's value with new random numbers in the place of missing scores."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep
@@ -171,12 +171,12 @@ def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (
 
 
 def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Plan:
-    """Return which scores a run with these pytest arguments needs, and which are missing.
+    """Return which scores a run with these pytest arguments needs, and which of them are missing.
 
     `before` is what earlier plannings of the same run found out; this one adds to it.
 
     Raises:
-        RmauditError: pytest finds fault with the arguments or the audits, in its own words.
+        RmauditError: pytest rejects the arguments or the audits, in its own words.
     """
     from rmaudit.distributed.missing_scores import Plan
 

@@ -38,14 +38,14 @@ class SelectedAudits:
     folder: TemporaryDirectory[str] | None = None
 
     def send(self, folder: Path, worker: str) -> None:
-        """Write what an xdist worker collected to `folder`, for the reporting process."""
+        """Write which audits this xdist worker collected to `folder`, for the reporting process."""
         if folder.is_dir():  # a worker on another machine has no such folder
             found = [self.collected, self.selected, self.unseen]
             with in_place_of(folder / f"{worker}.json") as own:
                 own.write_text(json.dumps(found), encoding="utf-8")
 
     def receive(self) -> None:
-        """Read what the first xdist worker collected (all collect the same); delete the folder."""
+        """Read what the first xdist worker sent (all collect the same); delete the folder."""
         if self.folder is not None:
             for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
                 found = json.loads(path.read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ class SelectedAudits:
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
 
     def interruption(self, stopped: str, unfinished: int) -> str:
-        """Return a line on why the run is not complete; "" if it is."""
+        """Return a line on how the run was cut short; "" if it was not."""
         said = [stopped] if stopped else []
         if unfinished:
             said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")

@@ -1,4 +1,4 @@
-"""What one pytest process knows of its audits: the models, the policy, and what was measured."""
+"""State of one pytest process: its models, the policy (rules for verdicts), and the findings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControlsKey:
-    """Key of null controls' results: everything that those results depend on.
+    """Key under which a run keeps null controls' results: everything that these depend on.
 
     `vocabulary` is a hash of the tokens that were swept, "" for an audit without a sweep; `model`
     is "" for an audit whose fixtures are the same for all models of one vocabulary.
@@ -95,7 +95,7 @@ SESSION = pytest.StashKey[Session]()
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
-    """Raise if a file has no pairs of answers, a wrong line or an unknown kind of conduct.
+    """Raise if a file has no answer pairs, a wrong line or an unknown kind of conduct.
 
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `where`.
@@ -107,7 +107,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 
 def refuse_wrong(read: Callable[[], object], where: str) -> None:
-    """Call `read`, which reads a file; turn its `SpecError` into a usage error.
+    """Call `read`, which reads a file; raise its `SpecError` as pytest's usage error.
 
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `where`.
@@ -148,7 +148,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
-    """Return the models to audit; for a wrong name, [] with the error stored in the session."""
+    """Return the models to audit; if a name is wrong, store the error in the session, return []."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:
@@ -166,7 +166,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 
 
 def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
-    """Return all audited objectives of a model's checkpoint, in order, including the model."""
+    """Return `spec` and all other audited objectives (heads) of its checkpoint, in order."""
     if spec.objective is None:
         return [spec]
     own = checkpoint_of(spec)
@@ -235,9 +235,10 @@ def registered(spec: ModelSpec, registry: Registry | None) -> bool:
 
 
 def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name means; a glob with --rm-recorded means only models with scores.
+    """Return the models that a name or glob means; with --rm-recorded, only those with scores.
 
-    These are models that the paper ranks, imported ones, and those that have no hub id.
+    These are models that the paper ranks, imported ones, and those that have no hub id. A name of
+    one model always means this model.
     """
     specs = [one for spec in resolve(registry, name) for one in _each_objective_of(config, spec)]
     if len(specs) == 1 or not options_of(config).recorded:
@@ -260,7 +261,7 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
 
 
 def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return the entry in a list; if it means each objective, an entry for every objective."""
+    """Return [spec], or a spec for each objective of the checkpoint if `spec` asks for each."""
     if spec.objective != EACH:
         return [spec]
     from rmaudit.models.open_model import each_objective  # which takes numpy
@@ -288,7 +289,7 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
 
 
 def registry_of(config: pytest.Config) -> Registry:
-    """Return the models.yaml of the run, which is read once."""
+    """Return the registry of the run (its models.yaml), which is read once."""
     session = config.stash[SESSION]
     if session.registry is None:
         session.registry = known_models(options_of(config).registry)
@@ -296,7 +297,7 @@ def registry_of(config: pytest.Config) -> Registry:
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
-    """Return each model once; raise if two different models have the same name."""
+    """Return each model once; raise `SpecError` if two different models have the same name."""
     found: dict[str, ModelSpec] = {}
     for spec in specs:
         other = found.setdefault(spec.name, spec)

@@ -1,7 +1,7 @@
-"""Find the audits that files declare, and refuse to pass a run in which pytest left some out.
+"""Find the audits that test files declare, to report those that pytest did not collect.
 
-A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
-The files are read as text here and never imported.
+A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence;
+a run in which that happened does not pass. The files are read as text here and never imported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEST_FILES = ("test_*.py", "*_test.py")
 
 
 class Place(NamedTuple):
-    """Position of an audit's declaration: its file, and the line of its first decorator."""
+    """Where an audit is declared: its file, and the line of its first decorator."""
 
     path: Path
     line: int
@@ -46,7 +46,7 @@ def bundled_audits() -> dict[str, Path]:
 
 
 def declared_in(path: Path, source: str) -> dict[Place, str]:
-    """Return the names of the audits that a file declares outside functions, by their position."""
+    """Return the names of the audits that a source file declares, by their position in it."""
     found: dict[Place, str] = {}
     left: list[ast.AST] = [ast.parse(source)]
     while left:
@@ -73,7 +73,7 @@ def _is_call_of_audit(decorator: ast.expr) -> bool:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Record why pytest skipped a whole file or folder."""
+    """Note why pytest skipped a whole file or folder."""
     report = yield
     path: Path | None = getattr(collector, "path", None)
     if report.skipped and path is not None:
@@ -86,7 +86,7 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return sentences on audits that exist but were not collected, and on skipped files.
+    """Return sentences on skipped files, and on audits in the files that pytest did not collect.
 
     A skipped or unreadable file has a sentence of its own, and all other missing audits share one.
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
@@ -137,7 +137,7 @@ def _python_files(place: Path) -> Iterator[Path]:
 
 
 def _is_searched(folder: Path) -> bool:
-    """Return whether a folder is searched: not hidden, not ignored, no virtual environment."""
+    """Return whether audits are looked for in a folder: not in hidden, build or venv folders."""
     hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
     return not hidden and not (folder / "pyvenv.cfg").exists()
 
@@ -145,7 +145,7 @@ def _is_searched(folder: Path) -> bool:
 def _places_of_collected(
     items: Iterable[pytest.Item], places: Mapping[Place, str]
 ) -> set[tuple[Path, int | str]]:
-    """Return where collected audits are defined: file and line, or file and name."""
+    """Return where the collected audits are defined: their files and lines, or files and names."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):

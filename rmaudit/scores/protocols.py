@@ -1,7 +1,7 @@
 """Score answers as token ids, as Christian et al. 2025 did, or as texts; measure the numeric noise.
 
 `exact` puts each answer's own ids between the prompt and what follows it. `paper` decodes, renders
-and tokenizes each answer anew, as Christian et al. 2025 did (`layout.retokenized`). `text` calls a
+and tokenizes each answer anew, as Christian et al. 2025 did (`layout.layouts`). `text` calls a
 function that scores texts. Every stored set of scores carries its own measured noise.
 """
 

@@ -239,7 +239,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
     back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
-    renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
+    renders and tokenizes it anew as Christian et al. 2025 did (`retokenized`). The default
     is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that, and
     a function of texts has its own.
 

@@ -60,7 +60,7 @@ def survival(
 ) -> Survival:
     """Return how the paper's protocol scores each token id: as itself, another token, several, ...
 
-    `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
+    `slot` is the exact protocol's, `rows` has the paper's row of each id (`retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
     """
     bos = slot.prefix[:1] * 2
