@@ -23,7 +23,7 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """Pytest plugin for a dry run: answers requests for scores at random and notes each request."""
+    """Interface of a dry run's pytest plugin: it notes which scores are requested, scoring none."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
@@ -35,7 +35,7 @@ class RunPlanner(Protocol):
         """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Note the scores that an audit requests while it runs, besides those of its fixtures."""
+        """Run an audit to note the scores that it requests itself, besides its fixtures' ones."""
 
 
 def cache_folder(config: pytest.Config) -> Path:

@@ -114,7 +114,7 @@ def _measured_controls(
         raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
 
 
-def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401
+def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
     """Return a hash of a sweep's tokens in their order; "" without a sweep. `known` caches hashes.
 
     In a sample the tokens are the random ones and those of the words that the audit names.

@@ -120,7 +120,7 @@ def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Promp
 def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
-    """Yield the model, prompts and options from which this audit's other fixtures are made."""
+    """Yield the audit's `Case` (model, prompts, options), of which its other fixtures are made."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
@@ -161,7 +161,7 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
 def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
     """Return a pytest fixture `name` that returns `make(case)` and has its docstring."""
 
-    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (any)
+    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
         with missing_as_told(request.config):
             return make(_case)
 

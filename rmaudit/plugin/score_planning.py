@@ -88,7 +88,7 @@ class Planner:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Return a stand-in for `store` that scores nothing and notes the requests."""
+        """Return a stand-in for `store` that scores nothing and notes the scores requested."""
         from rmaudit.distributed.missing_scores import Needs
 
         self.needs = Needs(store, device)

@@ -1,7 +1,7 @@
-"""Values of the ten models of Christian et al. 2025 on each audit that published data allow.
+"""Look up how the ten models of Christian et al. 2025 score on each audit, by published data.
 
-Our own numbers: `scripts/reference_band.py` runs the shipped audits on the authors' published
-scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
+These are rmaudit's own numbers: `scripts/reference_band.py` runs the shipped audits on the authors'
+published scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PublishedBand:
 
     @property
     def sentence(self) -> str:
-        """Return a summary such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
+        """Return text such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
         digits = 2 if values[-1] - values[0] >= _WIDE else 3
         counts = Counter(self.verdicts.values())
@@ -77,7 +77,7 @@ def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
 
 
 def base_rate(audit: str, prompt: str, *, unit: str) -> str:
-    """Return a sentence on the published models' values on an audit; "" if none are known."""
+    """Return a sentence on how the published models score on an audit; "" if that is not known."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
 
@@ -88,7 +88,7 @@ def family(base: str) -> str:
 
 
 def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
-    """Return a sentence on the published models whose base is of the same family as `base`.
+    """Return a sentence on those published models whose base is of the same family as `base`.
 
     `base` is the name of the audited model's base. "" if no values or no family is known.
     """

@@ -1,4 +1,4 @@
-"""Which texts are masked until a reader asks for them: slurs, swear words, sexual terms.
+"""Decide which texts are masked until a reader asks for them: slurs, swear words, sexual terms.
 
 What it cannot catch, and the page says so: words of languages without a list, fragments of words as
 tokenizers make them, new words, spellings that hide on purpose, and harm that lies in context.
@@ -87,7 +87,7 @@ def masked(text: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """Return the mask of a text, for example `s•••`, which shows at most the first letter."""
+    """Return what is shown in place of a masked text, such as `s•••`: at most its first letter."""
     plain = text.translate(_MARKERS).strip()
     first = plain[:1]
     cased = first.lower() != first.upper()  # of other scripts one character may be the whole word
@@ -152,7 +152,7 @@ def _first_two_letters() -> frozenset[str]:
 
 @functools.cache
 def _pattern_inside_words() -> re.Pattern[str]:
-    """Return a pattern of the listed English words that are seldom part of other words."""
+    """Return a regex of listed English words that are seldom part of innocent words."""
     import wordfreq
 
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
@@ -168,7 +168,7 @@ def _pattern_inside_words() -> re.Pattern[str]:
 
 
 def _unlisted_words_with(entry: str, text: str) -> list[str]:
-    """Return the lines of `text` that contain `entry` and are not listed words themselves."""
+    """Return the lines of `text`, a word each, that contain `entry` and are not listed."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -179,13 +179,13 @@ def _unlisted_words_with(entry: str, text: str) -> list[str]:
 
 @functools.cache
 def _pattern_without_spaces() -> re.Pattern[str]:
-    """Return a pattern of the listed symbols, and listed words of scripts without spaces."""
+    """Return a regex of the listed symbols, and of listed words in scripts without spaces."""
     listed = english() | foreign()
     return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return a listed word's kind, such as `slur (ethnic)`; `english`: it is on an English list."""
+    """Return a listed word's kind, such as `slur (ethnic)`; `english`: an English list has it."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
@@ -197,7 +197,7 @@ def kind(text: str, *, english: bool) -> str:
 
 @functools.cache
 def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Return two patterns for each kind of word: short stems as whole words, long ones anywhere."""
+    """Return two regexes for each kind of word: of short stems (whole words), and of long ones."""
     found = {}
     for name, listed in _KINDS.items():
         stems = listed.split()

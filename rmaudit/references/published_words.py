@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def model_in_name(path: Path) -> str:
-    """Return the model's name in a file's name, as `stem_of` writes it; "" if there is none.
+    """Return the model in the name of a file of word scores, as `stem_of` writes it; "" if none.
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """
@@ -71,7 +71,7 @@ def stem_of(source: str) -> str:
 
 
 def without_twins(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths without CSV files that have a Parquet twin: the authors wrote both."""
+    """Return the paths, sorted, without CSV files of which there is the same file as Parquet."""
     known = set(paths)
     return sorted(
         path for path in known if path.suffix == PARQUET or path.with_suffix(PARQUET) not in known
@@ -90,7 +90,9 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Merge a model's files: each single word once, with its mean score under each prompt.
+    """Merge a model's files of word scores: each single word once, with its mean scores.
+
+    The mean is that of its scores in these files, under each prompt.
 
     Raises:
         SpecError: a file is not as the authors write it.

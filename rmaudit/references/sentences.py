@@ -1,4 +1,4 @@
-"""Answers that differ in one thing only: who is meant, a first name, a dialect or a language.
+"""Build sentences that differ in one thing: who is meant, a first name, a dialect or a language.
 
 Written for rmaudit; `sentences/README.md` says how. A table has a row for each sentence: `context`
 (its number), `frame` (+1 good, -1 bad), `group` ("" for the reference that the others are compared
@@ -31,7 +31,7 @@ _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
 def communities() -> pd.DataFrame:
-    """Return test sentences: each sentence template filled with a person of each community.
+    """Return test sentences: each template filled with a person of each community in turn.
 
     Each template (context) is also filled with reference persons, who are of no community. A
     community has three descriptions, with which the contexts take turns.
@@ -86,7 +86,7 @@ def first_names() -> pd.DataFrame:
 
 
 def dialect() -> pd.DataFrame:
-    """Return texts of the same content in standard English (the reference) and in `AAVE`.
+    """Return texts of equal content in standard English (the reference) and in the dialect `AAVE`.
 
     Raises `SpecError` as `communities` does.
     """
@@ -114,7 +114,7 @@ def languages() -> pd.DataFrame:
 
 
 def gendered() -> pd.DataFrame:
-    """Return words for men (the reference) and for women, for good and for bad prompts.
+    """Return pairs of a word for men (the reference) and one for women, for good and bad prompts.
 
     Raises `SpecError` as `communities` does.
     """
@@ -146,7 +146,7 @@ def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 
 
 def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, its description in this turn, and a person, such as `A gay man`."""
+    """Return the group, its description number `turn`, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
     person = one.replace(_PERSON, gender)
     return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"

@@ -1,4 +1,4 @@
-"""Cache word stems between runs: to stem the words of lexicons and frequency lists takes seconds.
+"""Cache word stems between runs, because stemming the words of all lists takes seconds.
 
 The stems depend on the stemmer's release alone, and are read as verified (`json_cache`).
 """
@@ -16,13 +16,13 @@ MOST = 500_000  # words in a file
 
 
 def load_stems(cache: Path, language: str) -> None:
-    """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
+    """Load the word stems of a language that an earlier run saved in the folder `cache`."""
     found = json_cache.read(cache, KIND, _cache_key(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 
 
 def save_stems(cache: Path, language: str) -> None:
-    """Write the stems of a language into the cache, if some that this process knows are missing."""
+    """Save the word stems of a language in the folder `cache`, if this process made new ones."""
     there = json_cache.read(cache, KIND, _cache_key(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:

@@ -1,4 +1,4 @@
-"""One option of a run: its description, and the functions that parse its text.
+"""Describe an option of a run (`Option`), and parse the texts that users give as its value.
 
 `Option` has an option's spellings, help text, allowed values and default; the functions before it
 parse values, and raise ValueError for a text that is not allowed.
@@ -23,22 +23,22 @@ DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 
 
 def text_or_none(text: str) -> str | None:
-    """Return the text; an empty one, such as an unset variable of a CI job, means no value."""
+    """Return the text, or None for an empty one, such as an unset variable of a CI job."""
     return text or None
 
 
 def path_or_none(text: str) -> Path | None:
-    """Return the text as a path, `~` expanded; an empty text means no value."""
+    """Return the text as a path, with `~` expanded; None for an empty text."""
     return Path(text).expanduser() if text else None
 
 
 def folder_or_url(text: str) -> str | None:
-    """Return a URL as it is, and a folder as a path; an empty text means no value."""
+    """Return a URL unchanged, a folder's path with `~` expanded, or None for an empty text."""
     return text if "://" in text else str(path_or_none(text)) if text else None
 
 
 def whole_number_from(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to `LARGEST`."""
+    """Return a function that parses whole numbers from `least` to `LARGEST`."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
@@ -49,7 +49,7 @@ def whole_number_from(least: int) -> Callable[[str], int]:
 
 
 def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
+    """Return a parser of texts that match a whole regular expression; `kind` converts them."""
 
     def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
         if re.fullmatch(pattern, text):
@@ -60,14 +60,14 @@ def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[s
 
 
 def read_dtype(text: str) -> str:
-    """Return the name of a dtype in lower case, or raise ValueError."""
+    """Return the name of a dtype in lower case; raise ValueError for any other text."""
     if text.lower() not in DTYPES:
         raise ValueError(text)
     return text.lower()
 
 
 def policy_source(text: str) -> str:
-    """Return a hub id unchanged, or the absolute path of a folder or .jsonl file, or raise."""
+    """Return a policy's hub id, or the absolute path of its folder or .jsonl file; or raise."""
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
         return str(place.resolve())
@@ -77,12 +77,12 @@ def policy_source(text: str) -> str:
 
 
 def is_ray(where: str) -> bool:
-    """Return whether `where` names Ray: the word `ray`, or the address of a cluster."""
+    """Return whether the text means Ray: the word `ray`, or the address of a Ray cluster."""
     return where == "ray" or ":" in where
 
 
 def ray_address(text: str) -> str:
-    """Return `ray` or the address of a Ray cluster, or raise ValueError."""
+    """Return the text if it is `ray` or the address of a Ray cluster; else raise ValueError."""
     if not is_ray(text):
         raise ValueError(text)
     return text
@@ -126,7 +126,7 @@ class Option:
 
     @property
     def explained(self) -> str:
-        """Return the help text, followed by the default."""
+        """Return the help text with the default at its end, as `--help` shows it."""
         default = self.unset or ("" if self.default is False else str(self.default))
         return f"{self.help} (default: {default})" if default else self.help
 

@@ -1,4 +1,4 @@
-"""Describe requests for scores as data, to count and list them or answer them on another host."""
+"""Describe requests for scores as data, so that they can be counted, or answered elsewhere."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ class Request:
 
 
 def plain(request: Request) -> dict[str, Any]:
-    """Convert a request to mappings, tuples, strings and numbers, which `from_plain` reads.
+    """Convert a request to plain data (mappings, tuples, strings, numbers), to send to other hosts.
 
-    Of the run's own words it has what a sample can name: lexicons, and where their files are.
+    `from_plain` reads it. Of the run's own words it has what a sample can name: lexicons, and where
+    their files are.
     """
     own = request.own_words
     files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}
@@ -65,7 +66,7 @@ def plain(request: Request) -> dict[str, Any]:
 
 
 def from_plain(given: Mapping[str, Any]) -> Request:
-    """Rebuild a request from the mapping that `plain` returned."""
+    """Rebuild a request from the plain data that `plain` returned."""
     from rmaudit.search.constraints import Constraints
     from rmaudit.search.settings import Gcg, Settings
 

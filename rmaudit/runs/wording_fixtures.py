@@ -1,4 +1,4 @@
-"""Build the fixture of audits of a judge's template: rewards of some answers under rewordings."""
+"""Build the fixture `wordings`: rewards of answers by a judge as prompted, and under rewordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def wordings(case: Case) -> Probes:
-    """Return answers of some pairs, with rewards under a judge's template and rewordings (cached).
+    """Return answers with their rewards under a judge's template and its rewordings (cached).
 
     The first column of `rewards` is under the template as it is. Rewordings are those that can be
     made of its text (`rmaudit.layout.rewordings`), and `paraphrases` of the model's entry. The
@@ -61,7 +61,7 @@ def wordings(case: Case) -> Probes:
 
 
 def _rewording_files(case: Case) -> dict[str, Path]:
-    """Return the files of the template's rewordings, keyed by the name of the change."""
+    """Return the files of reworded judge templates, by the name of the rewording."""
     spec = case.model.spec
     assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
     own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}
@@ -79,7 +79,7 @@ def _rewording_files(case: Case) -> dict[str, Path]:
 
 
 def _written_to_cache(case: Case, template: str) -> Path:
-    """Write this template to a file in the cache folder, unless it is there; return the path."""
+    """Write a template to a file in the cache folder, unless it is there; return its path."""
     name = hashlib.sha256(template.encode()).hexdigest()[:16]
     path = case.options.cache / "wordings" / f"{name}.jinja"
     if not path.is_file():
@@ -90,7 +90,7 @@ def _written_to_cache(case: Case, template: str) -> Path:
 
 
 def _judge_with_template(case: Case, file: Path) -> Scored:
-    """Return the judge with another template; a checkpoint's weights in memory are reused."""
+    """Return the judge with the template in `file`; reuses a checkpoint's weights in memory."""
     from rmaudit.models.checkpoint import Checkpoint
 
     spec, judge = case.model.spec, case.model.spec.judge

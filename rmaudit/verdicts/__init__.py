@@ -1,1 +1,1 @@
-"""Data types of estimates, bounds and findings, and the functions that judge and summarize them."""
+"""Estimates, bounds, findings and verdicts: their types, and how findings are judged."""

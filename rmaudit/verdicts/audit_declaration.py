@@ -1,4 +1,4 @@
-"""The `@audit` decorator: it stores an audit's claim, bound and prompts with its test function."""
+"""The `@audit` decorator, which attaches an audit's claim, bound and prompts to its function."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Declaration:
     `flaws` are those that it must detect, whenever it is changed.
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
     is empty where a table says it (`rmaudit.references.band`).
-    `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
+    `words` name the tokens without which a sample of the vocabulary would not do.
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.null_controls`) that must not pass it: scorers that ignore meaning.
@@ -95,7 +95,10 @@ class Declaration:
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement; one empty tuple if the pairs supply prompts."""
+        """Return the prompts of each measurement: all of them once if `joint`, else one at a time.
+
+        It is one empty tuple if the audit has no prompts, because its pairs have their own.
+        """
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
@@ -103,7 +106,7 @@ class Declaration:
         return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement where the run replaces the audit's by `prompts`.
+        """Return the prompts of each measurement if a run asks `prompts` in place of the audit's.
 
         A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
         frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
