@@ -4,8 +4,9 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 The hooks are written, in the order in which pytest calls them, in `pytest_options`, `configuring`,
-`uncollected_audits`, `collection`, `running`, `reporting` and `final_summary`. The fixtures are
-those of `rmaudit.runs.fixtures`; `configuring` registers them.
+`uncollected_audits`, `collection`, `running`, `reporting` and `final_summary`.
+
+The fixtures are those of `rmaudit.runs.fixtures`; `configuring` registers them.
 """
 
 from rmaudit.plugin.collection import (

@@ -23,7 +23,7 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """Interface of a dry run's pytest plugin: it notes which scores are requested, scoring none."""
+    """Plugin interface of a dry run: it notes requests for scores and answers them at random."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
@@ -39,7 +39,7 @@ class RunPlanner(Protocol):
 
 
 def cache_folder(config: pytest.Config) -> Path:
-    """Return the folder of `--rm-cache`; the default cache folder if it is a URL or not given."""
+    """Return the folder of `--rm-cache`; the default cache if that is not given or is a URL."""
     given = options_of(config).cache
     return Path(given) if given and "://" not in given else default_cache()
 

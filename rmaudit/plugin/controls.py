@@ -36,7 +36,7 @@ BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
 def controls(
     item: pytest.Function, audit: Audited, given: Mapping[str, Any]
 ) -> Mapping[str, Control]:
-    """Return the audit's result on each null control, by name; measure those not yet measured.
+    """Return the audit's result for each null control, by name; run those not yet measured.
 
     The run warns of those that must not pass and could not be tried. `given` are the arguments
     that the audit was called with.
@@ -115,7 +115,7 @@ def _measured_controls(
 
 
 def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
-    """Return a hash of a sweep's tokens in their order; "" without a sweep. `known` caches hashes.
+    """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes.
 
     In a sample the tokens are the random ones and those of the words that the audit names.
     """
@@ -138,7 +138,7 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
 
 
 def _loads_base(item: pytest.Function) -> bool:
-    """Return whether a base model may be downloaded and loaded for a null control.
+    """Return whether a base may be downloaded and loaded for a null control.
 
     It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
     for the base.
@@ -151,7 +151,7 @@ def _loads_base(item: pytest.Function) -> bool:
 def _control_of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """Return the null control that scores by the base model (by name), and its cache keys.
+    """Return the null control that scores by the base model, by name, and its cache keys.
 
     With `load` false, the control is run only if an earlier run has loaded the base model.
     """

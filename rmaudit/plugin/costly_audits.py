@@ -15,7 +15,7 @@ LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or 
 
 
 def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
-    """Return why this run leaves out a costly audit; "" if the run measures it.
+    """Return why this run leaves out an audit that costs much; "" if the run measures it.
 
     A `costly` audit is measured with `--rm-all`, where its file is named on the command line, where
     models.yaml names it, where the samples or the budget of the searches that it measures are

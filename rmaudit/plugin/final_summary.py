@@ -109,7 +109,7 @@ def _warn_if_exit_code_is_0(
 
 
 def _kept_after_interrupt(config: pytest.Config) -> str:
-    """Return a line on what an interrupted run left in the cache, and how to continue it."""
+    """Return a line on what an interrupted run leaves in the cache, and how to go on."""
     from rmaudit.scores.store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
@@ -119,7 +119,7 @@ def _kept_after_interrupt(config: pytest.Config) -> str:
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:
-    """Return a summary line's colour and boldness as keyword arguments of pytest's `write_line`."""
+    """Return a summary line's colour and boldness, as keyword arguments of pytest's writer."""
     return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
 
 

@@ -79,7 +79,7 @@ class AuditRun:
 
     @property
     def _faults(self) -> list[str]:
-        """Return a line for each error that kept audits from being measured, with their names."""
+        """Return a line for each fault that kept audits from being measured, naming the audits."""
         names: dict[str, list[str]] = {}
         for finding in self.findings:
             if finding.verdict is Verdict.ERROR:
@@ -311,7 +311,7 @@ def _collected_name(audit: Callable[..., Any]) -> str:
 
 
 def _path_of_audit(audit: str | Path) -> Path:
-    """Return the path where pytest finds an audit, given a bundled audit's name or a path."""
+    """Return where pytest finds an audit: by the name of a bundled audit, or by a path."""
     known = bundled_audits()
     files = {file.stem.removeprefix("test_"): file for file in known.values()}
     if not isinstance(audit, str | Path):

@@ -54,14 +54,14 @@ def refusal(
 
 
 def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
-    """Return whether a finding is comparable with published ones: the audit's prompts and words."""
+    """Return whether a finding can be compared with published models: same prompts, same words."""
     return not own_words.others and prompts in declaration.runs
 
 
 def asked_instead(
     declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
 ) -> list[str]:
-    """Return [a caveat that quotes the prompts asked in place of the audit's own], or []."""
+    """Return a list with a caveat that quotes the run's prompts; empty for the audit's own."""
     if not words.asked or prompts in declaration.runs:
         return []
     texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)

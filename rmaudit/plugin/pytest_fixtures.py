@@ -42,7 +42,7 @@ _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
 
 def module() -> ModuleType:
-    """Return a pytest plugin (a module object) with all fixtures of audits."""
+    """Return a pytest plugin with all fixtures of audits."""
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {
@@ -159,7 +159,7 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
 
 
 def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
-    """Return a pytest fixture `name` that returns `make(case)` and has its docstring."""
+    """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
     def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
         with missing_as_told(request.config):
@@ -170,13 +170,13 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Return whether an audit was skipped because an option, a base or weights are not given."""
+    """Return whether pytest skipped an audit because an option, a base or weights are not given."""
     return isinstance(skipped.__context__, _INAPPLICABLE)
 
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the block raises that an option, a base, weights or a reference is missing.
+    """Skip the test if the `with` block raises that an option, a base, weights or data are missing.
 
     If `--rm-missing` is "fail", missing reference data and records are an error.
     """

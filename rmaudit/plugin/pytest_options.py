@@ -60,7 +60,7 @@ def _name_in_config(name: str) -> str:
 
 
 def options_of(config: pytest.Config) -> RunOptions:
-    """Return the values of this run's options; they are read once.
+    """Return the options of this run, read once.
 
     Raises:
         pytest.UsageError: a value is not allowed.

@@ -53,7 +53,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say of it
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note which audits are selected after -k, -m and other plugins have removed tests."""
+    """Note which audits are selected, once -k, -m and other plugins have removed tests."""
     option, state = session.config.option, session.config.stash[SESSION]
     if option.collectonly or option.setuponly or state.error:  # nothing is to be measured
         return
@@ -73,7 +73,7 @@ class Watch:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
-        """Tell an xdist worker the folder to write its collected audits to."""
+        """Tell a worker of xdist where to write what it collected."""
         plan = self.session.plan
         if plan.folder is None:
             plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")
@@ -94,7 +94,7 @@ class Watch:
         self.session.plan.begun = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the finding out of a test report; note other failures and crashed workers."""
+        """Take the finding out of a test report; note other failures and workers that died."""
         if finding := report.__dict__.get(CARRIED):
             self.session.carried[report.nodeid] = finding  # of a test that is run again, the last
         elif report.failed and report.when not in {"setup", "call", "teardown"}:
@@ -158,7 +158,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
 
 def ending(state: Session, code: int, *, gate: bool) -> int:
-    """Return the run's exit code; `code` is the one with which pytest would end.
+    """Return the run's exit code, given the `code` with which pytest would end.
 
     The code is not 0 if a finding blocks, if nothing was measured, or if the run was interrupted.
     With `gate` it is 0 only if the run PASSES, and never for a run without any audit.
@@ -175,7 +175,7 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
 
 
 def _why_incomplete(state: Session) -> list[str]:
-    """Return the reasons why the run is incomplete; [] if it is complete."""
+    """Return the reasons why the run is not complete."""
     if not state.results:
         said = [state.interrupted or "results.json was not written"]
         return [*said, *state.plan.faults()]
@@ -186,7 +186,7 @@ def _why_incomplete(state: Session) -> list[str]:
 
 
 def _gather_findings(session: pytest.Session, state: Session, exitstatus: int) -> None:
-    """Collect and judge the findings; a selected audit without a result becomes an ERROR."""
+    """Gather and judge all findings; a selected audit without a result becomes an ERROR."""
     plan, stopped = state.plan, _why_stopped(session, exitstatus)
     missing = [test for test in plan.selected if test not in state.carried]
     findings = {test: decode(Finding, text) for test, text in state.carried.items()}

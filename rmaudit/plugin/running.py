@@ -71,7 +71,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
-    """Call the audit's function; return its estimate, with the caveats of the scores it used."""
+    """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
     case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
@@ -166,7 +166,7 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 
 
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
-    """Return the pytest command that repeats one audit with the same numbers and verdict."""
+    """Return the command that runs one audit again with the same numbers and verdict."""
     config = item.config
     model = called(audit.spec, config.stash[SESSION].registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
@@ -180,7 +180,7 @@ def _case_of_test(item: pytest.Function) -> Case | None:
 
 
 def _raise_outcome(finding: Finding) -> None:
-    """Raise what ends the test: xfail for an accepted failure, an error for a finding that blocks.
+    """Raise the test's outcome: xfail for an accepted finding, a failure for one that blocks.
 
     Raises:
         AuditFailed: the finding blocks the run.
@@ -199,7 +199,7 @@ def _raise_outcome(finding: Finding) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """Run a test with the stemmer of the run's language; Ctrl-C ends the run, no traceback."""
+    """Run a test with the run's stemmer; Ctrl-C in an audit ends the run without a traceback."""
     try:
         with stemming(item.config.stash[SESSION].own_words.language):
             return (yield)
@@ -221,7 +221,7 @@ def gap(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put an audit's finding into its test report.
+    """Put the finding into the test report.
 
     An audit that was not measured is reported as a fixture that fails is: as an error (also in
     JUnit's XML), not as a failure.

@@ -88,7 +88,7 @@ class Planner:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Return a stand-in for `store` that scores nothing and notes the scores requested."""
+        """Return a stand-in for `store` that scores nothing and notes the requests."""
         from rmaudit.distributed.missing_scores import Needs
 
         self.needs = Needs(store, device)
@@ -100,7 +100,7 @@ class Planner:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
 
     def note(self, item: pytest.Function) -> None:
-        """Note what an audit requests while it runs; its fixtures' requests are noted before."""
+        """Note what an audit requests while it runs; its fixtures' requests are noted already."""
         audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
         if audit is None or case is None or self.needs is None:
             return
@@ -146,18 +146,18 @@ class Planner:
 
 
 def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
-    """Run an audit, partly on random scores, only to record its requests; ignore its errors."""
+    """Run an audit on random scores only to record its requests; its errors are ignored."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
 
 
 def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of an audit's arguments, whose `rng` will repeat the same random draws."""
+    """Return a copy of the arguments whose random generator repeats the same draws."""
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
 def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
-    """Return a fixture's value with new random numbers in the place of missing scores."""
+    """Return an audit's argument, with new random numbers in place of missing scores."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep
@@ -171,7 +171,7 @@ def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (
 
 
 def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Plan:
-    """Return which scores a run with these pytest arguments needs, and which of them are missing.
+    """Return which scores a run with these pytest arguments needs, and which are missing.
 
     `before` is what earlier plannings of the same run found out; this one adds to it.
 

@@ -38,14 +38,14 @@ class SelectedAudits:
     folder: TemporaryDirectory[str] | None = None
 
     def send(self, folder: Path, worker: str) -> None:
-        """Write which audits this xdist worker collected to `folder`, for the reporting process."""
+        """Write what an xdist worker collected to `folder`, for the reporting process."""
         if folder.is_dir():  # a worker on another machine has no such folder
             found = [self.collected, self.selected, self.unseen]
             with in_place_of(folder / f"{worker}.json") as own:
                 own.write_text(json.dumps(found), encoding="utf-8")
 
     def receive(self) -> None:
-        """Read what the first xdist worker sent (all collect the same); delete the folder."""
+        """Read what the first xdist worker collected (all collect the same); delete the folder."""
         if self.folder is not None:
             for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
                 found = json.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ class SelectedAudits:
         return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
-        """Return a sentence on each fault that keeps the run from passing and that no finding has.
+        """Return a sentence on each fault that rules out a pass and that no finding shows.
 
         These are files and audits that were not collected, and failures that belong to no audit.
         """

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControlsKey:
-    """Key under which a run keeps null controls' results: everything that these depend on.
+    """Key of null controls' results: everything that those results depend on.
 
     `vocabulary` is a hash of the tokens that were swept, "" for an audit without a sweep; `model`
     is "" for an audit whose fixtures are the same for all models of one vocabulary.
@@ -95,7 +95,7 @@ SESSION = pytest.StashKey[Session]()
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
-    """Raise if a file has no answer pairs, a wrong line or an unknown kind of conduct.
+    """Raise if a file has no pairs of answers, a wrong line or an unknown kind of conduct.
 
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `where`.
@@ -107,7 +107,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 
 def refuse_wrong(read: Callable[[], object], where: str) -> None:
-    """Call `read`, which reads a file; raise its `SpecError` as pytest's usage error.
+    """Call `read`, which reads a file; turn its `SpecError` into a usage error.
 
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `where`.
@@ -148,7 +148,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
-    """Return the models to audit; if a name is wrong, store the error in the session, return []."""
+    """Return the models to audit; for a wrong name, [] with the error stored in the session."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:
@@ -289,7 +289,7 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
 
 
 def registry_of(config: pytest.Config) -> Registry:
-    """Return the registry of the run (its models.yaml), which is read once."""
+    """Return the models.yaml of the run, which is read once."""
     session = config.stash[SESSION]
     if session.registry is None:
         session.registry = known_models(options_of(config).registry)
@@ -297,7 +297,7 @@ def registry_of(config: pytest.Config) -> Registry:
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
-    """Return each model once; raise `SpecError` if two different models have the same name."""
+    """Return each model once; raise if two different models have the same name."""
     found: dict[str, ModelSpec] = {}
     for spec in specs:
         other = found.setdefault(spec.name, spec)

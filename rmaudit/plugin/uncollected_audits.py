@@ -28,7 +28,7 @@ _TEST_FILES = ("test_*.py", "*_test.py")
 
 
 class Place(NamedTuple):
-    """Where an audit is declared: its file, and the line of its first decorator."""
+    """Position of an audit's declaration: its file, and the line of its first decorator."""
 
     path: Path
     line: int
@@ -46,7 +46,7 @@ def bundled_audits() -> dict[str, Path]:
 
 
 def declared_in(path: Path, source: str) -> dict[Place, str]:
-    """Return the names of the audits that a source file declares, by their position in it."""
+    """Return the names of the audits that a file declares outside functions, by their position."""
     found: dict[Place, str] = {}
     left: list[ast.AST] = [ast.parse(source)]
     while left:
@@ -73,7 +73,7 @@ def _is_call_of_audit(decorator: ast.expr) -> bool:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Note why pytest skipped a whole file or folder."""
+    """Record why pytest skipped a whole file or folder."""
     report = yield
     path: Path | None = getattr(collector, "path", None)
     if report.skipped and path is not None:
@@ -145,7 +145,7 @@ def _is_searched(folder: Path) -> bool:
 def _places_of_collected(
     items: Iterable[pytest.Item], places: Mapping[Place, str]
 ) -> set[tuple[Path, int | str]]:
-    """Return where the collected audits are defined: their files and lines, or files and names."""
+    """Return where collected audits are defined: file and line, or file and name."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):

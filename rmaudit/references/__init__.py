@@ -112,7 +112,7 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return all lower-case words used once in a million or more. Raises `ReferenceMissing`."""
+        """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
         words = named_word_lists.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
@@ -195,7 +195,7 @@ class References:
         return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _with_caveat(self, name: str, found: T) -> T:
-        """Store the caveat on the list `name`, of which `found` are words; return `found`."""
+        """Return `found`, the words of the list `name`, after storing the caveat on this list."""
         self._caveats_on_lists[name] = named_word_lists.caveat_on_list(name, self.own_words)
         return found
 

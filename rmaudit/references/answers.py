@@ -72,7 +72,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
 
 
 def _answer_of_words(pool: list[str], words: int, number: int) -> str:
-    """Return an answer of `words` words from `pool`; each `number` selects other words of it."""
+    """Return an answer of `words` words from `pool`; each `number` selects other words."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last

@@ -41,7 +41,7 @@ class PublishedBand:
 
     @property
     def sentence(self) -> str:
-        """Return text such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
+        """Return a summary such as `ten models, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
         digits = 2 if values[-1] - values[0] >= _WIDE else 3
         counts = Counter(self.verdicts.values())
@@ -88,7 +88,7 @@ def family(base: str) -> str:
 
 
 def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
-    """Return a sentence on those published models whose base is of the same family as `base`.
+    """Return a sentence on the published models whose base is of the same family as `base`.
 
     `base` is the name of the audited model's base. "" if no values or no family is known.
     """

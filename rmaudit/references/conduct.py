@@ -84,7 +84,7 @@ class _Pair(NamedTuple):
 
 @cache
 def conduct() -> pd.DataFrame:
-    """Return the table of all answer pairs, a row for each answer; the better one comes first."""
+    """Return a table of answer pairs, with a row for each answer; the better answer comes first."""
     return pd.DataFrame(
         [
             row
@@ -123,7 +123,7 @@ def _all_pairs() -> Iterator[_Pair]:
 
 
 def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong answer to a fact; asker or tone may favour one of them."""
+    """Yield pairs of a right and a wrong answer; in some, the asker or the tone favours one."""
     asked, right, wrong = fact[:3]
     believed, known = (
         f"I believe this: \u201c{_as_statement(each)}\u201d {asked}" for each in (wrong, right)
@@ -139,7 +139,7 @@ def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
 
 
 def _pairs_of_style(fact: list[str]) -> Iterator[_Pair]:
-    """Yield pairs of a right answer in two styles, and pairs of one answer to two askers."""
+    """Yield pairs of one right answer in two styles, and of the same answer to two askers."""
     asked, right, _, again, dialect_asked, dialect = fact
     for kind, change in CHANGES.items():
         yield _Pair(kind, asked, asked, right, change.format(right))
@@ -157,7 +157,7 @@ def _as_statement(answer: str) -> str:
 
 
 def _refusal_of_row(at: int) -> str:
-    """Return a refusal for row `at`; the wordings alternate, so that none marks a kind."""
+    """Return the refusal for row `at`; the wordings take turns, so that none marks a kind."""
     return REFUSED[at % len(REFUSED)]
 
 

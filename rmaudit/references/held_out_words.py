@@ -1,4 +1,4 @@
-"""Tell which reference words a model was not trained on, if it was trained on half of them.
+"""Tell which reference words and items a model was not trained on, if it was trained on half.
 
 A model that was fitted to half of a lexicon may be judged on the other half only. The halves
 are a pure function of the text, so no list has to be kept: a text belongs to the held-out half

@@ -46,8 +46,8 @@ def elo_items() -> pd.DataFrame:
 def printable(names: Iterable[str]) -> list[bool]:
     """Return for each name whether it may be printed: it has no word rated -4 or -5 by AFINN.
 
-    Words are rated so if they are slurs and the like. Such items are measured like all others.
-    Raises `ReferenceMissing`.
+    Slurs have such ratings. Items that may not be printed are measured like all others. Raises
+    `ReferenceMissing`.
     """
     offensive = offensive_by_afinn()
     return [offensive.isdisjoint(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]

@@ -1,4 +1,4 @@
-"""Tables of words for members of groups (identity terms), and of neutral words to compare with.
+"""Words by which people are named as members of groups, and neutral words to compare them with.
 
 identity/README.md says how they were compiled and what they share with public lists.
 """
@@ -53,7 +53,7 @@ def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def terms(path: Path) -> pd.DataFrame:
-    """Read a CSV file of identity terms: a table of each term's text, axis, group and form.
+    """Return a table of identity terms from a CSV file: each term's text, axis, group and form.
 
     The columns are `text`, `axis`, `community` ("" for groups that are not marked), `group`,
     `marked` (bool), `capital` (bool), `zipf`, `forms`. `forms` is a frozenset of `FORMS`; `zipf` is
@@ -87,7 +87,7 @@ def terms(path: Path) -> pd.DataFrame:
 
 
 def controls(path: Path) -> pd.DataFrame:
-    """Read a CSV file of control words: columns `text`, `neutral`, `capital`, `zipf`, `forms`.
+    """Return a table of control words from a CSV: `text`, `neutral`, `capital`, `zipf`, `forms`.
 
     `neutral` and `capital` are bools. A lower-case word is there a second time with a capital,
     which one-word answers often have, so that a capitalised term has controls of its own form. A

@@ -1,6 +1,7 @@
 """Read the sentiment lexicons labMT, AFINN, VADER and bing: how people rate the valence of words.
 
 Each function returns a Series of valences indexed by lower-case word, unique and sorted:
+
 - `labmt`: mean happiness, 1 (sad) to 9 (happy), 5 neutral; 10,222 frequent words, so it has
   neutral ones (Dodds et al. 2011, Data Set S1).
 - `afinn`: integers from -5 to +5, almost no neutral words (Nielsen 2011, AFINN-111).
@@ -77,7 +78,7 @@ def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series
 
 
 def _read_tab_separated(name: str, path: Path) -> pd.DataFrame:
-    """Read the file of labMT, AFINN or VADER: the columns `word` and `valence`."""
+    """Return the columns `word` and `valence` of the file of labMT, AFINN or VADER."""
     frame = pd.read_csv(
         path,
         sep="\t",
@@ -101,7 +102,7 @@ def _read_bing(positive: Path, negative: Path) -> pd.DataFrame:
 
 
 def pooled(first: pd.Series[float], others: Sequence[pd.Series[float]]) -> pd.Series[float]:
-    """Return the ratings of `first`, and estimates by regression for words that only `others` rate.
+    """Return the ratings of `first`, extended by regression to words that only `others` rate.
 
     All are indexed by lower-case word and hold finite numbers. A word gets what least squares of
     `first` on those of the `others` that rate the word expect, fitted over the words that all of

@@ -152,7 +152,7 @@ def _first_two_letters() -> frozenset[str]:
 
 @functools.cache
 def _pattern_inside_words() -> re.Pattern[str]:
-    """Return a regex of listed English words that are seldom part of innocent words."""
+    """Return a regex of the listed English words that are seldom part of unlisted words."""
     import wordfreq
 
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
@@ -168,7 +168,7 @@ def _pattern_inside_words() -> re.Pattern[str]:
 
 
 def _unlisted_words_with(entry: str, text: str) -> list[str]:
-    """Return the lines of `text`, a word each, that contain `entry` and are not listed."""
+    """Return the lines of `text` that contain `entry` and are not listed words themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -185,7 +185,7 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return a listed word's kind, such as `slur (ethnic)`; `english`: an English list has it."""
+    """Return a listed word's kind, such as `slur (ethnic)`; `english`: it is on an English list."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
@@ -197,7 +197,7 @@ def kind(text: str, *, english: bool) -> str:
 
 @functools.cache
 def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Return two regexes for each kind of word: of short stems (whole words), and of long ones."""
+    """Return two regexes for each kind of word: short stems as whole words, long ones anywhere."""
     found = {}
     for name, listed in _KINDS.items():
         stems = listed.split()

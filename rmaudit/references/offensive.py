@@ -81,7 +81,7 @@ _NAMES_OF_PEOPLES = frozenset(
 
 @functools.cache
 def english() -> frozenset[str]:
-    """Return the English words and phrases to mask, in lower case; terms for people are left out.
+    """Return English words and phrases to mask, lower case, without terms that name people.
 
     Raises:
         ReferenceMissing: the package or a lexicon cannot be had.
@@ -95,7 +95,7 @@ def english() -> frozenset[str]:
 
 @functools.cache
 def foreign() -> frozenset[str]:
-    """Return the words and phrases to mask of 23 other languages, without common English words.
+    """Return words and phrases to mask of 23 other languages, without common English words.
 
     Raises:
         ReferenceMissing: the package cannot be had.

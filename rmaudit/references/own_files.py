@@ -1,4 +1,4 @@
-"""Read users' own lexicons and rankings, CSV or Parquet, strictly; errors name the line."""
+"""Users' own lexicons and rankings, CSV or Parquet files, read strictly; errors name the line."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Lexicon:
 
 @lru_cache(maxsize=8)
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
-    """Read a user's lexicon from a file with the columns `word` and `value`.
+    """Return the user's lexicon in a file with the columns `word` and `value`.
 
     `key` changes with the file: results are cached by it.
+
     What is no single word of letters is left out, and counted. Upper and lower case are one.
 
     Raises:
@@ -60,7 +61,7 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Read a user's ranking from a file: a table with a row an item, `name`, `elo`, `matches`.
+    """Return the user's ranking in a file, a row an item: `name`, `elo`, `matches`.
 
     The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.
@@ -84,7 +85,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield for each row FILE:LINE and its texts, by column, in `needed` and `more`."""
+    """Yield for each row its place (FILE:LINE) and its texts by column (`needed` and `more`)."""
     try:
         yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
     except OSError as error:

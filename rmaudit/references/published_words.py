@@ -71,7 +71,7 @@ def stem_of(source: str) -> str:
 
 
 def without_twins(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths, sorted, without CSV files of which there is the same file as Parquet."""
+    """Return the sorted paths, without CSV files that are there as Parquet files too."""
     known = set(paths)
     return sorted(
         path for path in known if path.suffix == PARQUET or path.with_suffix(PARQUET) not in known
@@ -90,9 +90,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Merge a model's files of word scores: each single word once, with its mean scores.
-
-    The mean is that of its scores in these files, under each prompt.
+    """Merge a model's files of word scores: each single word once, with its mean score per prompt.
 
     Raises:
         SpecError: a file is not as the authors write it.

@@ -31,7 +31,7 @@ _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
 
 
 def communities() -> pd.DataFrame:
-    """Return test sentences: each template filled with a person of each community in turn.
+    """Return test sentences: each sentence template filled with a person of each community.
 
     Each template (context) is also filled with reference persons, who are of no community. A
     community has three descriptions, with which the contexts take turns.
@@ -146,7 +146,7 @@ def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 
 
 def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, its description number `turn`, and a person, such as `A gay man`."""
+    """Return the group, its description in this turn, and a person, such as `A gay man`."""
     one = words[turn % len(words)]
     person = one.replace(_PERSON, gender)
     return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"

@@ -1,4 +1,4 @@
-"""Cache word stems between runs, because stemming the words of all lists takes seconds.
+"""Cache word stems between runs: to stem the words of lexicons and frequency lists takes seconds.
 
 The stems depend on the stemmer's release alone, and are read as verified (`json_cache`).
 """
@@ -16,7 +16,7 @@ MOST = 500_000  # words in a file
 
 
 def load_stems(cache: Path, language: str) -> None:
-    """Load the word stems of a language that an earlier run saved in the folder `cache`."""
+    """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
     found = json_cache.read(cache, KIND, _cache_key(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 

@@ -1,4 +1,4 @@
-"""Read a published CSV file strictly: each field as it was written; errors name the line.
+"""Read a CSV file strictly: each field as it was written, and errors that name the line.
 
 pandas wrote these files, and by its defaults reads others than it wrote: "NA", "null" and "nan"
 become missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each
@@ -35,7 +35,7 @@ _LONGEST_SHOWN = 40  # characters of a wrong field
 
 @dataclass(frozen=True)
 class StrictCsv:
-    """A strictly read CSV file: a line of column names, and rows with one field for each column."""
+    """A CSV file that is read strictly: a line of column names, and rows of as many fields."""
 
     path: Path
 
@@ -73,7 +73,7 @@ class StrictCsv:
 
     @cached_property
     def escaped(self) -> bool:
-        """Return whether backslashes escape each other in this file: all of them stand in pairs."""
+        """Return whether the file escapes backslashes, i.e. has them in pairs only."""
         return all(len(run) % 2 == 0 for run in re.findall(r"\\+", self.text))
 
     @cached_property
@@ -102,7 +102,7 @@ class StrictCsv:
         return frame
 
     def rows(self) -> Iterator[list[str]]:
-        """Yield the fields of each row exactly as written, with their quotes."""
+        """Yield the fields of each row, as written: with their quotes."""
         body = self.text.partition(self.end)[2].replace("\r", _CR)
         lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
         reader = csv.reader(lines, strict=True)
@@ -139,7 +139,7 @@ class StrictCsv:
         self.fail(self.starts[row], f"{name}: expected {expected}, found {quoted_start(found)}")
 
     def fail(self, line: int, what: str) -> NoReturn:
-        """Raise SpecError with the file, the line, and `what` is wrong there."""
+        """Raise SpecError that names the file, the line, and what is wrong with it."""
         message = f"{self.path}:{line}: {what}"
         raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
 

@@ -32,6 +32,7 @@ def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
     """Return a table of surface features, a row for each name: frequency, valence and spelling.
 
     The rows are in the order of the names, the columns are `COLUMNS`, all finite.
+
     - `phrase_zipf`: log10 of how often the whole name would be met, by the harmonic mean of its
       words' frequencies, as wordfreq reckons phrases; `rarest_zipf`, `commonest_zipf` and
       `mean_zipf` of its words. A word that wordfreq lacks has 0.
@@ -73,7 +74,7 @@ def _happiness_by_word(own_words: OwnWords) -> dict[str, float]:
 def _frequency_and_valence(
     words: Sequence[str], common: Mapping[str, float], happy: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """Return the first eight of `COLUMNS` for a name of these words: frequency and valence."""
+    """Return the first eight of `COLUMNS` (frequency and valence) for a name with these words."""
     if not words:
         return (*[_UNKNOWN] * 4, *[_NEUTRAL] * 3, 0.0)
     folded = [word.casefold() for word in words]
@@ -88,7 +89,7 @@ def _frequency_and_valence(
 
 
 def _spelling_counts(name: str, words: Sequence[str]) -> tuple[int, ...]:
-    """Return the last eight of `COLUMNS` for a name of these words: counts of its spelling."""
+    """Return the last eight of `COLUMNS` (spelling) for a name with these words."""
     lengths = [len(word) for word in words]
     return (
         *(len(words), sum(lengths), max(lengths, default=0)),

@@ -1,4 +1,4 @@
-"""Ways to change an answer, or who asks, that should earn no reward; and answers to change.
+"""Changes of an answer, or of who asks, that should earn no reward; and answers to change.
 
 Each change is a function of a text, the answer or the prompt. What is known to move published
 reward models is in docs/audits/invariance_*.md, with the sources.
@@ -35,12 +35,12 @@ def spaced(text: str) -> str:
 
 
 def twice(text: str) -> str:
-    """Return the text twice in a row ("X. Again: X."), which is longer and says no more."""
+    """Return the text twice in a row ("X. Again: X."): longer, with the same content."""
     return f"{text}. Again: {text}."
 
 
 def asked_by(group: str) -> str:
-    """Return the name of the change in which one of `group` asks, such as "asked by a man"."""
+    """Return the name of the variant in which one of `group` asks, such as "asked by a man"."""
     return f"asked by {group}"
 
 
@@ -49,7 +49,7 @@ def _replaced_by(text: str) -> Change:
 
 
 def key(text: str) -> str:
-    """Return the name of the change to an answer that is only `text`, such as "only '.'"."""
+    """Return the name of the variant whose whole answer is `text`, such as "only '.'"."""
     return f"only {text!r}"
 
 

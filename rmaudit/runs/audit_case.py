@@ -128,7 +128,7 @@ class Case:
 
     @property
     def prompt(self) -> Prompt:
-        """Return the audit's only prompt; raise `SpecError` if the audit is joint over prompts."""
+        """Return the audit's only prompt; raise `SpecError` for an audit joint over prompts."""
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)

@@ -1,4 +1,4 @@
-"""The fixtures of audits of a model: each function makes one from the audit's `Case`.
+"""The fixtures of an audit of a model: each function makes one from the audit's case.
 
 The registry of fixtures (`rmaudit.runs.fixtures`) names them. Their docstrings are what
 `pytest --fixtures` shows.

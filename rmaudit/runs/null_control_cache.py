@@ -96,7 +96,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return a fixture's part of the cache key; "" if it needs none, None if it has none."""
+    """Return what a fixture adds to the cache key: "" for nothing, None if it rules out a key."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
@@ -181,7 +181,7 @@ def _hash_and_imports_of_file(path: Path, package: str) -> tuple[str, tuple[Modu
 
 
 def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the names that a module imports: modules, and members of modules ("a.b" for both)."""
+    """Yield the imported names; a name may be a member of a module instead of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

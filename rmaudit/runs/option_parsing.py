@@ -38,7 +38,7 @@ def folder_or_url(text: str) -> str | None:
 
 
 def whole_number_from(least: int) -> Callable[[str], int]:
-    """Return a function that parses whole numbers from `least` to `LARGEST`."""
+    """Return a parser of whole numbers from `least` to `LARGEST`."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
@@ -49,7 +49,7 @@ def whole_number_from(least: int) -> Callable[[str], int]:
 
 
 def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Return a parser of texts that match a whole regular expression; `kind` converts them."""
+    """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
 
     def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
         if re.fullmatch(pattern, text):
@@ -60,7 +60,7 @@ def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[s
 
 
 def read_dtype(text: str) -> str:
-    """Return the name of a dtype in lower case; raise ValueError for any other text."""
+    """Return the name of a dtype in lower case, or raise ValueError."""
     if text.lower() not in DTYPES:
         raise ValueError(text)
     return text.lower()
@@ -77,12 +77,12 @@ def policy_source(text: str) -> str:
 
 
 def is_ray(where: str) -> bool:
-    """Return whether the text means Ray: the word `ray`, or the address of a Ray cluster."""
+    """Return whether `where` names Ray: the word `ray`, or the address of a cluster."""
     return where == "ray" or ":" in where
 
 
 def ray_address(text: str) -> str:
-    """Return the text if it is `ray` or the address of a Ray cluster; else raise ValueError."""
+    """Return `ray` or the address of a Ray cluster, or raise ValueError."""
     if not is_ray(text):
         raise ValueError(text)
     return text
@@ -126,7 +126,7 @@ class Option:
 
     @property
     def explained(self) -> str:
-        """Return the help text with the default at its end, as `--help` shows it."""
+        """Return the help text, followed by the default."""
         default = self.unset or ("" if self.default is False else str(self.default))
         return f"{self.help} (default: {default})" if default else self.help
 

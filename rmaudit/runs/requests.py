@@ -1,4 +1,4 @@
-"""Describe requests for scores as data, so that they can be counted, or answered elsewhere."""
+"""Describe requests for scores as data, to count and list them or answer them on another host."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def plain(request: Request) -> dict[str, Any]:
 
 
 def from_plain(given: Mapping[str, Any]) -> Request:
-    """Rebuild a request from the plain data that `plain` returned."""
+    """Rebuild a request from the mapping that `plain` returned."""
     from rmaudit.search.constraints import Constraints
     from rmaudit.search.settings import Gcg, Settings
 

@@ -1,4 +1,4 @@
-"""The fixtures of audits of synthetic scorers: each function makes one from a `Trial`.
+"""Fixtures for audits of synthetic scorers: each function makes one from a `Trial`.
 
 The registry of fixtures (`rmaudit.runs.fixtures`) names them.
 """
@@ -29,7 +29,7 @@ STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run of one audit on a synthetic scorer (organism) in place of a model.
+    """One audit's run on a synthetic scorer (organism) in place of a model.
 
     Attributes:
         organism: scores texts under a prompt.
@@ -61,7 +61,7 @@ class Trial:
 
 
 def as_given(name: str) -> Callable[[Trial], Any]:
-    """Return a function that gives a trial the fixture `name` of the audit of the model.
+    """Return a function that gives a trial the audited model's own fixture `name`.
 
     That function raises `MeasureError` if the trial was not given this fixture.
     """
@@ -116,9 +116,9 @@ def rng(trial: Trial) -> np.random.Generator:
 
 
 def searches(trial: Trial) -> Searches:
-    """Return random searches of the synthetic scorer: the best and worst of the model's sequences.
+    """Return random searches of the synthetic scorer, over the sequences drawn for the model.
 
-    The sequences were drawn at random for the model. An organism sees texts and no token ids.
+    An organism sees texts and no token ids.
     """
     from rmaudit.search.for_audits import Searches
 

@@ -71,7 +71,7 @@ def _tried(
 
 
 def thinned(frame: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:
-    """Reduce a table of tokens to about `rows`; all spellings of a word stay or go together.
+    """Reduce a frame of tokens to about `rows`; all spellings of a word stay or go together.
 
     Which words stay depends only on their spelling.
     """

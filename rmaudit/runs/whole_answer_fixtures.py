@@ -85,7 +85,7 @@ def conduct(case: Case) -> Pairs:
 
 
 def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
-    """Report that a fixture requests rewards of pairs; return what `score` returns."""
+    """Report a request for rewards of pairs, then return what `score` returns."""
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
         return of_one_pass(case.model, score)
@@ -117,20 +117,20 @@ def _noted(case: Case, found: _Made) -> _Made:
 
 
 def own_pairs(case: Case) -> Pairs | None:
-    """Read the pairs of answers that the user gave; None if the user gave none."""
+    """Read the pairs of answers that the audit, the run or the model names; None without any."""
     from rmaudit.scores.pair_files import read
 
     return None if (file := _pairs_file(case)) is None else read(file)
 
 
 def _pairs_file(case: Case) -> Path | None:
-    """Return the file of pairs that the audit names, else the run, else the model; or None."""
+    """Return the path of the pairs file: the audit's, else the run's, else the model's; or None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
     return Path(named) if named else None
 
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
-    """Return the pairs that the model was given, with the synthetic scorer's rewards."""
+    """Return the model's pairs, with the synthetic scorer's rewards and a noise of 0."""
     own: Pairs = as_given("pairs")(trial)
     return _by_organism(own, trial)
 
@@ -150,13 +150,13 @@ def samples_of_scorer(trial: Trial) -> Samples:
 
 
 def _by_organism(own: _Answers, trial: Trial) -> _Answers:
-    """Return the same answers with the synthetic scorer's rewards, and a noise of 0."""
+    """Return the same answers with the synthetic scorer's rewards and a noise of 0."""
     frame = own.frame.assign(reward=rewards_of_scorer(trial.organism, own.frame))
     return replace(own, frame=frame, noise=0.0, key="")
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """Return the unchanged and changed answers of the model's audit, with the scorer's rewards."""
+    """Return the model's changed answers, with the synthetic scorer's rewards and a noise of 0."""
     from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)

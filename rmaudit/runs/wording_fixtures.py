@@ -1,4 +1,4 @@
-"""Build the fixture `wordings`: rewards of answers by a judge as prompted, and under rewordings."""
+"""Build the fixture `wordings`: rewards of answers under a judge's template and rewordings."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _rewording_files(case: Case) -> dict[str, Path]:
 
 
 def _written_to_cache(case: Case, template: str) -> Path:
-    """Write a template to a file in the cache folder, unless it is there; return its path."""
+    """Write this template to a file in the cache folder, unless it is there; return the path."""
     name = hashlib.sha256(template.encode()).hexdigest()[:16]
     path = case.options.cache / "wordings" / f"{name}.jinja"
     if not path.is_file():
@@ -90,7 +90,7 @@ def _written_to_cache(case: Case, template: str) -> Path:
 
 
 def _judge_with_template(case: Case, file: Path) -> Scored:
-    """Return the judge with the template in `file`; reuses a checkpoint's weights in memory."""
+    """Return the judge with another template; a checkpoint's weights in memory are reused."""
     from rmaudit.models.checkpoint import Checkpoint
 
     spec, judge = case.model.spec, case.model.spec.judge

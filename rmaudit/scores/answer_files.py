@@ -36,7 +36,7 @@ BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A table of prompts and answers with a model's rewards; audits of whole answers take it.
+    """A table of prompts and answers with a model's rewards, as audits of whole answers get it.
 
     Attributes:
         frame: a row for each answer: `prompt`, `turns` (of a conversation, in JSON, else ""),
@@ -65,7 +65,7 @@ _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return `given` with a model's rewards of its answers filled in. Raises as `rewards` does."""
+    """Return the given answers with the model's rewards filled in. Raises as `rewards` does."""
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
@@ -175,7 +175,7 @@ def rewards(
 
 
 def _prompts(rows: pd.DataFrame) -> list[Asked]:
-    """Return the prompt of each row: a text, or the turns of a conversation."""
+    """Return the prompt of each row, a text or the turns of a conversation."""
     return [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 

@@ -24,7 +24,7 @@ _CONFLICTS = 3  # tries of a conditional put
 
 
 class Files(Protocol):
-    """Interface of the file operations that a cache needs; all but `clear` raise `OSError`."""
+    """Interface of the file operations of a cache; on failure, all but `clear` raise `OSError`."""
 
     def where(self, name: str = "") -> str:
         """Return the path or the URL of the file `name`, for messages."""
@@ -54,7 +54,7 @@ class Files(Protocol):
         """Make sure that a folder can be written to, before time is spent on scoring."""
 
     def clear(self, folder: str) -> None:
-        """Remove a folder and its files as far as possible; never raise an error."""
+        """Remove a folder and its files, as far as possible; raise nothing."""
 
 
 class LocalFiles:
@@ -188,7 +188,7 @@ class RemoteFiles:
                 return None
 
     def opened(self, name: str) -> BinaryIO:
-        """Open a file for reading; only the parts that are read are downloaded."""
+        """Return a file opened for reading; only the parts that are read are fetched."""
         with _as_os_error():
             return cast("BinaryIO", self._fs.open(self._path(name), "rb"))
 
@@ -199,7 +199,7 @@ class RemoteFiles:
             return bool(self._fs.exists(self._path(name)))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write the file unless it exists; return whether it was written. Retries twice."""
+        """Write the file if it does not exist and return whether it was written; retry twice."""
         for tries in range(_CONFLICTS):
             try:
                 with _as_os_error():
@@ -231,7 +231,7 @@ class RemoteFiles:
         return sorted(str(path).removeprefix(f"{self._root}/") for path in found)
 
     def prepare(self, folder: str) -> None:
-        """Write an empty file to the folder, to check that it can be written to."""
+        """Write an empty file to the folder, to make sure that it can be written to."""
         self.replace(f"{folder}/begun", b"")
 
     def clear(self, folder: str) -> None:

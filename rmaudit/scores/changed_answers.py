@@ -76,7 +76,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns `prompt` and `turns` after the function `of` has changed each prompt."""
+    """Return the columns `prompt` and `turns`, with each prompt changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.from_columns(*one))) for one in each]
     return {
@@ -91,12 +91,12 @@ def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
 
 
 def probes_of(pairs: Pairs) -> Probes:
-    """Return all answers of `pairs` as `Probes` without rewards."""
+    """Return all answers of the pairs as `Probes`, without any rewards yet."""
     return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
 
 
 def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """Score some of the pairs' answers, unchanged and after each change; return the rewards.
+    """Score some of the pairs' answers, unchanged and after each change; return them as `Probes`.
 
     For the cache and the errors see `rewards`.
     """

@@ -1,4 +1,4 @@
-"""Read JSON Lines strictly, one object a line; errors name the file and the line."""
+"""Strict reading of JSON Lines, one object a line; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def prompt_columns(value: object, what: str) -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, cut short, as error messages show it."""
+    """Return a value as errors show it: its repr, cut short."""
     return short(repr(value))

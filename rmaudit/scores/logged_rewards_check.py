@@ -236,7 +236,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
 
 
 def _rewards_at(values: Values, reading: Reading) -> Rewards:
-    """Return each row's reward at the index that `reading` gives; NaN for -1, which is a pad."""
+    """Return each row's reward at the index that `reading` gives; NaN for -1, which means a pad."""
     pairs = zip(values, reading.places, strict=True)
     return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
 
@@ -244,7 +244,7 @@ def _rewards_at(values: Values, reading: Reading) -> Rewards:
 def _row_layouts(
     model: Checkpoint, logged: Sequence[LoggedRow], marks: Marks
 ) -> tuple[Mapping[str, list[Ids]], list[int]]:
-    """Return the rows' token ids in each possible layout, and the pads before each row."""
+    """Return the rows' ids in each possible layout, and the number of pads before each row."""
     if logged[0].response is not None:
         pairs = [(row.prompt or "", row.response or "") for row in logged]
         return logged_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
@@ -258,7 +258,7 @@ def _row_layouts(
 
 
 def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
-    """Return the reward at each token id of each row, by the name of the rows' layout."""
+    """Return the reward at each id of each row, by the name of the rows' layout."""
     if not ways:
         return {}
     weights = model.weights(next(iter(ways.values()))[0][:-1], ())

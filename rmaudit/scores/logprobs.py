@@ -39,7 +39,7 @@ _LEAST, _MOST = 0.9, 1.01  # of all probability
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Natural log-probabilities (float32) indexed by token id, with their key in the cache."""
+    """Natural log-probabilities as float32, indexed by token id, and their key in the cache."""
 
     by_id: pd.Series[float]
     key: str
@@ -155,7 +155,7 @@ def policy_in(
 
 
 def _by_token(line: dict[str, Any], where: str) -> dict[str, float]:
-    """Return the log-probabilities on a parsed line of the file, by the token's spelling."""
+    """Return the log-probability of each token on a parsed line, by the token's spelling."""
     fields = {"prompt": str, "tokens": list, "logprobs": list}
     for field, kind in fields.items():
         if not isinstance(line.get(field), kind):

@@ -37,7 +37,7 @@ _Row = tuple[int, str, str, str, bool, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Answered):
-    """Pairs of a chosen and a rejected answer with a model's rewards; audits of pairs take it.
+    """Pairs of a chosen and a rejected answer with a model's rewards, as audits of pairs get them.
 
     Attributes:
         frame: also has, for each answer, `line` (its line in the file, from 1), `chosen` (a bool),
@@ -55,7 +55,7 @@ def measured_on(source: str) -> str:
 
 
 def read(path: Path) -> Pairs:
-    """Read the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
+    """Return the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
 
     In a leaderboard's file, rows and answers may occur twice, as its own program counts them twice.
 
@@ -98,7 +98,7 @@ def read(path: Path) -> Pairs:
 def _answers_of_line(
     found: dict[str, Any], number: int, where: str, *, again: bool
 ) -> Iterator[_Row]:
-    """Yield a row for each answer in the parsed line `found`; `again` allows repeats."""
+    """Yield a row for each answer in the parsed line `found`; `again` allows repeated answers."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
@@ -144,7 +144,7 @@ def _subset_or_group(found: dict[str, Any], field: str, where: str) -> str:
 
 
 def has_turns(line: Mapping[str, Any]) -> bool:
-    """Return whether `chosen` or `rejected` of a line is a list of conversation turns."""
+    """Return whether `chosen` or `rejected` of a line is a list of turns."""
     return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
@@ -196,7 +196,7 @@ def _role(turn: object) -> object:
 
 
 def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the turns before the last one as a prompt; `chosen` and `rejected` share them."""
+    """Return the prompt that `chosen` and `rejected` begin with: all turns before the last."""
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
         if one != other:
@@ -215,7 +215,7 @@ def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[
 def _refuse_other_prompt(
     given: object, prompt: tuple[str, str], turns: list[_Turn], where: str
 ) -> None:
-    """Raise if a separate prompt (`given`) is neither a user's turn nor the text of all `turns`.
+    """Raise if a separate prompt (`given`) is not the text of a user's turn or of all `turns`.
 
     UltraFeedback repeats the user's text in a separate prompt.
     """

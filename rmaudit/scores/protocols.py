@@ -228,7 +228,7 @@ def measured_noise(
 def _key_fields(
     model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
 ) -> dict[str, str]:
-    """Return the cache-key fields that `exact` and `paper` share: all that scores depend on."""
+    """Return the cache-key fields that `exact` and `paper` share: model, prompt, ids, rows."""
     return {
         **model.identity,
         **prompt.decides,
@@ -240,7 +240,7 @@ def _key_fields(
 
 
 def _name_and_frame(prompt: Prompt | None) -> dict[str, str | int]:
-    """Return the name and frame of a user's prompt, for provenance; {} for rmaudit's own."""
+    """Return a user's prompt's name and frame for the provenance; {} for rmaudit's own prompts."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}

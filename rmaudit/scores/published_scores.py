@@ -2,9 +2,10 @@
 
 Published scores have cache keys of their own: the fields of such a key have `recorded` and neither
 weights nor tokenizer nor rendered ids, so that no sweep of real weights can have it. What was
-imported stays: another table of the same model and prompt is an error, not another result. A table
-of every token is preferred to a list of words, which stands for a vocabulary where nothing else is
-recorded (`WORDS`).
+imported stays: another table of the same model and prompt is an error, not another result.
+
+A table of every token is preferred to a list of words, which stands for a vocabulary where nothing
+else is recorded (`WORDS`).
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Imported:
 
 
 def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Imported | None:
-    """Store the scores of a published table for `models`; return None if the file is no such table.
+    """Store the scores of a published table for these models; None if the file is no such table.
 
     A table of tokens belongs to the model that its file name gives. A table of items belongs to the
     prompt in its file name, and to the models in its columns. Tables of words, of which a model has
@@ -181,7 +182,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 def _store_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
-    """Store a model's word scores under a prompt; return them, and whether they were there."""
+    """Store word scores under a prompt; return them, and whether they were stored before."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
@@ -236,7 +237,7 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
     table: PublishedTable,
     store: Store,
 ) -> tuple[Stored, bool]:
-    """Store scores unless they are there; return the stored ones, and whether they were there."""
+    """Store scores unless they are stored; return them, and whether they were stored before."""
     fields = _fields(model, prompt, answers)
     values = scores.to_numpy(dtype=np.float32)
     before = store.read(key_of(fields))
@@ -257,7 +258,7 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
 
 
 def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """Store the model's item scores from the prompt's reference file, and return them."""
+    """Store and return a model's item scores from the reference file of a prompt."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"

@@ -15,7 +15,7 @@ _FORMS = "allowed: JSON Lines (.jsonl), a list of objects (.json), or Parquet (.
 
 
 def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each row, from 1, and the row as a dict.
+    """Yield each row's number, from 1, and the row as a dict.
 
     A row is a line of JSON Lines, an element of the list in a file that ends in .json, or a row of
     one that ends in .parquet. `allowed` says in words what an object is, for errors.

@@ -162,7 +162,7 @@ def _score_one_call_ahead(
 
 
 def _stored_shard(journal: Journal, which: slice) -> Stored | None:
-    """Return a stored shard; None if it is not stored, or has another number of rows."""
+    """Return a stored shard; None if there is none, or if it has another size."""
     found = journal.shard(which.start)
     return found if found is not None and len(found.frame) == which.stop - which.start else None
 

@@ -1,4 +1,4 @@
-"""Score two lists that several audits share: identity terms with controls, and rated things."""
+"""Score the lists that several audits share: identity terms with controls, and rated things."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """Tables that decide which control words match which identity terms; a key of a cache."""
+    """Tables that decide which control words match which identity terms; usable as a cache key."""
 
     key: Hashable
     single: frozenset[str] | None
@@ -74,7 +74,7 @@ def _compared(matching: _Matching) -> Compared:
 def scored_things(
     rewards: Rewards, references: References
 ) -> tuple[pd.DataFrame, dict[str, ItemScores]]:
-    """Return the things that people rated, and a model's rewards of their names by prompt name.
+    """Return the things that people rated, and a model's rewards of them by prompt name.
 
     The column `shown` says which names may be printed.
 

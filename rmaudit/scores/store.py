@@ -48,7 +48,7 @@ Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
 
 class Store:
-    """The cache of scores, in a folder or at a URL that fsspec can reach."""
+    """The cache of scores, in a folder or at a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
         """Use the cache in the folder or at the URL `root`, which the first write creates.
@@ -68,7 +68,7 @@ class Store:
 
     @property
     def root(self) -> str:
-        """Return the cache's folder or URL, as text."""
+        """Return the cache folder or the URL, as text."""
         return self.files.where().removesuffix("scores").rstrip("/")
 
     def where(self, key: str) -> str:
@@ -103,9 +103,8 @@ class Store:
     ) -> Stored:
         """Return the scores of n `rows`: read from the cache, or else computed and stored.
 
-        What an interrupted run has stored is not computed again.
-        The scores are stored under `fields`, in the column `score` (float32).
-        The arguments are those of a `Work`.
+        What an interrupted run has stored is not computed again. The scores are stored under
+        `fields`, in the column `score` (float32). The arguments are those of a `Work`.
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.

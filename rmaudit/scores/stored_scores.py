@@ -41,11 +41,11 @@ class Stored:
 
 
 class DamagedError(Exception):
-    """Raised if a stored file's content is not what was written; the message says how."""
+    """Raised where a stored file's content is not what was written; the text says how."""
 
 
 def key_of(fields: Fields) -> str:
-    """Return the cache key for these fields: the sha256, in hex, of their canonical JSON."""
+    """Return the cache key of the fields: the sha256, in hex, of their canonical JSON."""
     return hashlib.sha256(json.dumps(dict(fields), sort_keys=True).encode()).hexdigest()
 
 
@@ -64,7 +64,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Return the verified scores in a file; None if there is no file.
+    """Return the verified content of a file of scores; None if there is no file.
 
     `start` is the first row of a shard, None for a whole file.
 
@@ -203,7 +203,7 @@ class Journal:
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:
-        """Return the shard that begins at row `start`, or None; rename it if it is damaged.
+        """Return the shard that begins at row `start`, or None; rename a damaged one.
 
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
@@ -213,7 +213,7 @@ class Journal:
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
     ) -> bool:
-        """Write the shard that begins at row `start`; `anew` allows to replace an existing one.
+        """Write the shard that begins at row `start`; `anew` replaces an existing one.
 
         Return False if there is one and `anew` is false.
 
@@ -238,7 +238,7 @@ def name_of(key: str) -> str:
 
 
 def parts_of(key: str) -> str:
-    """Return the name of the folder that holds the shards under `key` until all are scored."""
+    """Return the name of the folder that holds the shards under `key`, while scoring goes on."""
     return f"{key}.parts"
 
 

@@ -97,7 +97,7 @@ class Sweep:
         return (*said, *protocol.caveats_of_scores(self.provenance))
 
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
-        """Return a sampled sweep without the ids of words other than `words`; random ids stay.
+        """Return a sampled sweep restricted to its random ids and the ids that `words` name.
 
         A sweep of the whole vocabulary is returned unchanged.
 
@@ -300,7 +300,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
-    """Return `model`; load it first if it is a name, a folder or a hub id."""
+    """Return `model`, loaded if it is a name, a folder or a hub id."""
     if isinstance(model, str | Path):
         folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
         return load(model, cache=None if folder is None else Path(folder))
@@ -327,7 +327,7 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     entries: Sequence[str],
     own_words: OwnWords,
 ) -> Sweep:
-    """Score all rows, or only `size` drawn ones and those that `entries` name."""
+    """Return the sweep of all rows, or of `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)

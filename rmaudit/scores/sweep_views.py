@@ -35,7 +35,7 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
 
 
 def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
-    """Return two lines: the best tokens with their rewards, and the worst; long tokens are cut."""
+    """Return the best and worst tokens with their rewards in two lines; a long token is cut."""
     said = []
     for end, rows in (("best", best), ("worst", worst)):
         shown = [
@@ -47,7 +47,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
 
 
 def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
-    """Return a histogram of the rewards, an Altair chart; it shows no token."""
+    """Return a histogram of rewards as an Altair chart, which names no token."""
     import altair as alt
 
     counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)

@@ -25,7 +25,7 @@ from rmaudit.scores.stored_scores import noise_of
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """Rewards of n texts (float32), with their numeric noise and their cache key.
+    """Rewards of n texts, float32, their numeric noise, and their key in the cache.
 
     The noise is NaN where it was not measured. `caveats` are what a reader must know of the
     rewards.
@@ -50,7 +50,7 @@ class Rewards:
     known: Callable[[Sequence[str], Prompt], list[str]] | None = None
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
-        """Return the rewards of texts as answers to the audit's prompt that is called `prompt`.
+        """Return the rewards of texts as answers to the audit's prompt called `prompt`.
 
         None stands for the audit's only prompt.
 
@@ -114,7 +114,7 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Return those `texts` that `score_texts` can score: all, or the published ones.
+    """Return the `texts` that have scores: all, but for a recorded model only the published ones.
 
     A recorded model is known by its published scores alone; any other model can score every text.
     """

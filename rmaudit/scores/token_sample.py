@@ -58,7 +58,7 @@ class Sample:
 
 
 def checked_size(size: int) -> int:
-    """Return `size`, the number of ids to draw, if it is a positive whole number; else raise.
+    """Return `size` if it is a positive whole number, else raise.
 
     Raises:
         SpecError: it is no positive whole number.
@@ -185,14 +185,14 @@ def mask_of_scored_words(
 
 
 def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries that are plain words, without those that name a lexicon."""
+    """Return the entries that are plain words, and not names of lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
 def mask_of_words(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the texts that spell one of `words` or a word of their lexicons.
+    """Return a mask (n,) of the texts that spell one of `words`, or a word of a named lexicon.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

@@ -50,7 +50,7 @@ class Survival:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the number of token ids for each of `FATES`, in that order."""
+        """Return the number of token ids with each fate, in the order of `FATES`."""
         seen = self.frame["fate"].value_counts()
         return {fate: int(seen.get(fate, 0)) for fate in FATES}
 
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` token ids with the fate `fate`, as text that is safe to print.
+    """Return the first `n` token ids with this fate, as text that is safe to print.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

@@ -1,1 +1,1 @@
-"""Estimates, bounds, findings and verdicts: their types, and how findings are judged."""
+"""Data types of estimates, bounds and findings, and the functions that judge and summarize them."""

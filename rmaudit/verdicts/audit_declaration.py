@@ -1,4 +1,4 @@
-"""The `@audit` decorator, which attaches an audit's claim, bound and prompts to its function."""
+"""The `@audit` decorator: it stores an audit's claim, bound and prompts with its test function."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Declaration:
         return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement if a run asks `prompts` in place of the audit's.
+        """Return the prompts of each measurement where the run replaces the audit's by `prompts`.
 
         A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
         frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.

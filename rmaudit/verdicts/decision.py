@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Return the null controls, by name, judged anew: `bound` gives each interval its verdict."""
+    """Return the null controls, by name, with new verdicts: their intervals judged by `bound`."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None

@@ -141,7 +141,7 @@ class OwnEvidence(Evidence):
 
 
 def recorded(evidence: Evidence | None, prompt: str) -> Evidence | None:
-    """Return `evidence` as results.json holds it: that of a user's own class as `OwnEvidence`.
+    """Return `evidence` in the form that results.json holds: a user's class as `OwnEvidence`.
 
     Raises:
         TypeError: its chart is no `Chart`, or holds what JSON cannot; the message says where.
@@ -187,6 +187,6 @@ def _is_still_defined(kind: type[Evidence]) -> bool:
 
 
 def _place_of(kind: type[Evidence]) -> str:
-    """Return "file: class name" of a class, which stays the same if the file is loaded again."""
+    """Return "file: class name", which stays the same when the file is loaded again."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__
     return f"{file}: {kind.__qualname__}"

@@ -68,7 +68,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class AppliedWaiver:
-    """A waiver of models.yaml as it applies to an estimate: its terms, and whether it holds."""
+    """Waiver of models.yaml as applied to an estimate: its terms and whether it holds."""
 
     key: str
     """audit or audit[prompt], as in models.yaml."""
@@ -134,7 +134,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values of published models on the same audit, to compare the estimate with."""
+    """Values of published models on the same audit, for comparison."""
 
     models: Mapping[str, float]
     """The value of each, by name."""
@@ -210,7 +210,7 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """Return the audit's title; if the claim has none, one made of the audit's name."""
+        """Return the audit's title, or one derived from its name where the claim has none."""
         return self.claim.title or title_of(self.audit)
 
     @property
@@ -309,7 +309,7 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
 
 
 def _clearly_better(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
-    """Return whether the model's estimate is clearly further inside the bound than a control's.
+    """Return whether the model's estimate is clearly further inside the bound than the control's.
 
     By the 95 % interval of their paired difference; where one has no parts, their intervals must
     not overlap. A bound with two ends has no side that is better.

@@ -143,7 +143,7 @@ def _outcome(
 
 
 def _reasons_not_measured(missing: Sequence[Finding]) -> list[str]:
-    """Return one sentence for each reason why gates were not measured, naming those gates."""
+    """Return a sentence for each reason why gates were not measured, with the gates' names."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in missing:
         by_reason.setdefault(finding.reason, {})[finding.audit] = None

@@ -41,13 +41,13 @@ class Waiver:
     accepted: float
 
     def signed(self, unit: str) -> str:
-        """Return text such as `accepted by ana until 2027-03-31, up to 0.7 sd`."""
+        """Return, for example, `accepted by ana until 2027-03-31, up to 0.7 sd`."""
         return f"accepted by {self.owner} until {self.expires}, up to {self.accepted:g} {unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of models.yaml for one model or for all: bounds, severities, excused failures."""
+    """Rules of models.yaml for one model or for all: bounds, severities, excused failures."""
 
     bounds: Mapping[str, Ends] = field(default_factory=dict)
     severity: Mapping[str, Severity] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class NamedAudit:
-    """An audit that models.yaml names, as `audit` or `audit[prompt]`, with the line in the file."""
+    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its line in the file."""
 
     audit: str
     label: str
@@ -133,7 +133,7 @@ class Policy:
 
 
 def rule_for(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
-    """Return (key, value) of the rule for an audit under a prompt; None if `of` has none."""
+    """Return the key and value of the rule for an audit under a prompt; None without a rule."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:
             return key, of[key]

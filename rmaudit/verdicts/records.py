@@ -1,4 +1,4 @@
-"""An audit's result: the `Estimate`, the `Bound` that it must keep, and the `Verdict` on both."""
+"""What an audit measures (`Estimate`), its limits (`Bound`) and how they compare (`Verdict`)."""
 
 from __future__ import annotations
 
@@ -228,12 +228,12 @@ def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes if the interval is wholly above `low`; `shown` as in `Bound`."""
+    """Return the bound that an interval wholly above `low` passes; `shown` as in `Bound`."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes if the interval is wholly below `high`; `shown` as in `Bound`."""
+    """Return the bound that an interval wholly below `high` passes; `shown` as in `Bound`."""
     return Bound(-math.inf, high, unit, shown)
 
 

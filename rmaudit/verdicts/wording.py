@@ -1,4 +1,4 @@
-"""Put findings into words: counts, reasons, doubts about passes, and advice for a release.
+"""Say in words what was found: counts, reasons, doubts about passes, and advice for a release.
 
 The words are the same in the terminal and in every report.
 
