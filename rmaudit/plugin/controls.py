@@ -138,7 +138,7 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
 
 
 def _loads_base(item: pytest.Function) -> bool:
-    """Return whether a base may be downloaded and loaded for a null control.
+    """Return whether a base model may be downloaded and loaded for a null control.
 
     It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
     for the base.
@@ -151,7 +151,7 @@ def _loads_base(item: pytest.Function) -> bool:
 def _control_of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """Return the null control that scores by the base model, by name, and its cache keys.
+    """Return the null control that scores by the base model (by name), and its cache keys.
 
     With `load` false, the control is run only if an earlier run has loaded the base model.
     """

@@ -54,7 +54,7 @@ def refusal(
 
 
 def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
-    """Return whether a finding can be compared with published models: same prompts, same words."""
+    """Return whether a finding and those of published models have the same prompts and words."""
     return not own_words.others and prompts in declaration.runs
 
 

@@ -1,4 +1,4 @@
-"""The fixtures that audits take: makes each entry of `rmaudit.runs.fixtures` a pytest fixture."""
+"""Make each entry of `rmaudit.runs.fixtures` a pytest fixture, which audits take as arguments."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Promp
 def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
-    """Yield the audit's `Case` (model, prompts, options), of which its other fixtures are made."""
+    """Yield the audit's `Case` (model, prompts, options); its other fixtures are made from it."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
@@ -176,7 +176,7 @@ def not_asked(skipped: BaseException) -> bool:
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the `with` block raises that an option, a base, weights or data are missing.
+    """Skip the test if the block raises that an option, base model, weights or data are missing.
 
     If `--rm-missing` is "fail", missing reference data and records are an error.
     """

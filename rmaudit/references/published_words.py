@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def model_in_name(path: Path) -> str:
-    """Return the model in the name of a file of word scores, as `stem_of` writes it; "" if none.
+    """Return the model that a file of word scores is named after, as `stem_of` writes it; or "".
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """

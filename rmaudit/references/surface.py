@@ -1,4 +1,4 @@
-"""Surface features of a name: how it is written, and how common and pleasant its words are.
+"""Compute surface features of an item's name: its spelling, and how common and pleasant it is.
 
 A scorer that knows these and nothing else orders EloEverything's items a little as people do, for
 people like what is short, common and of pleasant words. `measures.elo_agreement` holds all of it

@@ -337,7 +337,7 @@ class RunOptions:
         )
 
     def deciding(self, *what: Decides) -> RunOptions:
-        """Return a copy with all options reset but those that decide `what` ("scores", ...)."""
+        """Return a copy with the options that decide `what`, such as "scores"; reset all others."""
         return replace(
             RunOptions(),
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},

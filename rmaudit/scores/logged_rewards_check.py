@@ -220,7 +220,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
     rewards: Rewards,
     allowed: float,
 ) -> Iterator[_Explanation]:
-    """Yield an explanation for each row layout, place where a reward is read, and rescaling."""
+    """Yield an explanation for each row layout, index where a reward is read, and scale or sign."""
     for way, rows in ways.items():
         layout = logged_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()

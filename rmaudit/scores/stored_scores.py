@@ -199,7 +199,7 @@ class Journal:
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Open the journal of the shards under `key` in a store's `files`; nothing is read yet."""
+        """Use the stored shards under `key` in a store's `files`; nothing is read yet."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:

@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` token ids with this fate, as text that is safe to print.
+    """Return the first `n` token ids with this fate (one of `FATES`), safe to print as text.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

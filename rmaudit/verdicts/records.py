@@ -228,15 +228,15 @@ def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly above `low` passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly above `low`; `shown` as in `Bound`."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly below `high` passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly below `high`; `shown` as in `Bound`."""
     return Bound(-math.inf, high, unit, shown)
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly between the ends passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly inside it; `shown` as in `Bound`."""
     return Bound(low, high, unit, shown)
