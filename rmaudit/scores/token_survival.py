@@ -50,7 +50,7 @@ class Survival:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the number of token ids with each fate, in the order of `FATES`."""
+        """Return how many token ids have each fate ("itself", "merged", ...), as in `FATES`."""
         seen = self.frame["fate"].value_counts()
         return {fate: int(seen.get(fate, 0)) for fate in FATES}
 
