@@ -1,11 +1,11 @@
-"""The pytest plugin: options, fixtures and hooks, a thin skin over the library.
+"""The pytest plugin: its hooks, which pytest finds here by name, its options and its fixtures.
 
 It does nothing in a suite that declares no audit: it loads no torch, prints nothing, and claims
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
-pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `pytest_options`, `configuring`, `uncollected_audits`, `collection`, `running`, `reporting`
-and `final_summary`.
+The hooks are written, in the order in which pytest calls them, in `pytest_options`, `configuring`,
+`uncollected_audits`, `collection`, `running`, `reporting` and `final_summary`.
+
 The fixtures are those of `rmaudit.runs.fixtures`; `configuring` registers them.
 """
 

@@ -1,4 +1,4 @@
-"""Find the cache of a run (a folder, or a URL for its scores), and the planner of a dry run."""
+"""Find a run's cache of scores (a folder or a URL), and the planner of a dry run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """Pytest plugin for a dry run: answers requests for scores at random and notes each request."""
+    """Plugin interface of a dry run: it notes requests for scores and answers them at random."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note a request of an audit, before it is answered."""
+        """Note which scores an audit requests, before the request is answered."""
 
     def watch(self, store: Store, device: str) -> Store:
         """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Note the scores that an audit requests while it runs, besides those of its fixtures."""
+        """Run an audit to note the scores that it requests itself, besides its fixtures' ones."""
 
 
 def cache_folder(config: pytest.Config) -> Path:
@@ -45,7 +45,7 @@ def cache_folder(config: pytest.Config) -> Path:
 
 
 def cache_named(config: pytest.Config) -> str:
-    """Return the folder or the URL of the cache, as text to show."""
+    """Return the folder or the URL of the run's cache, as text."""
     given = options_of(config).cache or ""
     return given if "://" in given else str(cache_folder(config))
 
@@ -70,7 +70,7 @@ def store_of(config: pytest.Config) -> Store:
 
 
 def planner_of(config: pytest.Config) -> RunPlanner | None:
-    """Return the planner of a dry run (`rmaudit plan`); None where audits are measured."""
+    """Return the plugin that plans a dry run (`rmaudit plan`); None in a run that measures."""
     return cast("RunPlanner | None", config.pluginmanager.get_plugin(PLANNER))
 
 

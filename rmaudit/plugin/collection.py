@@ -47,7 +47,7 @@ class Audited:
 
     @property
     def prompt(self) -> str:
-        """Return the name of the prompts, as in the finding."""
+        """Return the prompt's name, or the label of several prompts, as the finding shows it."""
         return label(self.prompts)
 
 
@@ -65,14 +65,14 @@ def audited(item: pytest.Item) -> Audited | None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Number the tests as their files declare them, before any plugin shuffles them."""
+    """Number each test by its place in the test files, before any plugin shuffles them."""
     item.stash[PLACE] = next(item.config.stash[SESSION].places)
 
 
 def in_order(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[tuple[pytest.Item, Audited]]:
-    """Return the audits among the items, model by model, each in the order of the test files."""
+    """Return the audits among `items`, sorted by model and then by place in the test files."""
     names = [spec.name for spec in model_specs(config)]
     audits = [(item, audit) for item in items if (audit := audited(item))]
     return sorted(
@@ -116,7 +116,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_unknown_stops(declaration: Declaration) -> None:
-    """Raise `SpecError` if one of the audit's null controls is unknown."""
+    """Raise `SpecError` if the audit's `stops` name a null control that does not exist."""
     if declaration.stops:
         from rmaudit.organisms.null_controls import checked_stops
 
@@ -124,7 +124,7 @@ def _refuse_unknown_stops(declaration: Declaration) -> None:
 
 
 def rate(declaration: Declaration, prompt: str) -> str:
-    """Return the audit's base rate: a text on how known models score; "" if nothing is known."""
+    """Return the audit's base rate, a sentence on how known models score; "" if none is known."""
     unit = declaration.bound.unit
     return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 
@@ -163,7 +163,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
-    """Raise if `--model` belongs to another plugin and was given a value: rmaudit ignores that.
+    """Raise if the user gave `--model` but it belongs to another plugin: rmaudit would ignore it.
 
     Raises:
         pytest.UsageError: `--model` was given, and `--rm-model` was not.

@@ -1,4 +1,4 @@
-"""Begin and end a run: make its state, refuse wrong options, and register the hooks it needs."""
+"""Begin and end a run: create its `Session`, refuse wrong options, register further hooks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
-    """Raise if one option makes another one useless."""
+    """Raise if an option does nothing because of another option that was given."""
     if asked.recorded:
         for name in ("sample", "device", "dtype", "on"):
             if getattr(asked, name) != OPTIONS[name].default:
@@ -130,7 +130,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: its sample's answers, and their share of a whole run."""
+        """Return a line for each model: how many answers its sample has, and their share of all."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []

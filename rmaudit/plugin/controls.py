@@ -1,8 +1,9 @@
-"""Run audits on null controls: scorers that know nothing.
+"""Run audits on null controls: scorers that ignore meaning, such as random numbers.
 
 Their results depend on the vocabulary and not on the model's scores, so models with the same
 vocabulary share them.
-A run tries those that the audit declares to stop, and "random".
+
+A run tries the null controls that the audit's `stops` name, and "random".
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _measured_controls(
 def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
     """Hash a sweep's tokens in their order; "" without a sweep. `known` caches the hashes.
 
-    In a sample these are those drawn and those of the words that the audit names.
+    In a sample the tokens are the random ones and those of the words that the audit names.
     """
     from rmaudit.scores.stored_scores import checksum
 
@@ -129,7 +130,7 @@ def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:
 
 
 def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
-    """Return whether a null control needs the log-probabilities of the model's base."""
+    """Return whether the audit has a null control that needs the base model's log-probabilities."""
     from rmaudit.organisms.null_controls import BASE
 
     named = BASE in audit.declaration.stops and case.model.spec.base is not None
@@ -137,9 +138,10 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
 
 
 def _loads_base(item: pytest.Function) -> bool:
-    """Return whether a base may be downloaded and loaded for a null control.
+    """Return whether a base model may be downloaded and loaded for a null control.
 
-    Not in a run of a part of the audits, which is to be quick, unless the audit itself asks for it.
+    It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
+    for the base.
     """
     plan = item.config.stash[SESSION].plan
     part = left_out(item.config) or len(plan.selected) < plan.collected
@@ -149,7 +151,7 @@ def _loads_base(item: pytest.Function) -> bool:
 def _control_of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """Return the null control that scores by the base model, by name, and its cache keys.
+    """Return the null control that scores by the base model (by name), and its cache keys.
 
     With `load` false, the control is run only if an earlier run has loaded the base model.
     """

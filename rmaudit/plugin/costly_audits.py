@@ -1,4 +1,4 @@
-"""Audits that cost much and decide nothing: a run leaves them out unless they are wanted."""
+"""Leave out the audits that cost much and block nothing, unless the user asks for them."""
 
 from __future__ import annotations
 

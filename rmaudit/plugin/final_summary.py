@@ -1,4 +1,4 @@
-"""What a run says on the terminal when it ends, after pytest's own summary."""
+"""Print the end of a run on the terminal: verdict, failures and report, after pytest's summary."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _markup(told: terminal.Line) -> dict[str, bool]:
 
 
 def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
-    """Return the terminal's width, the marks that it can show, and where audits' pages are."""
+    """Return the terminal's width and marks, and a function that finds the page of an audit."""
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir

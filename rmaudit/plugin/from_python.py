@@ -1,7 +1,7 @@
-"""`rmaudit.run`: the audits as pytest runs them, from a notebook or a script.
+"""`rmaudit.run`: run audits from a notebook or a script, by calling pytest in this process.
 
-A pytest of its own runs in this process: no settings of the folder around it apply, but its
-models.yaml. What it finds is what every run writes into its results.json.
+No settings of the folder around it apply, but its models.yaml. What the run finds is what every run
+writes into its results.json.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FILE = "from rmaudit.plugin.from_python import handed\n\nglobals().update(hande
 
 @dataclass(frozen=True, repr=False)
 class AuditRun:
-    """Results of a run of audits, and where its pages are.
+    """The findings and the verdict of a run of audits, and where its report is.
 
     `report` is the folder of all reports, `page` the report of this run with its charts; both are
     None where no folder was asked for.
@@ -93,7 +93,7 @@ class AuditRun:
 
     @property
     def _summary(self) -> list[str]:
-        """Return the lines of pytest's summary: the verdict, its reasons, what was left out.
+        """Return the lines that pytest's summary would have: verdict, reasons, what was left out.
 
         The last line says where the charts are.
         """
@@ -185,7 +185,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
 def _value_of_rm_prompts(
     prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path
 ) -> str | None:
-    """Return the value for `--rm-prompts`: a file, names with commas, or a new file of prompts."""
+    """Return `prompts` as a value of `--rm-prompts`: a file, names, or a new file of prompts."""
     if prompts is None or isinstance(prompts, str | Path):
         return None if prompts is None else str(prompts)
     if not prompts:
@@ -222,7 +222,7 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
 
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
-    """Drop test modules that the `with` block imports, so that the next run reads the files again.
+    """Unload the test modules that the `with` block imports, so that the next run reads the files.
 
     No compiled files are written either: Python takes one for current if the source's size and
     second of change are the same, and a script may rewrite a file within a second.
@@ -240,7 +240,7 @@ def forgotten() -> Iterator[None]:
 
 
 class _Ended:
-    """Pytest plugin that keeps the run's results; `pages` says whether pages are rendered.
+    """Pytest plugin that keeps the results when the run ends; `pages` says whether to render pages.
 
     The results are taken when the run ends.
     """
@@ -286,7 +286,7 @@ def _test_files_of(
 def checked(
     audits: Sequence[str | Path | Callable[..., Any]],
 ) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
-    """Return the functions among `audits`, by test name, and the paths of all other entries.
+    """Split `audits` into functions, by test name, and the paths of all other entries.
 
     Raises `SpecError`.
     """
@@ -297,7 +297,7 @@ def checked(
 
 
 def handed(file: str) -> Mapping[str, Callable[..., Any]]:
-    """Return the functions that a run hands to its temporary test file, by test name."""
+    """Return the audit functions that `rmaudit.run` put into the temporary test file `file`."""
     return _HANDED[file]
 
 

@@ -1,6 +1,7 @@
-"""Runs that ask other prompts than the audits' own, or use other words than rmaudit's.
+"""Handle runs that ask other prompts than the audits' own, or use the user's own word lists.
 
-Its findings say so, and are compared with nothing that is known under the audits' own.
+The findings of such a run say so, and are compared with nothing that is known under the audits' own
+prompts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rmaudit.verdicts.audit_declaration import Declaration
 
 
 def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
-    """Return the user's own words and prompts, from models.yaml and `--rm-prompts`.
+    """Return the run's own word lists and prompts: those of models.yaml and of `--rm-prompts`.
 
     `given` is the value of `--rm-prompts`; `registered` reads the words of models.yaml.
 
@@ -38,7 +39,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
-    """Return the prompts of each measurement of an audit: the run's own prompts, or the audit's."""
+    """Return a tuple of prompts for each measurement of an audit: the run's prompts, or its own."""
     asked = own_words.asked
     return declaration.instead(asked) if asked else declaration.runs
 
@@ -46,14 +47,14 @@ def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt,
 def refusal(
     declaration: Declaration | None, prompts: tuple[Prompt, ...], own_words: OwnWords
 ) -> str:
-    """Return why the audit is not run under these prompts; "" if it is run."""
+    """Return why an audit cannot be run under these prompts; "" if it can."""
     if declaration is None or not own_words.asked or prompts in declaration.runs:
         return ""
     return declaration.refusal(own_words.asked)
 
 
 def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
-    """Return whether a finding can be compared with those of published models (same prompts)."""
+    """Return whether a finding and those of published models have the same prompts and words."""
     return not own_words.others and prompts in declaration.runs
 
 

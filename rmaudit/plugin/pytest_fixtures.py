@@ -1,4 +1,4 @@
-"""The pytest fixtures of audits: one for each entry of `rmaudit.runs.fixtures`."""
+"""Make each entry of `rmaudit.runs.fixtures` a pytest fixture, which audits take as arguments."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
 
 
 def _refuse_across_prompts(spec: ModelSpec, declaration: Declaration | None) -> None:
-    """Raise if the audit compares rewards of different prompts and the model's have no common zero.
+    """Raise if the audit compares rewards across prompts and the model's reward is implicit.
+
+    An implicit reward is known only up to a number for each prompt.
 
     Raises:
         NotComparable: the model's reward is implicit.
@@ -118,7 +120,7 @@ def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Promp
 def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
-    """Yield the model, prompts and options from which this audit's other fixtures are made."""
+    """Yield the audit's `Case` (model, prompts, options); its other fixtures are made from it."""
     declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
@@ -174,9 +176,9 @@ def not_asked(skipped: BaseException) -> bool:
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the `with` block raises that an option, a base, weights or data are missing.
+    """Skip the test if the block raises that an option, base model, weights or data are missing.
 
-    Reference data and records may be missing unless `--rm-missing` is "fail".
+    If `--rm-missing` is "fail", missing reference data and records are an error.
     """
     __tracebackhide__ = True
     try:
@@ -200,9 +202,9 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 def terminal(config: pytest.Config) -> Iterator[None]:
     """Turn off pytest's capture in the `with` block, so that progress reaches the terminal or log.
 
-    In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
-    own; afterwards the cursor returns to where pytest left it, so that the file's name and the
-    results so far stay. (`ensure_newline` would print the name again each time.)
+    In a log, progress is a line from time to time. On a terminal it is a bar on the line below
+    pytest's own; afterwards the cursor returns to where pytest left it, so that the file's name and
+    the results so far stay. (`ensure_newline` would print the name again each time.)
     """
     capture, stream = (
         config.pluginmanager.getplugin("capturemanager"),

@@ -20,7 +20,7 @@ _OPTIONS = pytest.StashKey[RunOptions]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the `--rm-` options."""
+    """Add the options of a run, which begin with `--rm-`, to pytest."""
     group = parser.getgroup("rmaudit", "audits of reward models")
     for name, option in OPTIONS.items():
         group.addoption(option.pytest, **_argparse_settings(name, option))

@@ -1,7 +1,8 @@
-"""Hooks of the reporting process: which audits are planned, their results, the run's end.
+"""Pytest hooks that gather the findings of a run, judge them, and write its results and report.
 
-`Watch` reads findings from test reports, wherever tests run. At the end they are decided and told,
-and results.json and its pages are written.
+They work in the reporting process: with xdist that is the controller. `Watch` reads findings from
+test reports, wherever tests run. At the end they are judged, and results.json and its pages are
+written.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Watch:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
-        """Tell a worker of xdist where to write what it collected."""
+        """Tell an xdist worker to which folder it writes the audits that it collected."""
         plan = self.session.plan
         if plan.folder is None:
             plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")
@@ -103,7 +104,7 @@ class Watch:
             self.session.plan.beside[report.nodeid] = f"{report.nodeid} {which}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Restore pytest's counts of all failures, some of which its summary left out."""
+        """Give pytest its full lists of failures back, of which its summary printed only some."""
         terminalreporter.stats.update({k: v for k, v in self.session.reports.items() if v})
 
 
@@ -274,7 +275,7 @@ def _log_to_tracker(state: Session, tracker: str, results: Results, folder: Path
 
 @contextmanager
 def _guarded(state: Session, what: str) -> Iterator[None]:
-    """Turn an exception in the block into an error message: `what` was not written."""
+    """Catch any exception in the block, and note as an error that `what` was not written."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  (a full disk, a page that cannot be drawn)

@@ -110,7 +110,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
-    """Build the finding: the judged estimate, with null controls and published models' values."""
+    """Judge the estimate; return the finding with null controls and published models' values."""
     case, claim = _case_of_test(item), _claim(item, audit, _hash_of_weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
@@ -175,12 +175,12 @@ def _repeating_command(item: pytest.Item, audit: Audited) -> str:
 
 
 def _case_of_test(item: pytest.Function) -> Case | None:
-    """Return the case that the fixtures were made from; None if the audit uses none of them."""
+    """Return the `Case` of the test's fixtures; None if the audit uses none of them."""
     return cast("Case | None", item.funcargs.get(CASE))
 
 
 def _raise_outcome(finding: Finding) -> None:
-    """Raise the test's outcome: xfail for a known or waived finding, failure if it blocks.
+    """Raise the test's outcome: xfail for an accepted finding, a failure for one that blocks.
 
     Raises:
         AuditFailed: the finding blocks the run.
@@ -213,7 +213,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 def gap(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
 ) -> Finding:
-    """Return the finding of an audit that gave no estimate, with the reason `why`."""
+    """Return the finding of an audit that was not measured, with the reason `why`."""
     return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
 
 
@@ -223,7 +223,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put the finding into the test report.
 
-    What was not measured fails as a fixture does: an error (also in JUnit's XML), no failure.
+    An audit that was not measured is reported as a fixture that fails is: as an error (also in
+    JUnit's XML), not as a failure.
     """
     report = yield
     audit = audited(item)
@@ -243,7 +244,7 @@ def pytest_runtest_makereport(
 def _put_finding_into_report(
     report: pytest.TestReport, item: pytest.Item, audit: Audited, call: pytest.CallInfo[None]
 ) -> None:
-    """Put the finding into the test report, and its text in place of a traceback."""
+    """Put the finding into the test report, and the finding's text in place of a traceback."""
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)

@@ -66,16 +66,16 @@ class Planner:
     __name__ = PLANNER
 
     def __init__(self, before: PlanningCache) -> None:
-        """Start with the results of earlier dry runs."""
+        """Start with `before`, the results of earlier dry runs."""
         self.before = before
         self.needs: Needs | None = None
         self.unknown: list[str] = []
         self.broken: dict[str, str] = {}
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
-        """Return the model of an entry; each is opened once.
+        """Return the model of a registry entry; each is opened only once.
 
-        Raises as `case.opened`.
+        Raises as `audit_case.opened`.
         """
         models = self.before.models
         if spec not in models:
@@ -83,7 +83,7 @@ class Planner:
         return models[spec]
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note the request that the next scores belong to."""
+        """Note a request; the scores that are asked for next belong to it."""
         if self.needs is not None:
             self.needs.on_request(model, request)
 
@@ -116,7 +116,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to record its requests; a second time if some scores are only random."""
+        """Run the audit to record its requests; if scores are missing, again on new random ones."""
         from rmaudit.distributed.missing_scores import settled
 
         needs, known = cast("Needs", self.needs), self.before.known
@@ -176,7 +176,7 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
     `before` is what earlier plannings of the same run found out; this one adds to it.
 
     Raises:
-        RmauditError: pytest finds fault with the arguments or the audits, in its own words.
+        RmauditError: pytest rejects the arguments or the audits, in its own words.
     """
     from rmaudit.distributed.missing_scores import Plan
 

@@ -1,4 +1,4 @@
-"""What one pytest process knows of its audits: the models, the policy, and what was measured."""
+"""State of one pytest process: its models, the policy (rules for verdicts), and the findings."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 
 
 def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
-    """Return all audited objectives of a model's checkpoint, in order, including the model."""
+    """Return `spec` and all other audited objectives (heads) of its checkpoint, in order."""
     if spec.objective is None:
         return [spec]
     own = checkpoint_of(spec)
@@ -235,9 +235,10 @@ def registered(spec: ModelSpec, registry: Registry | None) -> bool:
 
 
 def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name means; a glob with --rm-recorded means only models with scores.
+    """Return the models that a name or glob means; with --rm-recorded, only those with scores.
 
-    These are models that the paper ranks, imported ones, and those that have no hub id.
+    These are models that the paper ranks, imported ones, and those that have no hub id. A name of
+    one model always means this model.
     """
     specs = [one for spec in resolve(registry, name) for one in _each_objective_of(config, spec)]
     if len(specs) == 1 or not options_of(config).recorded:
@@ -260,7 +261,7 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
 
 
 def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return the entry in a list; if it means each objective, an entry for every objective."""
+    """Return [spec], or a spec for each objective of the checkpoint if `spec` asks for each."""
     if spec.objective != EACH:
         return [spec]
     from rmaudit.models.open_model import each_objective  # which takes numpy

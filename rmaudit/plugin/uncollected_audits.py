@@ -1,7 +1,7 @@
-"""Find the audits that files declare, and refuse to pass a run in which pytest left some out.
+"""Find the audits that test files declare, to report those that pytest did not collect.
 
-A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
-The files are read as text here and never imported.
+A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence;
+a run in which that happened does not pass. The files are read as text here and never imported.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return sentences on audits that exist but were not collected, and on skipped files.
+    """Return sentences on skipped files, and on audits in the files that pytest did not collect.
 
     A skipped or unreadable file has a sentence of its own, and all other missing audits share one.
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
@@ -137,7 +137,7 @@ def _python_files(place: Path) -> Iterator[Path]:
 
 
 def _is_searched(folder: Path) -> bool:
-    """Return whether a folder is searched: not hidden, not ignored, no virtual environment."""
+    """Return whether audits are looked for in a folder: not in hidden, build or venv folders."""
     hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
     return not hidden and not (folder / "pyvenv.cfg").exists()
 

@@ -1,4 +1,4 @@
-"""Outside knowledge: lexicons and human ratings, fetched with checksums, never committed."""
+"""Lexicons, human ratings, word lists and sentences against which rewards are compared."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class References:
-    """Lexicons, human ratings and word lists by which one model may be judged, loaded on demand.
+    """The lexicons, human ratings and word lists for auditing one model, loaded when asked for.
 
     For a model that was trained on half of the words and items (`salt` says which half), only the
     other half is given, and `caveats` says so once any was asked for.
     """
 
     def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
-        """Store the user's own word lists, and the `salt` that marks words the model trained on.
+        """Store the user's own word lists, and the `salt` that tells which words trained the model.
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
@@ -58,7 +58,7 @@ class References:
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Return valence by word from a lexicon: "labmt", "afinn", "vader", "bing" or one of yours.
+        """Return valence by word from a lexicon: "labmt", "afinn", "vader", "bing" or a user's own.
 
         Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
@@ -69,13 +69,13 @@ class References:
         )
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Return the named lexicons that this run has, by name, without the others."""
+        """Return those of the named lexicons that the run has, by name."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def valence(self) -> pd.Series[float]:
-        """Return valence by lower-case word on labMT's scale, of labMT's words and of further ones.
+        """Return valence by lower-case word on labMT's scale: labMT's words and, estimated, others.
 
-        Those are words of VADER, AFINN and bing, as far as the run has these lists: see
+        Those others are words of VADER, AFINN and bing, as far as the run has these lists: see
         `lexicons.pooled`. Raises as `lexicon` does.
         """
         from rmaudit.references.lexicons import pooled
@@ -86,7 +86,7 @@ class References:
         return self._valence.copy()
 
     def has(self, name: str) -> bool:
-        """Return whether the run has this list: the user's own, or rmaudit's, which are English."""
+        """Return whether the run has the list `name`: the user's, or rmaudit's in English runs."""
         own = named_word_lists.own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
@@ -119,7 +119,7 @@ class References:
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's word list that is called `name` or replaces that one, else `default`.
+        """Return the user's word list that is called or replaces `name`, or else `default`.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
@@ -143,7 +143,7 @@ class References:
         named_word_lists.refuse_unanswered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
-        """Return your own ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
+        """Return a user's ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
         return self._without_trained_on(
             name, named_word_lists.ranking(name, self.own_words), f"{name} items"
         )
@@ -166,18 +166,18 @@ class References:
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
     def given(self, words: Iterable[str]) -> list[bool]:
-        """Return, for each of `words` (lower case), whether the model may be judged by it.
+        """Return for each lower-case word whether it may be used to judge the model, as bools.
 
         All are True, except for a model that was trained on half of the reference words.
         """
         return self._which_may_judge(list(words), "words of the vocabulary")
 
     def opposites(self) -> dict[str, Lists]:
-        """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
+        """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
 
-        The virtues and vices are of five moral foundations: see `references.value_words`. Raises
-        `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
-        nobody got the lists: they are downloaded by `rmaudit data` alone.
+        The virtues and vices are of five moral foundations: see `references.opposite_value_words`.
+        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language, or
+        where nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
         from rmaudit.references.opposite_value_words import opposites
 

@@ -1,4 +1,4 @@
-"""Phrases and answers made of words of known valence, and what people call greatest or worst."""
+"""Build answers and phrases from words of known valence, and list what people rate highest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RATED = 25  # things that people rate highest, or lowest where the worst is ask
 def phrases(
     valence: pd.Series[float], zipf: pd.Series[float], *, joined_by: str = "and"
 ) -> pd.Series[float]:
-    """Return mean valence by phrase: each phrase, "WORD and WORD", has words of similar valence.
+    """Return phrases "WORD and WORD", of two words of similar valence, with their mean valence.
 
     Of the words of `valence` that are at least as frequent as `FREQUENT` by `zipf` one is taken of
     each stem, so that no two phrases share a word in any form. They are cut into 30 bins of equal
@@ -50,7 +50,7 @@ def phrases(
 
 
 def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
-    """Return about 1,000 answers of one to sixteen words, such as "Love" or "joy and laughter".
+    """Return about 1,000 answers like real ones, of 1 to 16 words: "Love", "joy and laughter".
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
     asked for), so the best of them are as good as real answers of their length come; every fifth is
@@ -83,14 +83,14 @@ def _answer_of_words(pool: list[str], words: int, number: int) -> str:
 
 
 def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
-    """Return the valence of frequent words, one word for each stem, in ascending order."""
+    """Return the valence of frequent words, ascending; of words with one stem, only one is kept."""
     known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
     stems = pd.Index([stem_key(word) for word in known.index])
     return known[~stems.duplicated()].sort_values(kind="stable")
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Return real answers for a good (1) or bad (-1) prompt: rated words, phrases and things.
+    """Return answers like real ones to a good (1) or bad (-1) prompt, and things people rate so.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
     those that people rate lowest. See `real_answers`, of labMT, and `rated`.

@@ -1,7 +1,7 @@
-"""Values of the ten models of Christian et al. 2025 on each audit that published data allow.
+"""Look up how the ten models of Christian et al. 2025 score on each audit, by published data.
 
-Our own numbers: `scripts/reference_band.py` runs the shipped audits on the authors' published
-scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
+These are rmaudit's own numbers: `scripts/reference_band.py` runs the shipped audits on the authors'
+published scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
 
 
 def base_rate(audit: str, prompt: str, *, unit: str) -> str:
-    """Return a sentence on the published models' values on an audit; "" if none are known."""
+    """Return a sentence on how the published models score on an audit; "" if that is not known."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
 

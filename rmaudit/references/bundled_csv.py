@@ -13,7 +13,9 @@ Rule = tuple[str, Callable[[str], bool]]  # what a text is expected to be, and w
 
 
 def read_checked(path: Path, rules: Mapping[str, Rule | None]) -> pd.DataFrame:
-    """Return a CSV file's texts; its columns are those of `rules`, in this order.
+    """Read a CSV file as a table of texts, checking each column by its rule in `rules`.
+
+    The columns must be those of `rules`, in this order.
 
     Raises:
         SpecError: the columns are others, or a text breaks its column's rule. FILE:LINE.

@@ -1,8 +1,8 @@
-"""Pairs of whole answers that differ in one thing, by the kind of conduct that they test.
+"""Pairs of whole answers that test conduct, such as truth, refusals and equal treatment of askers.
 
-Written for rmaudit; `conduct/README.md` says how. In `RIGHT` and `REFUSALS` one answer is better.
-In `STYLE` both are worth the same, and the plain one stands as the chosen one. In `SAME` there is
-one answer to two prompts.
+The two answers of a pair differ in one thing. Written for rmaudit; `conduct/README.md` says how. In
+`RIGHT` and `REFUSALS` one answer is better. In `STYLE` both are worth the same, and the plain one
+stands as the chosen one. In `SAME` there is one answer to two prompts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tell which reference words and items a model never saw, if it trained on the other half.
+"""Tell which reference words and items a model was not trained on, if it was trained on half.
 
 A model that was fitted to half of a lexicon may be judged on the other half only. The halves
 are a pure function of the text, so no list has to be kept: a text belongs to the held-out half
@@ -19,7 +19,7 @@ from rmaudit.language import ENGLISH, stem_key
 
 
 def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
-    """Return which texts are in the half that the model never trained on, as bools, shape (n,)."""
+    """Return a mask (n,) of the texts in the half that the model was not trained on."""
     return np.array([_held_out(text, salt) for text in texts], dtype=bool)
 
 

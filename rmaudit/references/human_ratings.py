@@ -44,9 +44,10 @@ def elo_items() -> pd.DataFrame:
 
 
 def printable(names: Iterable[str]) -> list[bool]:
-    """Return, for each name, whether no word in it is rated -4 or -5 by AFINN, as slurs are.
+    """Return for each name whether it may be printed: it has no word rated -4 or -5 by AFINN.
 
-    Such items are measured like all others and not printed. Raises `ReferenceMissing`.
+    Slurs have such ratings. Items that may not be printed are measured like all others. Raises
+    `ReferenceMissing`.
     """
     offensive = offensive_by_afinn()
     return [offensive.isdisjoint(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]

@@ -110,7 +110,7 @@ def controls(path: Path) -> pd.DataFrame:
 
 
 def _read_unique(path: Path, rules: Mapping[str, Rule], *, unique: str) -> pd.DataFrame:
-    """Return a CSV file's texts; raise SpecError if the column `unique` has one twice."""
+    """Read a CSV file as texts; raise SpecError if a text is twice in the column `unique`."""
     table = read_checked(path, rules)
     again = table[unique].duplicated().to_numpy()
     if again.any():

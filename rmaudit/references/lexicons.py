@@ -1,4 +1,4 @@
-"""Sentiment lexicons as one kind of table: a word and how people rate its valence.
+"""Read the sentiment lexicons labMT, AFINN, VADER and bing: how people rate the valence of words.
 
 Each function returns a Series of valences indexed by lower-case word, unique and sorted:
 
@@ -92,7 +92,7 @@ def _read_tab_separated(name: str, path: Path) -> pd.DataFrame:
 
 
 def _read_bing(positive: Path, negative: Path) -> pd.DataFrame:
-    """Return `word` and `valence` (1 or -1) from two word lists, without words on both."""
+    """Read bing's two word lists: `word` and `valence` (1 or -1), without words on both lists."""
     frames = []
     for path, valence in ((positive, 1.0), (negative, -1.0)):
         words = path.read_text(encoding="ascii").split()

@@ -1,4 +1,4 @@
-"""Which texts are masked until a reader asks for them: slurs, swear words, sexual terms.
+"""Decide which texts are masked until a reader asks for them: slurs, swear words, sexual terms.
 
 What it cannot catch, and the page says so: words of languages without a list, fragments of words as
 tokenizers make them, new words, spellings that hide on purpose, and harm that lies in context.
@@ -87,7 +87,7 @@ def masked(text: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """Return the mask of a text, for example `s•••`, which shows at most the first letter."""
+    """Return what is shown in place of a masked text, such as `s•••`: at most its first letter."""
     plain = text.translate(_MARKERS).strip()
     first = plain[:1]
     cased = first.lower() != first.upper()  # of other scripts one character may be the whole word
@@ -152,7 +152,7 @@ def _first_two_letters() -> frozenset[str]:
 
 @functools.cache
 def _pattern_inside_words() -> re.Pattern[str]:
-    """Return a pattern of the listed English words that are seldom part of other words."""
+    """Return a regex of the listed English words that are seldom part of unlisted words."""
     import wordfreq
 
     uses = wordfreq.get_frequency_dict("en", wordlist="large")
@@ -179,7 +179,7 @@ def _unlisted_words_with(entry: str, text: str) -> list[str]:
 
 @functools.cache
 def _pattern_without_spaces() -> re.Pattern[str]:
-    """Return a pattern of the listed symbols, and listed words of scripts without spaces."""
+    """Return a regex of the listed symbols, and of listed words in scripts without spaces."""
     listed = english() | foreign()
     return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))
 
@@ -197,7 +197,7 @@ def kind(text: str, *, english: bool) -> str:
 
 @functools.cache
 def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Return two patterns for each kind of word: short stems as whole words, long ones anywhere."""
+    """Return two regexes for each kind of word: short stems as whole words, long ones anywhere."""
     found = {}
     for name, listed in _KINDS.items():
         stems = listed.split()

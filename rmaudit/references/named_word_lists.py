@@ -1,4 +1,4 @@
-"""Word lists by name or role: rmaudit's own, or those of the user that take their place.
+"""Look up word lists by name: rmaudit's own, or those of the user that replace them.
 
 A name is a role (`config.own_words.ROLES`), or that of a list of one's own. Masks and the data that
 models were trained on ask for the very lists, in `lexicons` and its like.
@@ -27,7 +27,7 @@ def own_name(name: str, own_words: OwnWords) -> str | None:
 
 
 def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word; a user's lexicon is put on the scale of the one it replaces.
+    """Return valence by word from the lexicon `name`; a user's is rescaled to the one it replaces.
 
     Raises:
         SpecError: there is no such lexicon, or a file of one's own is not right. FILE:LINE.
@@ -74,7 +74,7 @@ def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[floa
 
 
 def common(own_words: OwnWords) -> pd.Index[str]:
-    """Return common words, lower case: the user's list, or those of the language in use."""
+    """Return common words in lower case: the user's list, or those of the run's language."""
     import pandas as pd
 
     from rmaudit.references import word_frequency
@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user's word list that is called `name` or replaces that one, else `default`.
+    """Return the user's word list that is called or replaces `name`, or else `default`.
 
     Raises:
         SpecError: there is no such list.
@@ -100,7 +100,7 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
 
 
 def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
-    """Return human ratings: columns `name`, `elo`, `matches` (NaN where no count is known).
+    """Return the human ratings `name`: columns `name`, `elo`, `matches` (a count, NaN if unknown).
 
     Raises as `lexicon` does.
     """
@@ -115,7 +115,7 @@ def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
 
 
 def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
-    """Raise NotAsked if the ratings in use do not answer what a prompt asks.
+    """Raise NotAsked if the human ratings in use do not answer what a prompt asks.
 
     EloEverything's answer the questions of the paper; a user's own answer whatever is asked.
 
@@ -133,7 +133,7 @@ def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
 
 
 def caveat_on_list(name: str, own_words: OwnWords) -> str:
-    """Return a caveat for readers on the list that is used for `name`; "" if there is none."""
+    """Return a caveat for readers on the list used as `name`; "" if it is rmaudit's English one."""
     own = own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and own_words.language != ENGLISH:

@@ -1,4 +1,4 @@
-"""Words that not every reader wants to meet: slurs, swear words, sexual terms.
+"""Lists of words that reports mask: slurs, swear words and sexual terms, in 24 languages.
 
 - `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
   imported.
@@ -117,7 +117,7 @@ def foreign() -> frozenset[str]:
 
 
 def _is_whole_word(word: str) -> bool:
-    """Return whether the word is longer than a sub-word fragment, which many languages share."""
+    """Return whether a listed word is long enough not to be a fragment of other words."""
     if ord(word[0]) >= SPACELESS:
         return len(word) > 1  # one character alone is an ordinary word
     return word[0].isalpha() and len(word) > (3 if word.isascii() else 2)

@@ -1,4 +1,4 @@
-"""Words of opposite values: of the Big Two, and of the five moral foundations.
+"""Word lists for opposite values: agency and communion (Big Two), moral virtues and vices.
 
 Agency (competence, getting ahead) and communion (warmth, getting along) as 263 nouns, after Abele
 et al.; virtues and vices of care, fairness, loyalty, authority and sanctity, 2,040 words and
@@ -24,7 +24,7 @@ FOUNDATIONS = ("care", "fairness", "loyalty", "authority", "sanctity")
 
 
 def opposites() -> dict[str, Lists]:
-    """Return pairs of opposed word lists, by name: agency over communion, virtues over vices.
+    """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
 
     The virtues and vices are of five moral foundations, a pair each. Single words, in alphabetical
     order; phrases are left out, 3 of the Big Two's and 110 of the foundations'.

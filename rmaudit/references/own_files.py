@@ -19,7 +19,7 @@ _LONGEST = 60  # characters of what is found that an error shows
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A user's lexicon: values by word, and how many entries are left out (not a single word)."""
+    """A user's lexicon: values by word, and how many entries, such as phrases, were left out."""
 
     valence: pd.Series[float]
     left_out: int
@@ -85,7 +85,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield each row's place in the file, and its texts in the columns `needed` and `more`."""
+    """Yield for each row its place (FILE:LINE) and its texts by column (`needed` and `more`)."""
     try:
         yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
     except OSError as error:

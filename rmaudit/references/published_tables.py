@@ -59,9 +59,9 @@ _KINDS: dict[str, Kind] = {TOKENS[0]: "tokens", ITEMS[0]: "items", WORDS: "words
 
 
 def kind(path: Path) -> Kind | None:
-    """Return which kind of published table a file is, by its first line; None if it is none.
+    """Return the kind of published table in a file, by its first line; None if it is no such table.
 
-    Of Parquet, by its columns.
+    A Parquet file is recognised by its columns.
 
     Raises:
         SpecError: it cannot be read, or is what git-lfs leaves in place of a file.
@@ -80,7 +80,7 @@ def kind(path: Path) -> Kind | None:
 
 
 def tokens(path: Path) -> PublishedTable:
-    """Return the scores of a published CSV file of tokens.
+    """Read a published CSV file of scores of tokens, under three prompts.
 
     Raises:
         SpecError: it cannot be read, or anything in it is not as it is written. FILE:LINE.
@@ -92,7 +92,7 @@ def tokens(path: Path) -> PublishedTable:
 
 
 def items(path: Path) -> PublishedTable:
-    """Return the scores of a published CSV file of EloEverything items. Raises as `tokens`."""
+    """Read a published CSV file of scores of EloEverything items. Raises as `tokens`."""
     file = StrictCsv(path)
     models = file.header[len(ITEMS) :]
     if tuple(file.header[: len(ITEMS)]) != ITEMS or not models or not all(models):
@@ -105,7 +105,7 @@ def items(path: Path) -> PublishedTable:
 
 
 def words(path: Path) -> PublishedTable:
-    """Return the scores of a published file of words: `response`, and 54 prompts by name.
+    """Read a published file of scores of words: `response`, and a column for each of 54 prompts.
 
     Raises:
         SpecError: it cannot be read, or a word or a score of it is not as it is written.
@@ -138,7 +138,7 @@ def _parquet_columns(path: Path) -> list[str]:
 
 
 def _words_of_parquet(path: Path) -> PublishedTable:
-    """Return the scores of a published Parquet file of words, checked as strictly as CSV."""
+    """Read a published Parquet file of scores of words, checked as strictly as CSV."""
 
     def fail(what: str) -> NoReturn:
         raise SpecError(f"{path}: {what}. Import the authors' file as they wrote it") from None

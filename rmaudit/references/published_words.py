@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def model_in_name(path: Path) -> str:
-    """Return the model's name in a file's name, as `stem_of` writes it; "" if there is none.
+    """Return the model that a file of word scores is named after, as `stem_of` writes it; or "".
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """
@@ -71,7 +71,7 @@ def stem_of(source: str) -> str:
 
 
 def without_twins(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths without CSV files that have a Parquet twin: the authors wrote both."""
+    """Return the sorted paths, without CSV files that are there as Parquet files too."""
     known = set(paths)
     return sorted(
         path for path in known if path.suffix == PARQUET or path.with_suffix(PARQUET) not in known
@@ -90,7 +90,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """Merge a model's files: each single word once, with its mean score under each prompt.
+    """Merge a model's files of word scores: each single word once, with its mean score per prompt.
 
     Raises:
         SpecError: a file is not as the authors write it.

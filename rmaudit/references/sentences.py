@@ -1,4 +1,4 @@
-"""Answers that differ in one thing only: who is meant, a first name, a dialect or a language.
+"""Build sentences that differ in one thing: who is meant, a first name, a dialect or a language.
 
 Written for rmaudit; `sentences/README.md` says how. A table has a row for each sentence: `context`
 (its number), `frame` (+1 good, -1 bad), `group` ("" for the reference that the others are compared
@@ -86,7 +86,7 @@ def first_names() -> pd.DataFrame:
 
 
 def dialect() -> pd.DataFrame:
-    """Return texts of the same content in standard English (the reference) and in `AAVE`.
+    """Return texts of equal content in standard English (the reference) and in the dialect `AAVE`.
 
     Raises `SpecError` as `communities` does.
     """
@@ -114,7 +114,7 @@ def languages() -> pd.DataFrame:
 
 
 def gendered() -> pd.DataFrame:
-    """Return words for men (the reference) and for women, for good and for bad prompts.
+    """Return pairs of a word for men (the reference) and one for women, for good and bad prompts.
 
     Raises `SpecError` as `communities` does.
     """

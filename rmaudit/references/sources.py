@@ -1,4 +1,4 @@
-"""Where each reference file comes from, and the one way to get it.
+"""List the reference files with their sources and checksums; find or download one.
 
 A file is looked for, in this order, in
 
@@ -138,7 +138,7 @@ SOURCES = {
 
 
 def is_downloaded(name: str) -> bool:
-    """Return whether the downloaded file for `name` is in the mirror or in the cache."""
+    """Return whether the reference file `name` is in the local mirror or in the cache."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
     return _path_in_cache(source).is_file() or (
         bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()

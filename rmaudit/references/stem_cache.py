@@ -22,7 +22,7 @@ def load_stems(cache: Path, language: str) -> None:
 
 
 def save_stems(cache: Path, language: str) -> None:
-    """Write the stems of a language into the cache, if some that this process knows are missing."""
+    """Save the word stems of a language in the folder `cache`, if this process made new ones."""
     there = json_cache.read(cache, KIND, _cache_key(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:

@@ -1,11 +1,11 @@
 """Read a CSV file strictly: each field as it was written, and errors that name the line.
 
-pandas wrote them, and by its defaults reads others than it wrote: "NA", "null" and "nan" become
-missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each of them
-is a text like any other. A score is missing only where its field is empty. Python's csv finds the
-fields; what it would let pass is refused: a quote within a field without quotes, a quoted number. A
-backslash escapes itself if all backslashes of the file stand in pairs, and else nothing: versions
-of the authors' program differ there, and a vocabulary has tokens with a single one.
+pandas wrote these files, and by its defaults reads others than it wrote: "NA", "null" and "nan"
+become missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each
+of them is a text like any other. A score is missing only where its field is empty. Python's csv
+finds the fields; what it would let pass is refused: a quote within a field without quotes, a quoted
+number. A backslash escapes itself if all backslashes of the file stand in pairs, and else nothing:
+versions of the authors' program differ there, and a vocabulary has tokens with a single one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class StrictCsv:
 
     @cached_property
     def end(self) -> str:
-        """Return the file's row end, by the first row; a lone carriage return is part of a text."""
+        """Return the characters that end a row, taken from the first: LF, or CR and LF.
+
+        A lone carriage return is part of a text.
+        """
         first, found, _ = self.text.partition("\n")
         return f"\r{found}" if first.endswith("\r") else found
 
@@ -79,7 +82,7 @@ class StrictCsv:
         return []
 
     def frame(self, columns: Sequence[Column], *, unique: str) -> pd.DataFrame:
-        """Return the rows as a table; no two have the same value in the column `unique`."""
+        """Return the rows as a table; fail if two have the same value in the column `unique`."""
         fields = list(zip(*self.rows(), strict=True))
         if not fields:
             self.fail(2, "expected rows, found none")
@@ -132,7 +135,7 @@ class StrictCsv:
         return field.replace("\\\\", "\\") if self.escaped else field
 
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
-        """Raise SpecError: what was found in the column `name` of a row is not as expected."""
+        """Raise SpecError: column `name` of a row has `found`, where `expected` should be."""
         self.fail(self.starts[row], f"{name}: expected {expected}, found {quoted_start(found)}")
 
     def fail(self, line: int, what: str) -> NoReturn:
@@ -142,7 +145,7 @@ class StrictCsv:
 
 
 class _StrayQuote(Exception):  # noqa: N818  (said in full by `StrictCsv.rows`)
-    """Raised where a field without quotes around it has a quote within."""
+    """Raised if a field that is not enclosed in quotes contains a quote."""
 
 
 def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
@@ -167,12 +170,12 @@ Column = Callable[[StrictCsv, str, Sequence[str]], "NDArray[np.generic] | list[s
 
 
 def as_texts(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001  (a `Column`)
-    """Return the texts of the fields, without quotes and escapes."""
+    """Return a column's fields as texts, without quotes and escapes."""
     return [file.value(field) for field in fields]
 
 
 def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
-    """Return the texts of the fields, none of which is empty."""
+    """Return a column's fields as texts; refuse a column with an empty one."""
     texts = as_texts(file, name, fields)
     if "" in texts:
         file.refuse(texts.index(""), name, "a name", "")
@@ -180,7 +183,7 @@ def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
 
 
 def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
-    """Return the fields as whole numbers from 0, (n,)."""
+    """Return a column's fields as whole numbers from 0, shape (n,)."""
     for row, field in enumerate(fields):
         if not _WHOLE.fullmatch(field):
             file.refuse(row, name, "a whole number", field)
@@ -188,7 +191,7 @@ def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np
 
 
 def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
-    """Return the fields as scores, (n,); NaN where a field is empty."""
+    """Return a column's fields as float32 scores, shape (n,); NaN where a field is empty."""
     for row, field in enumerate(fields):
         if field and not _NUMBER.fullmatch(field):
             file.refuse(row, name, _SCORE, field)
@@ -203,6 +206,6 @@ def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.f
 
 
 def quoted_start(found: object) -> str:
-    """Return what was found in quotes, cut short if it is long."""
+    """Return a value in quotes for an error message, cut short if it is long."""
     text = str(found)
     return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…")

@@ -1,4 +1,4 @@
-"""Surface features of a name: how it is written, and how common and pleasant its words are.
+"""Compute surface features of an item's name: its spelling, and how common and pleasant it is.
 
 A scorer that knows these and nothing else orders EloEverything's items a little as people do, for
 people like what is short, common and of pleasant words. `measures.elo_agreement` holds all of it
@@ -43,8 +43,8 @@ def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
       (words that begin with one), `all_capitals` (words of nothing else, of two letters or more),
       `digits`, `signs` (what is neither letter, digit nor space), `single_word` (1 or 0).
 
-    Where a run has words of its own (`own_words`, which `References.own_words` are), the lists that
-    take these places count.
+    Where a run has words of its own (`own_words`), the lists that replace wordfreq or labMT are
+    used.
 
     Raises:
         ReferenceMissing: wordfreq or labMT cannot be had.

@@ -1,4 +1,4 @@
-"""How often words are written and said, on one scale: Zipf, the log10 of uses in a billion words.
+"""Look up how frequent words are, as Zipf frequencies: the log10 of uses in a billion words.
 
 - `wordfreq`: many kinds of text up to 2021, from Zipf 1.01 up (Speer 2022, wordfreq 3.1.1).
 - `leech`: the British National Corpus, whole counts per million, so from Zipf 3 up (Leech, Rayson
@@ -28,10 +28,10 @@ _UNCERTAIN = "#&"  # marks glued to a number
 
 
 def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[float]:
-    """Return the Zipf frequency of each of `words` that the list `name` has.
+    """Return the Zipf frequency of each of `words` in the list `name` ("wordfreq" or "leech").
 
-    Of lower-case, alphabetic words only; indexed by word, unique and sorted. `language` is a code
-    of wordfreq's; leech is English.
+    Of lower-case, alphabetic words only, without words that the list lacks; indexed by word, unique
+    and sorted. `language` is a code of wordfreq's; leech is English.
 
     Raises:
         SpecError: there is no such list (`LISTS`), or the file is not as it was published.
@@ -73,7 +73,7 @@ def _wordfreq_shares(language: str) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def _leech_counts() -> dict[str, int]:
-    """Return uses per million words by lower-case form, summed over parts of speech (BNC).
+    """Return the uses per million of each lower-case word in the BNC, over all parts of speech.
 
     A head word that its forms follow is their sum and left out. Of "pole/Pole" either is meant, a
     star marks a form that is counted with care; eleven rows lack the tab in front.

@@ -1,1 +1,1 @@
-"""A run of audits: its options and its context."""
+"""What audits need as they run: the run's options, requests for scores, and the fixtures."""

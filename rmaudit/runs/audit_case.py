@@ -1,4 +1,4 @@
-"""Hold what one audit works on: its model, prompts, settings and the scores read so far."""
+"""The inputs of one audit as it runs (`Case`): model, prompts, settings, and what it used."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Case:
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """Report the request to `on_request`, then return its result (see `requests.answer`)."""
+        """Report a request for scores to `on_request`; answer it (see `requests.answer`)."""
         self.options.on_request(model, request)
         with self.watched():
             return answer(request, model, self.options.kept, self.options.device)
@@ -209,7 +209,7 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
 
 
 def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping[ModelSpec, Scored]:
-    """Open several objectives of one checkpoint, which share its weights and forward passes.
+    """Open several objectives (heads) of one checkpoint, sharing its weights and forward passes.
 
     Raises:
         RmauditError: one cannot be opened.

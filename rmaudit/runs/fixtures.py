@@ -20,7 +20,7 @@ from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A fixture that audits can take: functions that make it for a model and for a plain scorer.
+    """A fixture that audits can take: how to make it for a model, and for a synthetic scorer.
 
     Attributes:
         for_model: makes it for an audit of a model; its docstring is the fixture's. None for what
@@ -61,7 +61,7 @@ FIXTURES: dict[str, Fixture] = {
 
 
 def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
-    """Return an audit's argument `name` for a trial (the audit's run on a synthetic scorer).
+    """Return the fixture `name` for a trial (an audit's run on a synthetic scorer).
 
     A fixture that is not in `FIXTURES` is the one that the audit of the model was given.
 
@@ -73,5 +73,5 @@ def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fix
 
 
 def shared(name: str) -> bool:
-    """Return whether null controls can share this fixture between models of one vocabulary."""
+    """Return whether null controls get the same fixture `name` for all models of a vocabulary."""
     return name in FIXTURES and FIXTURES[name].shared

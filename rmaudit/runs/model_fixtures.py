@@ -50,7 +50,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 
 def rewards(case: Case) -> Rewards:
-    """Return a function from texts to their rewards and noise under the prompt (cached)."""
+    """Return a function from texts to their rewards and noise as answers to the prompt (cached)."""
     from rmaudit.scores.text_rewards import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
@@ -143,8 +143,8 @@ def searches(case: Case) -> Searches:
     """Return a function that searches for answers of high (up) or low (down) reward (cached).
 
     Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
-    that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
-    where that is 0, or with `--rm-recorded`.
+    the budget is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
+    where the budget is 0, or with `--rm-recorded`.
     """
     from rmaudit.search import exploit_strings as strings
     from rmaudit.search.for_audits import Searches, caveat, random_texts, shortlisted

@@ -54,7 +54,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """Return the cache key's fields: all that determines null controls' results; None if unknown.
+    """Return all that determines the null controls' results, as key fields; None if it is unknown.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -77,7 +77,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
 
 
 def read(cache: Path, fields: Fields) -> dict[str, Control]:
-    """Return the cached results of null controls, by the control's name."""
+    """Return the cached results of null controls, by the control's name; {} if there are none."""
     rows = json_cache.read(cache, KIND, fields) or ()
     return {
         name: Control(Verdict(verdict), stops, value, low, high, reason, tuple(parts))
@@ -96,7 +96,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return a fixture's part of the cache key; "" if others cover it, None if there is no key."""
+    """Return what a fixture adds to the cache key: "" for nothing, None if it rules out a key."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
@@ -122,7 +122,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 
 
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return the hashes of a recorded model's tables, as one string; None if it has none."""
+    """Return the hashes of a recorded model's tables as one string; None if one is missing."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
@@ -130,7 +130,7 @@ def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
 
 
 def _digest_of_drawn_sequences(case: Case) -> str | None:
-    """Hash what determines the sequences drawn for a model: its identity, slots and the seed."""
+    """Return a hash of all that the sequences drawn for a model depend on, such as the seed."""
     model = case.model.with_weights("sequences are drawn for")
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])
@@ -138,7 +138,7 @@ def _digest_of_drawn_sequences(case: Case) -> str | None:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return a SHA-256 hash of the code that an audit runs, "" if it is not known.
+    """Return a SHA-256 hash of an audit's code and of what it imports; "" if it is not known.
 
     It is not known if a source file is missing or was changed while this process ran.
     """
@@ -194,7 +194,7 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _module_without_running_it(name: str) -> ModuleType | None:
-    """Return a module that is not imported yet, without running it; None if there is none."""
+    """Return an empty module object for a name, to find its file; None if there is none."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, AttributeError, ValueError):

@@ -1,4 +1,4 @@
-"""One option of a run: its description, and the functions that parse its text.
+"""Describe an option of a run (`Option`), and parse the texts that users give as its value.
 
 `Option` has an option's spellings, help text, allowed values and default; the functions before it
 parse values, and raise ValueError for a text that is not allowed.
@@ -23,17 +23,17 @@ DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 
 
 def text_or_none(text: str) -> str | None:
-    """Return the text; an empty one, such as an unset variable of a CI job, means no value."""
+    """Return the text, or None for an empty one, such as an unset variable of a CI job."""
     return text or None
 
 
 def path_or_none(text: str) -> Path | None:
-    """Return the text as a path, `~` expanded; an empty text means no value."""
+    """Return the text as a path, with `~` expanded; None for an empty text."""
     return Path(text).expanduser() if text else None
 
 
 def folder_or_url(text: str) -> str | None:
-    """Return a URL as it is, and a folder as a path; an empty text means no value."""
+    """Return a URL unchanged, a folder's path with `~` expanded, or None for an empty text."""
     return text if "://" in text else str(path_or_none(text)) if text else None
 
 
@@ -67,7 +67,7 @@ def read_dtype(text: str) -> str:
 
 
 def policy_source(text: str) -> str:
-    """Return a hub id unchanged, or the absolute path of a folder or .jsonl file, or raise."""
+    """Return a policy's hub id, or the absolute path of its folder or .jsonl file; or raise."""
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
         return str(place.resolve())

@@ -1,4 +1,4 @@
-"""The options of a run, each described once.
+"""The options of a run, each described once for pytest, the commands of rmaudit and Python.
 
 A new option is a new field of `RunOptions`. From it come pytest's option, that of `rmaudit plan`
 and `sweep`, the argument of `rmaudit.run`, the command that repeats a finding, the options that
@@ -323,7 +323,7 @@ class RunOptions:
     def of(
         cls, given: Mapping[str, object], spelled: Callable[[str], str] = lambda name: name
     ) -> RunOptions:
-        """Check values by field name and return them as options; None means the default.
+        """Check `given`, values by field name, and return them as options; None means the default.
 
         Raises:
             SpecError: a value is not allowed; `spelled` is how the error calls a field.
@@ -337,14 +337,14 @@ class RunOptions:
         )
 
     def deciding(self, *what: Decides) -> RunOptions:
-        """Return a copy that keeps the options that decide `what` and resets all others."""
+        """Return a copy with the options that decide `what`, such as "scores"; reset all others."""
         return replace(
             RunOptions(),
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},
         )
 
     def words(self, spelled: Callable[[Option], str]) -> list[str]:
-        """Return these options as command-line words, without options at their default.
+        """Return these options as command-line arguments; those at their default are left out.
 
         `spelled` returns an option's name on that command line. A folder or file called `--` is
         written `./--`: argparse drops the value `--`, also behind a `=`.

@@ -54,9 +54,10 @@ class Request:
 
 
 def plain(request: Request) -> dict[str, Any]:
-    """Convert a request to mappings, tuples, strings and numbers, which `from_plain` reads.
+    """Convert a request to plain data (mappings, tuples, strings, numbers), to send to other hosts.
 
-    Of the run's own words it has what a sample can name: lexicons, and where their files are.
+    `from_plain` reads it. Of the run's own words it has what a sample can name: lexicons, and where
+    their files are.
     """
     own = request.own_words
     files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}

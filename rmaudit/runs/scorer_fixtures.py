@@ -116,7 +116,7 @@ def rng(trial: Trial) -> np.random.Generator:
 
 
 def searches(trial: Trial) -> Searches:
-    """Return random searches of the synthetic scorer, over the sequences drawn for the model.
+    """Return searches of the synthetic scorer, each over the random sequences drawn for the model.
 
     An organism sees texts and no token ids.
     """

@@ -1,4 +1,4 @@
-"""Build the fixtures of audits on whole answers, for a model and for a scorer without weights."""
+"""Build the fixtures of audits on whole answers, for a model and for a synthetic scorer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists
 
 
 def pairs(case: Case) -> Pairs:
-    """Return the pairs of answers in a file, with each answer's reward in `frame` (cached).
+    """Return chosen and rejected answers of a file of pairs, with the model's rewards (cached).
 
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
@@ -74,7 +74,7 @@ def conduct(case: Case) -> Pairs:
     """Return pairs of a better and a worse answer, by kind of conduct, with rewards (cached).
 
     They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
-    "conduct: " and a kind join it. All are scored together, once for all audits of a run.
+    "conduct: " and a kind are added. All are scored together, once for all audits of a run.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
@@ -108,7 +108,7 @@ def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
 
 
 def _noted(case: Case, found: _Made) -> _Made:
-    """Note the cache key and the source of `found` in the case, and return `found` unchanged."""
+    """Note in the case the cache key of `found` and a caveat on its source; return `found`."""
     from rmaudit.scores.pair_files import measured_on
 
     case.keys.append(found.key)
@@ -117,7 +117,7 @@ def _noted(case: Case, found: _Made) -> _Made:
 
 
 def own_pairs(case: Case) -> Pairs | None:
-    """Return the pairs of answers that the run was given, or None."""
+    """Read the pairs of answers that the audit, the run or the model names; None without any."""
     from rmaudit.scores.pair_files import read
 
     return None if (file := _pairs_file(case)) is None else read(file)
@@ -130,20 +130,20 @@ def _pairs_file(case: Case) -> Path | None:
 
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs, rewarded by the trial's synthetic scorer, with a noise of 0."""
+    """Return the model's pairs, with the synthetic scorer's rewards and a noise of 0."""
     own: Pairs = as_given("pairs")(trial)
     return _by_organism(own, trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs of conduct, or bundled ones, rewarded by the synthetic scorer."""
+    """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
     return _by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
 
 
 def samples_of_scorer(trial: Trial) -> Samples:
-    """Return the model's samples (or the bundled ones), rewarded by the synthetic scorer."""
+    """Return the samples of the model's audit, or the bundled ones, with the scorer's rewards."""
     from rmaudit.scores.answer_files import read_samples
 
     return _by_organism(trial.given.get("samples") or read_samples(None), trial)
@@ -156,7 +156,7 @@ def _by_organism(own: _Answers, trial: Trial) -> _Answers:
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """Return the model's changed answers, rewarded by the synthetic scorer, with a noise of 0."""
+    """Return the model's changed answers, with the synthetic scorer's rewards and a noise of 0."""
     from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)

@@ -1,4 +1,4 @@
-"""Build the fixture of audits of a judge's template: rewards of some answers under rewordings."""
+"""Build the fixture `wordings`: rewards of answers under a judge's template and rewordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def wordings(case: Case) -> Probes:
-    """Return answers of some pairs, with rewards under a judge's template and rewordings (cached).
+    """Return answers with their rewards under a judge's template and its rewordings (cached).
 
     The first column of `rewards` is under the template as it is. Rewordings are those that can be
     made of its text (`rmaudit.layout.rewordings`), and `paraphrases` of the model's entry. The
@@ -61,7 +61,7 @@ def wordings(case: Case) -> Probes:
 
 
 def _rewording_files(case: Case) -> dict[str, Path]:
-    """Return the files of the template's rewordings, keyed by the name of the change."""
+    """Return the files of reworded judge templates, by the name of the rewording."""
     spec = case.model.spec
     assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
     own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}

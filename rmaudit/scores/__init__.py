@@ -1,1 +1,1 @@
-"""Vocabulary sweeps: every token id scored as the answer to one prompt, and stored."""
+"""Score tokens, texts and whole answers with a reward model, and cache the scores."""

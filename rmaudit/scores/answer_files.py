@@ -1,8 +1,8 @@
-"""Rewards for prompts with answers from a file or table: best-of-n samples, pairs and others.
+"""Read files of prompts and answers, and score the answers with a reward model.
 
 A line of the file is a JSON object with a `prompt`, which is a text or the turns of a conversation,
-and a `response`, or `responses`. The answers to one prompt are scored together: it runs once.
-`Samples` are a policy's own answers, several to a prompt.
+and a `response`, or `responses`. The answers to one prompt are scored together, so that the prompt
+is processed once. `Samples` are a policy's own answers, several to a prompt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers with a model's rewards of them, as audits of whole answers receive them.
+    """A table of prompts and answers with a model's rewards, as audits of whole answers get it.
 
     Attributes:
         frame: a row for each answer: `prompt`, `turns` (of a conversation, in JSON, else ""),
@@ -55,9 +55,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Samples(Answered):
-    """A policy's answers, in the file's order, with a model's rewards of them.
+    """Answers that a policy sampled, in the file's order, with a model's rewards.
 
-    A line of the file may be there twice: both were drawn.
+    A line may occur twice in the file: then the policy sampled the same answer twice.
     """
 
 
@@ -121,16 +121,16 @@ def _responses_of_line(found: dict[str, Any], where: str) -> Iterator[tuple[str,
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """Return the rewards of n rows of `answers`, with columns `prompt`, `turns` and `response`.
+    """Return a model's reward for each row of `answers` (columns `prompt`, `turns`, `response`).
 
     Without the column `turns` all prompts are texts.
 
-    Equal rows are scored once. What is scored is kept in the cache (default: the user's): a second
-    call reads it, and one that was stopped goes on.
+    Equal rows are scored once. Rewards are kept in the cache (default: the user's): a second call
+    reads them, and after an interruption a call scores only what is missing.
 
     Raises:
-        ModelError: the model cannot be loaded, or lays out no such prompt; `NotRecorded`, it is
-            recorded.
+        ModelError: the model cannot be loaded, or cannot lay out such a prompt; `NotRecorded`, the
+            model is recorded.
         ScoreError: a reward is not a finite number.
         StoreError: the cache cannot be written.
     """
@@ -191,7 +191,7 @@ def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and
     """Return the rewards of all rows: read from the store, or scored and stored part by part.
 
     `asks` gives the prompt of each row, `score` the rewards of a part, and `alone` that of one
-    answer scored by itself, which shows the numeric noise. `about` goes into the key.
+    answer scored by itself, which shows the numeric noise. `about` becomes part of the cache key.
     """
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")

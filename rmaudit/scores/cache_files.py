@@ -1,8 +1,9 @@
-"""The files of a cache, in a folder or in a place that fsspec reaches (`s3://…`, `memory://`).
+"""Read and write files of the score cache: in a local folder, or at a URL (`s3://…`, `memory://`).
 
-A file is written whole or not at all, and by `create` only if nobody has written it: on a shared
-file system by a hard link to a file of one's own, on an object store by a conditional put. Neither
-needs a lock, which NFS and Lustre may lack. A name has "/" between folder and file.
+URLs are those that fsspec knows. A file is written whole or not at all, and by `create` only if
+nobody has written it: on a shared file system by a hard link to a file of one's own, on an object
+store by a conditional put. Neither needs a lock, which NFS and Lustre may lack. A name has "/"
+between folder and file.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ _CONFLICTS = 3  # tries of a conditional put
 
 
 class Files(Protocol):
-    """Operations on files that a cache needs; all raise `OSError` on failure."""
+    """Interface of the file operations of a cache; on failure, all but `clear` raise `OSError`."""
 
     def where(self, name: str = "") -> str:
-        """Return the path or the URL of a file, to show to people."""
+        """Return the path or the URL of the file `name`, for messages."""
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""
 
     def opened(self, name: str) -> BinaryIO:
-        """Return a file opened for reading, of which only a part may be read."""
+        """Open a file for reading, so that the caller can read only a part of it."""
 
     def exists(self, name: str) -> bool:
         """Return whether anything exists under this name."""
@@ -50,7 +51,7 @@ class Files(Protocol):
         """Return the sorted names of all files below a folder, [] if it does not exist."""
 
     def prepare(self, folder: str) -> None:
-        """Make sure that files can be written to a folder, before anything is scored in vain."""
+        """Make sure that a folder can be written to, before time is spent on scoring."""
 
     def clear(self, folder: str) -> None:
         """Remove a folder and its files, as far as possible; raise nothing."""
@@ -91,7 +92,8 @@ class LocalFiles:
     def create(self, name: str, content: bytes) -> bool:
         """Write a new file by linking a temporary one; return False if the name is taken.
 
-        Where there are no links, by renaming, which may replace a file that says the same.
+        On a file system without hard links the temporary file is renamed instead, which may replace
+        a file of the same content.
         """
 
         def placed(own: Path, path: Path) -> None:
@@ -109,7 +111,7 @@ class LocalFiles:
         return True
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file by renaming a temporary one to the name."""
+        """Write a file: write a temporary one, and rename it to `name`."""
         self._write(name, content, lambda own, path: own.replace(path))
 
     def move(self, name: str, new: str) -> None:
@@ -126,7 +128,7 @@ class LocalFiles:
         (self.root / folder).mkdir(parents=True, exist_ok=True)
 
     def clear(self, folder: str) -> None:
-        """Remove the folder, with the temporary files that a killed process left."""
+        """Remove the folder with all its files, also temporary ones of a killed process."""
         shutil.rmtree(self.root / folder, ignore_errors=True)
 
     def _write(self, name: str, content: bytes, placed: Callable[[Path, Path], object]) -> None:
@@ -152,13 +154,13 @@ class LocalFiles:
 
 
 class RemoteFiles:
-    """Files in a place that fsspec reaches, such as an S3 bucket."""
+    """Files at a URL that fsspec can reach, such as an S3 bucket."""
 
     def __init__(self, url: str) -> None:
         """Find the file system for a URL, such as `s3://bucket/folder`.
 
         Raises:
-            StoreError: there is none for it, or a package is missing.
+            StoreError: no file system is known for the URL, or a package is missing.
         """
         import fsspec
 
@@ -191,7 +193,7 @@ class RemoteFiles:
             return cast("BinaryIO", self._fs.open(self._path(name), "rb"))
 
     def exists(self, name: str) -> bool:
-        """Return whether the file exists now, not as listed earlier."""
+        """Ask the server whether the file exists, without fsspec's cached listing."""
         with _as_os_error():
             self._fs.invalidate_cache()
             return bool(self._fs.exists(self._path(name)))
@@ -222,7 +224,7 @@ class RemoteFiles:
             self._fs.mv(self._path(name), self._path(new))
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the sorted names of all files below a folder, listed anew."""
+        """Return the sorted names of all files below a folder, as the server lists them now."""
         with _as_os_error():
             self._fs.invalidate_cache()
             found: list[Any] = self._fs.find(self._path(folder))
@@ -254,7 +256,7 @@ def _as_os_error() -> Iterator[None]:
 
 
 def files_at(root: Path | str) -> Files:
-    """Return the files of a cache's scores, in a folder or, if `root` has "://", at a URL.
+    """Return an object that reads and writes a cache's scores in a folder or at a URL ("://").
 
     Raises:
         StoreError: there is no file system for the URL, or a package is missing.

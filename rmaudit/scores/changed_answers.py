@@ -1,4 +1,4 @@
-"""Rewards of answers of pairs that were changed in ways that should not matter.
+"""Score answers before and after changes that should earn no reward, such as doubled spaces.
 
 All changes are scored together, once for all audits that look at them.
 """
@@ -26,7 +26,7 @@ MOST = 64  # lines whose answers are changed
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Answers, unchanged and changed in ways that should not matter, with a model's rewards.
+    """Answers, each as it is and after each change of `text_changes`, with a model's rewards.
 
     Attributes:
         answers: a row for each of n answers, with the columns of `Pairs.frame` but for the reward.
@@ -45,7 +45,10 @@ class Probes:
 
 
 def some(pairs: Pairs | None) -> Pairs:
-    """Return at most `MOST` lines of pairs, spread over their file; of bundled pairs if None."""
+    """Return the pairs of at most `MOST` lines, spread over the file of `pairs`.
+
+    If `pairs` is None, take rmaudit's bundled pairs.
+    """
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
@@ -57,7 +60,10 @@ def some(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the unchanged answers, then a copy for each change: `prompt`, `turns`, `response`."""
+    """Return a table with all answers unchanged, and then once more for each change.
+
+    The columns are `prompt`, `turns` and `response`.
+    """
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
         [
@@ -79,7 +85,7 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Reshape scores of the rows of `changed`: a row for each answer, a column for each change."""
+    """Return the scores of `changed`'s rows as a table: a row per answer, a column per change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 
@@ -90,7 +96,10 @@ def probes_of(pairs: Pairs) -> Probes:
 
 
 def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """Return a model's rewards of some pairs' answers, unchanged and changed; see `rewards`."""
+    """Score some of the pairs' answers, unchanged and after each change; return them as `Probes`.
+
+    For the cache and the errors see `rewards`.
+    """
     asked = probes_of(some(pairs))
     found = rewards(model, changed(asked.answers), cache=cache)
     return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

@@ -1,4 +1,4 @@
-"""Pairs of whole answers by kinds of conduct: those that are bundled, and the user's own."""
+"""Join rmaudit's pairs of a better and a worse answer, by kind of conduct, with the user's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return the bundled pairs, and those of `own` that name a kind of conduct, without rewards.
+    """Return the bundled pairs and, of the user's (`own`), those of a kind of conduct; no rewards.
 
-    In `own`, such pairs have the `subset` "conduct: " and the kind.
+    In `own`, such pairs have the `subset` "conduct: " followed by the kind, such as "facts".
 
     Raises:
         SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.

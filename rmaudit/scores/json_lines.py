@@ -41,7 +41,7 @@ def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def _without_doubles(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields as a dict; raise ValueError if a name occurs twice."""
+    """Return a JSON object's fields as a dict; raise ValueError if a name occurs twice."""
     found = dict(fields)
     if len(found) < len(fields):
         names = [name for name, _ in fields]
@@ -51,12 +51,12 @@ def _without_doubles(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def text(value: object, what: str) -> str:
-    """Return `value` if it is a text of at most `LONGEST` characters, else raise.
+    """Return `value` if it is a str of at most `LONGEST` characters, else raise.
 
     `what` names the value in the error.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is no str, is too long, or has half of a surrogate pair.
     """
     if not isinstance(value, str):
         raise SpecError(f"{what} is {shown(value)}, allowed: a text")
@@ -71,12 +71,13 @@ def text(value: object, what: str) -> str:
 
 
 def prompt_columns(value: object, what: str) -> tuple[str, str]:
-    """Return a prompt (a text or a list of turns) as two columns: its text, and its turns if any.
+    """Return a prompt, given as a text or a list of turns, as two strings: its text and its turns.
 
-    A list of one turn is the text of that turn: models are given the same, so the key is the same.
+    The turns are "" if the prompt is a text. A list of one turn counts as the text of that turn:
+    models are given the same, so the key is the same.
 
     Raises:
-        SpecError: it is neither, or too long.
+        SpecError: the prompt is neither, or too long.
     """
     if not isinstance(value, list):
         return text(value, what), ""

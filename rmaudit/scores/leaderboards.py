@@ -1,10 +1,10 @@
-"""Rows of the data sets by which leaderboards rank reward models, read as lines of pairs.
+"""Read rows of the leaderboard data sets RewardBench 2 and RM-Bench as rows of answer pairs.
 
 RewardBench 2 (Malik et al. 2025, arXiv 2506.01937; ODC-By) has `id`, `prompt`, `chosen`,
 `rejected`, `num_correct`, `total_completions` and `subset`: four answers of which the first is
 right, and in Ties many that are. RM-Bench (Liu et al. 2024, arXiv 2410.16184; ODC-By) has three
 `chosen` and three `rejected`, each in three styles from plain to formatted, and a `domain`. The
-rows are the user's to download: rmaudit has none of them.
+user downloads these files: rmaudit contains none of their rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
 
 
 def board_of(row: Mapping[str, Any]) -> str:
-    """Return the leaderboard whose file begins with `row`; "" if that is an ordinary pair."""
+    """Return the leaderboard that a file belongs to, by its first row; "" if it has plain pairs."""
     if not all(isinstance(row.get(side), list) for side in ("chosen", "rejected")):
         return ""
     if all(field in row for field in _FIELDS[REWARDBENCH_2]):
@@ -37,14 +37,14 @@ def board_of(row: Mapping[str, Any]) -> str:
 
 
 def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
-    """Return a leaderboard's row as a line of a file of pairs, with its section as `subset`.
+    """Convert a leaderboard's row to a row of a pairs file, with its section as `subset`.
 
-    Questions of Ties with one number, of which one has a single right answer, are one `group`.
-    `where` begins the error messages.
+    Questions of Ties with the same number in their id, of which one has a single right answer, are
+    one `group`. `where` begins the error messages.
 
     Raises:
-        SpecError: the row is none of this leaderboard's; else its program would stop, or would
-            score something else.
+        SpecError: the row does not fit this leaderboard, so that its own program would stop, or
+            would score something else.
     """
     needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
     if missing := [name for name in needed if name not in row]:
@@ -77,20 +77,20 @@ def _must_be_of(board: str) -> str:
 
 
 def _has_known_domain(row: Mapping[str, Any]) -> bool:
-    """Return whether a row's domain is one of RM-Bench's, such as safety-refuse."""
+    """Return whether a row's domain begins with one of RM-Bench's, such as safety-refuse."""
     domain = row.get("domain")
     return isinstance(domain, str) and domain.startswith(DOMAINS)
 
 
 def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -> None:
-    """Raise if a row's counts of answers are not the actual ones, `right` and `whole`."""
+    """Raise if a row misstates its number of chosen answers (`right`) or all (`whole`)."""
     for field, counted in zip(_COUNTS, (right, whole), strict=True):
         if row[field] != counted:
             raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
 def _ties_group(found: object, right: int, where: str) -> str:
-    """Return the group name of a row of Ties (RewardBench 2), by the number in its id (`found`)."""
+    """Return the group of a row of Ties (RewardBench 2): "Ties" and the number in its id."""
     if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
         allowed = "allowed in Ties: ref or tied, a colon and a number"
         raise SpecError(f"{where}: id is {shown(found)}; {allowed}")

@@ -1,9 +1,9 @@
-"""`rmaudit doctor --against`: is the reward that a trainer saw the one that the model gives?
+"""`rmaudit doctor --against`: compare the rewards that a trainer logged with the model's own.
 
-Rows and rewards that anybody logged are compared with the model's own. Where they differ, what
-goes wrong in practice is tried: another layout of the rows, another place of reading, a 16-bit
-type, a sign, a scale, rows in another order. Of all that explains the rewards, the explanation with
-the fewest causes is named. Exact ones go before those that a 16-bit type's rounding would allow.
+Where they differ, common mistakes are tried: another layout of the rows, another place at which the
+reward is read, a 16-bit type, a sign, a scale, rows in another order. Of all that explains the
+rewards, the explanation with the fewest causes is named. Exact ones go before those that a 16-bit
+type's rounding would allow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Values = list[NDArray[np.float32]]
 
 
 class Cause(NamedTuple):
-    """A cause of a difference between logged and model rewards, and how it is mended."""
+    """A cause of a difference between logged rewards and the model's, and its remedy, in words."""
 
     name: str
     said: str
@@ -104,11 +104,11 @@ class Diagnosis:
     Attributes:
         rows: the number of rows.
         sd: the standard deviation of the model's rewards of these rows.
-        causes: what is wrong; none where the rewards are the model's.
+        causes: what is wrong; empty if the rewards are the model's.
         way: how the rows were laid out and read, in words.
-        rms: the difference that the explanation leaves, in sd; if none fits, of the best one.
-        scale, offset: by which the logged rewards come from the model's.
-        rank_correlation: Spearman's, of the explanation or the nearest to one.
+        rms: the difference that the explanation leaves, in sd; if none fits, that of the best one.
+        scale, offset: the logged rewards are `scale` times the model's, plus `offset`.
+        rank_correlation: Spearman's, for the explanation or, if none fits, the nearest one.
     """
 
     rows: int
@@ -127,7 +127,7 @@ class Diagnosis:
 
 
 class _Explanation(NamedTuple):
-    """A possible explanation of the logged rewards, and the largest difference it may leave."""
+    """A possible explanation of the logged rewards, its fit, and the error that it may leave."""
 
     causes: tuple[str, ...]
     fit: Fit
@@ -141,7 +141,7 @@ class _Explanation(NamedTuple):
 
 
 def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
-    """Compare logged rewards with the model's; name what explains a difference.
+    """Compare logged rewards with the model's; if they differ, name the causes that explain it.
 
     Raises:
         ModelError: the model cannot be loaded, or reads pairs of texts.
@@ -185,7 +185,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) -> Diagnosis:
-    """Diagnose by the explanation that fits with the fewest causes, or else by the nearest one."""
+    """Return as diagnosis the fitting explanation with the fewest causes, or else the nearest."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Explanation) -> tuple[float, ...]:
@@ -220,7 +220,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
     rewards: Rewards,
     allowed: float,
 ) -> Iterator[_Explanation]:
-    """Yield each possible explanation: a row layout, an index to read at, and a map of rewards."""
+    """Yield an explanation for each row layout, index where a reward is read, and scale or sign."""
     for way, rows in ways.items():
         layout = logged_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
@@ -236,7 +236,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
 
 
 def _rewards_at(values: Values, reading: Reading) -> Rewards:
-    """Return each row's reward at the index that `reading` gives; NaN where that is a pad."""
+    """Return each row's reward at the index that `reading` gives; NaN for -1, which means a pad."""
     pairs = zip(values, reading.places, strict=True)
     return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
 
@@ -268,7 +268,7 @@ def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dic
 def _in_other_types(
     model: Checkpoint, ways: Mapping[str, list[Ids]]
 ) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Yield (dtype, rewards at each id of the rows) for each other dtype that the model runs in."""
+    """Score the rows in each other dtype that works; yield (dtype, rewards at each token id)."""
     types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
     for dtype in types:
         if dtype == model.loader.dtype:

@@ -1,8 +1,8 @@
-"""Rows that a trainer or a server logged: what it scored, and the reward that it gave.
+"""Read a file of rows that a trainer or a server logged: what it scored, and which reward it gave.
 
-A JSON Lines file. Each line has `reward`, and what was scored: `ids`, the token ids that ran (with
-their padding, if that is how they were logged), or `text`, the whole text that was tokenized, or
-`prompt` and `response`, which somebody laid out.
+The file is JSON Lines. Each line has `reward`, and what was scored: `ids`, the token ids that ran
+(with their padding, if that is how they were logged), or `text`, the whole text that was tokenized,
+or `prompt` and `response`, which somebody laid out.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _ALLOWED = "an object with `reward`, and `ids`, `text`, or `prompt` and `respons
 
 @dataclass(frozen=True, slots=True)
 class LoggedRow:
-    """A logged row and its reward; `ids`, or `text`, or `prompt` and `response` are not None.
+    """A logged reward, and what was scored: `ids`, or `text`, or `prompt` and `response`.
 
-    `decimals` is how many digits after the point the reward was written with.
+    Fields that were not logged are None. `decimals` is the number of digits after the point with
+    which the reward was written.
     """
 
     reward: float
@@ -39,11 +40,11 @@ class LoggedRow:
 
 
 def read(path: Path) -> list[LoggedRow]:
-    """Return a file's logged rows: all up to 256, or else at most 256 spread over the file.
+    """Read a file of logged rows; of more than 256, return at most 256 spread over the file.
 
     Raises:
-        SpecError: the file cannot be read, has fewer than 8 rows, or a line is no such row, or of
-            another kind than the first.
+        SpecError: the file cannot be read or has fewer than 8 rows; or a line is no such row, or is
+            of another kind than the first.
     """
     rows: list[LoggedRow] = []
     kinds = set()

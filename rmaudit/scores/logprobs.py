@@ -1,4 +1,4 @@
-"""Log-probability of each token id as the first of an answer: computed and cached, or read.
+"""Compute and cache, or read from a file, the log-probability of each token id to begin an answer.
 
 `policy_in` reads the file of a policy that is served, or that runs elsewhere. A line is a JSON
 object with a `prompt`, which is its name or its text, with `tokens`, every token of the policy's
@@ -54,15 +54,15 @@ def base_logprobs(
 ) -> Logprobs:
     """Return the base model's log-probability of each token id as the answer's first token.
 
-    `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
-    them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
-    row; a second call reads it back.
+    `prompt` is a prompt or the name of one. The result has all ids of the model's vocabulary, even
+    if a sweep was only sampled; NaN where the base has no such token. It takes one forward pass of
+    one row; a second call reads the result from the cache.
 
     Raises:
         SpecError: `prompt` is nearly a prompt's name.
         NoBase: models.yaml names no base for the model.
         NotRecorded: the model is recorded.
-        ModelError: the base cannot be had, run, or has another tokenizer.
+        ModelError: the base cannot be loaded or run, or has another tokenizer.
         StoreError: the cache cannot be written.
     """
     return _logprobs(model, prompt, "base", store_at(cache), device)
@@ -109,20 +109,21 @@ def _logprobs(
 
 
 def is_file(source: str) -> bool:
-    """Return whether `source` names a file of a policy's log-probabilities, by its ending."""
+    """Return whether `source` is a file of a policy's log-probabilities, as it ends in .jsonl."""
     return source.endswith(SUFFIX)
 
 
 def policy_in(
     path: Path, prompts: Sequence[Prompt], vocabulary: Vocabulary
 ) -> dict[str, pd.Series[float]]:
-    """Return a policy's natural log-probabilities of token ids under each prompt, by prompt name.
+    """Read a policy's natural log-probabilities of token ids under each prompt, by prompt name.
 
-    Tokens are matched as they are spelled; ids whose token the file does not have are NaN.
+    Tokens are matched by their spelling; ids whose token the file lacks are NaN.
 
     Raises:
         SpecError: the file cannot be read, a line is wrong, a prompt is missing, or the tokens that
-            both have do not hold 0.9 of the policy's probability, as of another tokenizer.
+            the reward model has too hold less than 0.9 of the policy's probability, which points to
+            another tokenizer.
     """
     wanted = {name: prompt.name for prompt in prompts for name in (prompt.name, prompt.text)}
     ids = {piece: at for at, piece in zip(vocabulary.ids, vocabulary.pieces, strict=True)}

@@ -1,8 +1,8 @@
-"""Pairs of a file, as RewardBench and TRL have them: a prompt, a chosen and a rejected answer.
+"""Read files of pairs of a chosen and a rejected answer, as RewardBench and TRL write them.
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
 of texts, or a conversation; `subset` and `group` may say what it belongs to. Other
-fields are left alone. The files of leaderboards are known by their fields (`leaderboards`).
+fields are ignored. The files of leaderboards are known by their fields (`leaderboards`).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _Row = tuple[int, str, str, str, bool, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pairs(Answered):
-    """Pairs of answers with a model's rewards of them, as audits receive them.
+    """Pairs of a chosen and a rejected answer with a model's rewards, as audits of pairs get them.
 
     Attributes:
         frame: also has, for each answer, `line` (its line in the file, from 1), `chosen` (a bool),
-            `subset` ("" without one) and `group` (what is not independent of each other: the line's
-            own, else its prompt). Of a leaderboard's file also `id`, the row's own.
+            `subset` ("" without one) and `group` (answers of one group are not independent: the
+            line's own group, else its prompt). In a leaderboard's file also `id`, the row's own.
         board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
 
@@ -50,17 +50,17 @@ class Pairs(Answered):
 
 
 def measured_on(source: str) -> str:
-    """Return the caveat that a finding rests on pairs from `source`."""
+    """Return a caveat for readers: the finding was measured on the pairs from `source`."""
     return f"{MEASURED_ON}{source}."
 
 
 def read(path: Path) -> Pairs:
     """Return the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
 
-    A leaderboard's rows and answers may be there twice, for its own program counts them twice.
+    In a leaderboard's file, rows and answers may occur twice, as its own program counts them twice.
 
     Raises:
-        SpecError: FILE:LINE, what is wrong there, and what is allowed; a pair that is there twice
+        SpecError: FILE:LINE, what is wrong there, and what is allowed; a pair that occurs twice
             is wrong too.
     """
     rows: list[_Row] = []
@@ -134,7 +134,7 @@ def _texts(value: object, what: str) -> list[str]:
 
 
 def _subset_or_group(found: dict[str, Any], field: str, where: str) -> str:
-    """Return a subset's or a group's name (`field`) in a line; "" if the line has none."""
+    """Return a line's `subset` or `group` (whichever `field` names); "" if it has none."""
     value = found.get(field)
     if value is None:
         return ""
@@ -149,7 +149,7 @@ def has_turns(line: Mapping[str, Any]) -> bool:
 
 
 def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
-    """Return the prompt, the chosen and the rejected answer of a line whose answers are turns.
+    """Split a line whose answers are lists of turns into prompt, chosen and rejected answer.
 
     The prompt is a pair of columns, as by `json_lines.prompt_columns`. `where` begins the error
     messages.

@@ -1,8 +1,8 @@
-"""Ways to score answers: by their own ids, by the paper's protocol, or as texts; and the noise.
+"""Score answers as token ids, as Christian et al. 2025 did, or as texts; measure the numeric noise.
 
-Exact: each answer's own ids between the prompt and what follows it. The paper's: each answer is
-decoded, rendered and tokenized anew, as Christian et al. 2025 did (`layout.retokenized`). Text: a
-function scores texts. Every stored set of scores carries its own measured noise.
+`exact` puts each answer's own ids between the prompt and what follows it. `paper` decodes, renders
+and tokenizes each answer anew, as Christian et al. 2025 did (`layout.layouts`). `text` calls a
+function that scores texts. Every stored set of scores carries its own measured noise.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """Score n `answers` by exactly these token ids; store and return the scores with `rows`.
+    """Score n `answers`, tuples of token ids that are used unchanged; store and return the scores.
 
-    `part` names the part of the vocabulary that the answers are, if they are not all.
+    `rows` is stored with the scores, one row an answer. `part` names the part of the vocabulary
+    that is scored; "" stands for all of it.
 
     Scores have the model's own units and are float32, in the column `score`.
 
@@ -91,12 +92,13 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 def paper(
     model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return scores of `rows` by the paper's protocol; rows with equal token ids are scored once.
+    """Score each row's `text` as Christian et al. 2025 did: rendered and tokenized anew.
 
-    Each row's `text` is rendered with the chat template and tokenized anew.
+    The text is rendered with the chat template. Rows with equal token ids are scored once.
 
     Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
-    The scores of the distinct rows are stored first, so that a killed run goes on.
+    The scores of the distinct rows are stored first, so that a killed run can be continued.
+
     Units and errors are those of `exact`.
     """
     slot = model.slot(prompt.asked)
@@ -146,7 +148,7 @@ def paper(
 def text(
     model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Return the scores that a user's function gives to the column `text` of n `rows`.
+    """Score the column `text` of n `rows` with a user's function; store and return the scores.
 
     The cache key has the function's version, or else its source, since scores depend on it. The
     noise is how much the scores change when the function is called again. Units and errors are
@@ -199,16 +201,15 @@ def provenance_of(
 def measured_noise(
     scores: NDArray[np.float32], alone: Callable[[Sequence[int]], NDArray[np.float32]]
 ) -> Mapping[str, float]:
-    """Return `noise`: the typical difference between stored rewards and the model's own forward.
+    """Score some answers again, each by itself; return `noise`, the root mean square difference.
 
     Another path and a batch of another size add in another order; in half precision that moves a
-    reward by far more than the last digit. `noise` is the root mean square of these differences, in
-    the model's units. `scores` has shape (n,); `alone` scores the answers at some places, each by
-    itself.
+    reward by far more than the last digit. `noise` is in the model's units. `scores` has shape
+    (n,); `alone` scores the answers at some places, each by itself with the model's own forward.
     The places, at most `ANSWERS`, are spread over the answers and always the same.
 
     Raises:
-        ScoreError: an own reward is not a finite number.
+        ScoreError: such a reward is not a finite number.
     """
     places = spread(len(scores), ANSWERS, np.random.default_rng(0))
     if not len(places):
@@ -227,7 +228,7 @@ def measured_noise(
 def _key_fields(
     model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
 ) -> dict[str, str]:
-    """Return all that the scores depend on under any protocol, as fields of their cache key."""
+    """Return the cache-key fields that `exact` and `paper` share: model, prompt, ids, rows."""
     return {
         **model.identity,
         **prompt.decides,
@@ -250,7 +251,7 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class Bar:
-    """The progress of a task: a progress bar on a terminal, a line now and then elsewhere.
+    """Progress display of a task: a bar on a terminal, elsewhere a line from time to time.
 
     It is shown in a `with` block, which may be entered later, and more than once.
     """
@@ -281,7 +282,7 @@ class Bar:
         self._bar.close()
 
     def found(self, done: int) -> None:
-        """Count `done` items of an earlier run: they do not enter this run's speed."""
+        """Count `done` items of an earlier run, which do not count towards this run's speed."""
         self._found += done
         if not self._bar.disable:
             self._bar.initial += done
@@ -308,6 +309,6 @@ class Bar:
         self._bar.set_postfix_str(text, refresh=False)
 
     def wait(self) -> None:
-        """Print that another process scores the same, as waiting for it looks like a hang."""
+        """Print that this process waits, because another one is scoring the same answers."""
         message = f"{self._title}: another process is scoring the same; waiting for it"
         tqdm.write(message, file=sys.stderr)

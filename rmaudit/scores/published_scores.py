@@ -1,11 +1,11 @@
-"""Published scores in the cache: imported from the authors' tables, and looked up.
+"""Import published tables of scores into the cache, and look up scores of tokens and texts there.
 
-They lie under keys of their own: the fields of such a key have `recorded` and neither weights nor
-tokenizer nor rendered ids, so that no sweep of real weights can have it. What was imported stays:
-another table of the same model and prompt is an error, not another result.
+Published scores have cache keys of their own: the fields of such a key have `recorded` and neither
+weights nor tokenizer nor rendered ids, so that no sweep of real weights can have it. What was
+imported stays: another table of the same model and prompt is an error, not another result.
 
-A table of every token goes before a list of words, which stands for a vocabulary where it is all
-that is there (`WORDS`).
+A table of every token is preferred to a list of words, which stands for a vocabulary where nothing
+else is recorded (`WORDS`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _MOST_SHOWN = 3  # texts that are shown
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
-    """Return the recorded sweep of a prompt: of every token, or else of the published words.
-
-    A sweep has the rewards of every token of the vocabulary.
+    """Return the published scores under a prompt: of every token, or else of the published words.
 
     Raises:
         NotRecorded: there is neither.
@@ -52,10 +50,10 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
 
 
 def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
-    """Return the recorded scores of texts, one row each, found by their exact spelling.
+    """Return the published scores of `texts`, one row each, found by their exact spelling.
 
-    All come from one table: of items that were imported, of words, or else from the reference of
-    that prompt.
+    All come from one table: of items that were imported, of words, or else from the reference file
+    of that prompt.
 
     Raises:
         NotRecorded: a text, or any under this prompt, is not recorded.
@@ -82,7 +80,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
-    """Return the `texts` with a score in one recorded table, the one that has most of them."""
+    """Return those `texts` that have a published score, all in the table that has most of them."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
@@ -91,10 +89,10 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
-    """Return the keys and SHA-256 hashes of a model's tables under these prompts, as one string.
+    """Return a string that identifies a model's tables under `prompts`: cache keys, SHA-256 hashes.
 
-    A cache key has it: another table gives another string, and so does another model, whose scores
-    in the same table may be missing elsewhere. Raises as `items` does.
+    A cache key contains it: another table gives another string, and so does another model, whose
+    scores in the same table may be missing elsewhere. Raises as `items` does.
     """
     tables = [_tables(model, prompt, store) for prompt in prompts]
     return json.dumps(
@@ -103,10 +101,10 @@ def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[tuple[str, Stored]]:
-    """Return (kind, table) for each recorded table under a prompt; kinds are "items" and "words".
+    """Return (kind, table) for each published table under a prompt; kinds are "items" and "words".
 
     The model remembers them: audits look up texts under 54 prompts. Raises as `items` does where
-    there is none at all.
+    there is no table.
     """
     place = ("tables", store.root, prompt.text)
     return model.remembered(place, lambda: list(_read_tables(model, prompt, store)))
@@ -130,7 +128,7 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
 
 
 def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """Return a model's recorded word scores under a prompt; None if there are none.
+    """Return a model's published word scores under a prompt; None if there are none.
 
     The scores were imported before, or are imported here from RMAUDIT_DATA.
     """
@@ -154,8 +152,9 @@ class Imported:
 def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Imported | None:
     """Store the scores of a published table for these models; None if the file is no such table.
 
-    A table of tokens belongs to the model that it is named by, one of items to the models that its
-    columns are and the prompt that it is named by.
+    A table of tokens belongs to the model that its file name gives. A table of items belongs to the
+    prompt in its file name, and to the models in its columns. Tables of words, of which a model has
+    several, are left to `import_words`: None.
 
     Raises:
         SpecError: the table is not as the authors write it, or another was imported before.
@@ -174,7 +173,7 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
-    """Store the scores of a model's word tables under 54 prompts. Raises as `import_table` does."""
+    """Store a model's published word scores under 54 prompts. Raises as `import_table` does."""
     found = published_words.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
     return Imported(WORDS, (model.name,), _summary(found.said, before))

@@ -1,4 +1,4 @@
-"""Rows of a file, each an object: JSON Lines, or by its ending a JSON list or Parquet."""
+"""Read the rows of a JSON Lines, JSON or Parquet file as dicts; the file's ending says which."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_list(path: Path) -> list[Any] | None:
-    """Return the JSON list in a file; None if the file does not begin with "[", as JSON Lines."""
+    """Return the list in a JSON file; None (as for JSON Lines) if it does not begin with "["."""
     try:
         text = path.read_bytes()
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Scoring in shards (parts of the rows): one after another here, several at once at servers.
+"""Score rows in shards (parts): one after another on this machine, several at once on a server.
 
-Where a GPU scores, some shards are one call, and the next call is begun before one waits for the
-one before: while the GPU computes, scores are written here and the next rows are prepared.
+On a GPU, one call scores some shards, and the next call is begun before this thread waits for the
+last one: while the GPU computes, scores are written here and the next rows are prepared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_BAR: Shown = nullcontext()
 
 @dataclass(frozen=True)
 class Work:
-    """A task: n rows to be scored in shards, and everything that the scoring needs.
+    """A scoring task: n rows to be scored in shards, and the functions that this needs.
 
     Attributes:
         fields: what decides the scores.
@@ -69,13 +69,13 @@ class Work:
 
     @property
     def shards(self) -> list[slice]:
-        """Return the slice of rows of each shard."""
+        """Return the slices into which the rows are divided, one for each shard."""
         n, size = len(self.rows), self.pace.answers if self.pace else SHARD
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """Score a work's missing shards; return the table of all its scores, and the provenance."""
+    """Score the missing shards of a task; return a table of all its scores, and the provenance."""
     found = {which.start: _stored_shard(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
     for shard in (shard for shard in found.values() if shard is not None):
@@ -96,7 +96,7 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
 
 
 def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
-    """Return one shard: read from the journal, or scored and written."""
+    """Return one shard of a task: read from the stored shards, or scored and stored now."""
     found = _stored_shard(journal, which)
     if found is None and journal.whole:
         raise MadeMeanwhileError
@@ -106,9 +106,9 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
 def _calls(
     journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
 ) -> Iterator[list[slice]]:
-    """Yield the shards to score in each call: consecutive ones, as many as fill a GPU.
+    """Yield the missing shards, grouped by call: consecutive ones, as many as fill a GPU.
 
-    What another host made meanwhile is `found`, and is in no call.
+    Shards that another host has stored meanwhile are added to `found` and left out of the calls.
     """
     call, most = list[slice](), 1
     for which in missing:
@@ -133,7 +133,7 @@ def _score_one_call_ahead(
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],
 ) -> None:
-    """Score the shards of each call and store them in turn; begin a call before the last ends.
+    """Score and store the shards of each call in turn, starting each call before the last one ends.
 
     Where a call is only begun, it is waited for once the next is begun, too. If one fails, those
     before it are kept; after Ctrl-C all that were begun are, but a second waits for nothing.
@@ -239,9 +239,10 @@ def _until_done(
     stop: Callable[[], None],
     failed: list[BaseException],
 ) -> None:
-    """Call `step` while `going()` is true; after Ctrl-C, noted in `failed`, call `stop` too.
+    """Call `step` while `going()` is true; after Ctrl-C, call `stop` before each step, too.
 
-    That is done again and again, for a thread may have been about to ask.
+    The Ctrl-C is added to `failed`. `stop` is called again and again, because a thread may have
+    been about to send a request.
     """
     stopping = False
     while going():

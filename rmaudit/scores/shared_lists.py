@@ -41,7 +41,7 @@ def scored_terms(
 
 @dataclass(frozen=True)
 class _Matching:
-    """Lists by which identity terms are matched with controls; equal lists compare equal."""
+    """Tables that decide which control words match which identity terms; usable as a cache key."""
 
     key: Hashable
     single: frozenset[str] | None
@@ -67,7 +67,7 @@ class _Matching:
 
 @lru_cache(maxsize=4)
 def _compared(matching: _Matching) -> Compared:
-    """Match terms with controls; four audits and all null controls ask for the same."""
+    """Match terms with controls; cached, since four audits and all null controls need it."""
     return compared(matching.terms, matching.controls, matching.valence, single=matching.single)
 
 

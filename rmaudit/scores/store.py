@@ -1,16 +1,16 @@
-"""The store of scores, and lists of what it holds: files named by what decided the scores.
+"""The cache of scores: each file is named by a hash of everything that decides its scores.
 
 A file is `<root>/scores/<key>.parquet` (`scores.stored_scores`); `key` is the sha256 of the fields
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
-killed goes on with the shards that are missing. While a GPU computes some shards, those before them
-are written and the next are prepared. Where a server scores, a shard is one request, and several
-are made at once: if one fails, those under way are waited for and kept. Many hosts may be at one
-store: shards and files are created if absent (`scores.cache_files`), so that a lost race costs work
-done twice and nothing else. On one host, a second process waits for the first one's result
-(`checkpoints.locks`).
+Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a later run scores
+only the shards that a killed run has not stored. While a GPU computes some shards, those before
+them are written and the next are prepared. Where a server scores, a shard is one request, and
+several are made at once: if one fails, those under way are waited for and kept. Many hosts may
+share a store: shards and files are created if absent (`scores.cache_files`), so that a lost race
+costs work done twice and nothing else. On one host, a second process waits for the first one's
+result (`checkpoints.locks`).
 """
 
 from __future__ import annotations
@@ -101,11 +101,10 @@ class Store:
         pace: Pace | None = None,
         answers_a_call: Callable[[], int] = lambda: 0,
     ) -> Stored:
-        """Return the scores of n `rows`: read from the cache, resumed, or computed and stored.
+        """Return the scores of n `rows`: read from the cache, or else computed and stored.
 
-        They are stored under `fields`, in the column `score` (float32).
-
-        The arguments are those of a `Work`.
+        What an interrupted run has stored is not computed again. The scores are stored under
+        `fields`, in the column `score` (float32). The arguments are those of a `Work`.
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
@@ -114,7 +113,7 @@ class Store:
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:
-        """Return the scores of a work: read, resumed, or computed and stored. Raises as `fill`."""
+        """Return the scores of a task: from the cache, or scored and stored. Raises as `fill`."""
         return self.once(
             work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
         )
@@ -127,10 +126,10 @@ class Store:
         *,
         shown: Shown = NO_BAR,
     ) -> Stored:
-        """Return the scores stored under `fields`; if there are none, call `make` and store them.
+        """Return the scores stored under `fields`, or else call `make` and store its result.
 
-        `make` is given a journal and returns a frame and its provenance; `shown` is entered while
-        it runs. Raises as `fill` does.
+        `make` is given a journal (the shards stored so far) and returns a frame and its provenance;
+        `shown` is entered while it runs. Raises as `fill` does.
         """
         key = key_of(fields)
         found = self.read(key)
@@ -143,9 +142,9 @@ class Store:
         return found
 
     def missing(self, work: Work) -> list[slice]:
-        """Return the shards (slices of rows) of a work that are not stored yet; none if complete.
+        """Return the shards (slices of rows) of a task that are not stored yet.
 
-        The names alone are looked at: what is damaged is noticed when it is read.
+        Only file names are looked at: a damaged file is noticed when it is read.
 
         Raises:
             StoreError: the store cannot be read.
@@ -162,7 +161,7 @@ class Store:
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
-        """Score and store one shard of a work, if it is missing, without waiting for others.
+        """Score and store one shard of a task, if it is missing; wait for no other process.
 
         `complete` then finds it. Raises as `fill` does.
         """
@@ -189,7 +188,7 @@ def store_at(cache: Path | str | Store | None) -> Store:
 
 
 def unfinished(cache: Path | str | Store) -> int:
-    """Return the number of stored scores of interrupted runs, which the next run can go on with."""
+    """Return how many scores interrupted runs left in the cache, for the next run to use."""
     files = store_at(cache).files
     return sum(_row_count(files, name) for name in files.names() if ".parts/" in name)
 
@@ -203,19 +202,18 @@ def _row_count(files: Files, name: str) -> int:
 
 
 class Counts(NamedTuple):
-    """The number of a model's scored sweeps, and of its imported tables of published scores."""
+    """How many sweeps of a model are stored, and how many imported tables of published scores."""
 
     scored: int = 0
     recorded: int = 0
 
 
 def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
-    """Return the numbers of stored sweeps and imported tables, by source (hub id, folder, ...).
+    """Count each model's stored sweeps and imported tables, by its source (hub id, folder, ...).
 
-    The source `embedded` is the small model that rmaudit carries.
-
-    A folder that was trained again is still the same source: these are counts for a list, and no
-    promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
+    The source `embedded` is the small model that rmaudit contains. A folder that was trained again
+    is still the same source: these are counts for a list, and no promise that the next audit finds
+    its sweep. Files without metadata are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
     for kept in _stored_files(cache):

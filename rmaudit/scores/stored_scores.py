@@ -1,8 +1,9 @@
-"""Files of scores: written whole or not at all, verified when read, never overwritten.
+"""Read and write files of scores: written whole or not at all, and verified when read.
 
 A file is Parquet. Its schema metadata says what it is (its key, the fields of that, its provenance)
-and carries a checksum of that and of its columns. A file that is damaged is set aside, for a person
-to look at; a file that only cannot be read now stays where it is.
+and carries a checksum of that and of its columns. A file of all scores is never overwritten. A file
+that is damaged is renamed, for a person to look at; a file that only cannot be read now stays where
+it is.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ def read(files: Files, name: str, key: str, start: int | None = None) -> Stored 
 
     `start` is the first row of a shard, None for a whole file.
 
-    A file is damaged only if its bytes could be had and are not what was written. A fault of the
-    system (no memory, too many open files, no permission, a failing disk) says nothing of it.
+    A file is damaged only if its bytes could be read and are not what was written. A fault of the
+    system (no memory, too many open files, no permission, a failing disk) says nothing about the
+    file.
 
     Raises:
         DamagedError: the bytes cannot be decoded, or their checksum or key is not their own.
-        StoreError: the bytes cannot be had, or there is no memory to decode them.
+        StoreError: the bytes cannot be read, or there is no memory to decode them.
     """
     with reading(files.where(name)):
         content = files.read(name)
@@ -180,23 +182,24 @@ def _unreadable_error(path: str, why: str) -> StoreError:
 def noise_of(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
     """Return the numeric noise that was measured on these scores, or NaN if none was.
 
-    Published scores and those of the first releases say nothing of it; of no scores a file says 0.
+    Published scores and those of the first releases have no noise; nor has an empty table, whose
+    file says 0.
     """
     return float(provenance.get("noise", math.nan)) if len(frame) else math.nan
 
 
 class MadeMeanwhileError(Exception):
-    """Raised where another host has stored all scores of a work, and removed its shards."""
+    """Raised if another host has stored all scores of a task, and removed its shards."""
 
 
 class Journal:
-    """The stored shards (parts) of a long scoring, each named by how many rows come before.
+    """The stored shards of a scoring task that is not finished; each is named by its first row.
 
-    A work that was killed finds there what it had done.
+    After a run was killed, the next run finds there what was scored.
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Open the journal of the shards under `key` in a store's `files`; nothing is read yet."""
+        """Use the stored shards under `key` in a store's `files`; nothing is read yet."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:
@@ -212,7 +215,7 @@ class Journal:
     ) -> bool:
         """Write the shard that begins at row `start`; `anew` replaces an existing one.
 
-        Without `anew` only if there is none; False if there is.
+        Return False if there is one and `anew` is false.
 
         Raises:
             StoreError: it cannot be written.
@@ -222,7 +225,7 @@ class Journal:
 
     @property
     def whole(self) -> bool:
-        """Return whether all scores of the work are stored by now."""
+        """Return whether the file with all scores of the task exists by now."""
         return self._files.exists(name_of(self._key))
 
     def _name(self, start: int) -> str:

@@ -1,4 +1,4 @@
-"""The sweep: one reward per token id of a vocabulary."""
+"""Score every token id of a vocabulary as a one-token answer to a prompt: a sweep."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Sweep:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return caveats about the rows, a sentence each; none for a whole vocabulary."""
+        """Return caveats for readers, a sentence each: a sample, words as rows, noise, protocol."""
         published = self.provenance.get("answers") == WORDS
         what = "published words" if published else "texts that its scorer names"
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
@@ -99,7 +99,7 @@ class Sweep:
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
         """Return a sampled sweep restricted to its random ids and the ids that `words` name.
 
-        A sweep of the whole vocabulary is given as it is.
+        A sweep of the whole vocabulary is returned unchanged.
 
         Raises:
             SpecError: an entry is neither a word nor a lexicon.
@@ -124,11 +124,11 @@ class Sweep:
         )
 
     def top(self, n: int = 25) -> pd.DataFrame:
-        """Return the `n` best tokens, best first; ties in the order of their ids."""
+        """Return the `n` tokens with the highest rewards, best first; ties by token id."""
         return self.frame.sort_values("score", ascending=False, kind="stable").head(n)
 
     def bottom(self, n: int = 25) -> pd.DataFrame:
-        """Return the `n` worst tokens, worst first; ties in the order of their ids."""
+        """Return the `n` tokens with the lowest rewards, worst first; ties by token id."""
         return self.frame.sort_values("score", kind="stable").head(n)
 
     def score_of(self, text: str) -> float:
@@ -149,7 +149,7 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Return the tokens of both sweeps with rewards and ranks: see `sweep_views.compared`.
+        """Return the tokens that both sweeps have, with rewards and ranks (`sweep_views.compared`).
 
         Raises:
             SpecError: `other` is no sweep.
@@ -168,7 +168,7 @@ class Sweep:
         return joined
 
     def tilt(self, policy: pd.Series[float], *, nats: float) -> pd.DataFrame:
-        """Return the tokens with their probabilities in a policy and in RLHF's optimum near it.
+        """Return each token's probability in a policy, and after ideal RLHF within `nats` of it.
 
         The optimum is the policy with the highest mean reward within a KL of `nats` of `policy`.
         Its likeliest tokens come first.
@@ -239,7 +239,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
     back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
-    renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
+    renders and tokenizes it anew as Christian et al. 2025 did (`retokenized`). The default
     is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that, and
     a function of texts has its own.
 
@@ -377,7 +377,7 @@ def _sweep_of(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 
 def _joined(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
-    """Return a sample joined with the sweep of ids named by words, each id once."""
+    """Merge the sweep of drawn ids with that of ids named by words (`more`); keep each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}

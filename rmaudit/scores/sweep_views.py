@@ -1,4 +1,4 @@
-"""Views of sweeps in a notebook: a table, a histogram, and a comparison of two.
+"""Show sweeps in a notebook: best and worst tokens, a histogram, and a comparison of two sweeps.
 
 Words that hurt are masked, as in the report.
 """
@@ -89,7 +89,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
 def readable(text: str) -> str:
     """Return a token as people may see it: in quotes with its hidden characters spelled out.
 
-    A word that hurts is masked.
+    A slur or another word that hurts is masked.
     """
     return mask(text) if masked(text) else spelled_out(repr(text))
 

@@ -1,4 +1,4 @@
-"""Rewards of texts: the fixture that audits call, and the function that scores texts."""
+"""Score texts as answers to a prompt: `score_texts`, and the fixture `rewards` of audits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from rmaudit.scores.stored_scores import noise_of
 class TextScores:
     """Rewards of n texts, float32, their numeric noise, and their key in the cache.
 
-    The noise is NaN where it was not measured. `caveats` are what a reader must know of them.
+    The noise is NaN where it was not measured. `caveats` are what a reader must know of the
+    rewards.
     """
 
     scores: NDArray[np.float32]
@@ -50,6 +51,8 @@ class Rewards:
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
         """Return the rewards of texts as answers to the audit's prompt called `prompt`.
+
+        None stands for the audit's only prompt.
 
         Raises:
             SpecError: there are several and none is named, or the named one is not declared; or
@@ -111,9 +114,9 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Return the `texts` that `score_texts` can score: all, except for recorded models.
+    """Return the `texts` that have scores: all, but for a recorded model only the published ones.
 
-    A recorded model is known by its published scores alone.
+    A recorded model is known by its published scores alone; any other model can score every text.
     """
     store = store_at(cache)
     if isinstance(model, Recorded):

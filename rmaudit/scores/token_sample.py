@@ -1,4 +1,4 @@
-"""Sampling of token ids where not all are scored: drawn ids, and the ids of some words.
+"""Choose which token ids a sampled sweep scores: ids drawn at random, and ids of certain words.
 
 Tokenizers give low ids to frequent pieces, so strata of consecutive ids are strata of frequency:
 one id is drawn from each. What an audit names by words is scored too, and stored apart, so that
@@ -6,8 +6,8 @@ what needs the whole distribution rests on the plain sample. Lexicons name a lar
 vocabulary, so at most as many of their ids are taken as are drawn: whole words, drawn too.
 
 An entry of words is a word, or `lexicon:` and the name of a reference lexicon, which stands for its
-words. A token is named if its whole-word form (`measures.words`) is one of them: `Love` and ` love`
-both are by "love".
+words. A token is named if its whole-word form (`measures.words`) is one of them: "love" names both
+`Love` and ` love`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OURS = OwnWords()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Size of a partial sweep: `size` token ids drawn of `vocabulary`, and `named` ids of words.
+    """Size of a sampled sweep: `size` random ids of `vocabulary`, and `named` ids of words.
 
     `whole` says whether the named ones are all ids of the words, and not of some of them.
     """
@@ -70,10 +70,10 @@ def checked_size(size: int) -> int:
 
 
 def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return `count` of `total` indices, ascending, drawn one from each of `count` strata.
+    """Return `count` random indices below `total`, ascending: one from each of `count` strata.
 
-    The strata are turned by a random number of places, so that each place is as likely as any
-    other even where `count` does not divide `total`.
+    The strata are turned by a random number of places, so that each place is as likely as any other
+    even where `count` does not divide `total`.
     """
     import numpy as np
 
@@ -110,7 +110,7 @@ def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[st
 
 
 def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
-    """Return the distinct entries that can be looked up: words, and the lexicons installed.
+    """Return `words`, each once, without the lexicons that are not installed.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
@@ -133,9 +133,9 @@ def answers_in_sample(
     seed: int,
     own_words: OwnWords = _OURS,
 ) -> int:
-    """Return the number of answers that a sweep on a sample of `size` ids and `words` scores.
+    """Return how many answers a sampled sweep scores: `size` random ids and the ids of `words`.
 
-    An id that is drawn and named counts twice, for it is scored with either part.
+    An id that is both drawn and named counts twice, because it is scored twice.
     """
     import pandas as pd
 
@@ -154,11 +154,11 @@ def mask_of_scored_words(
     size: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the tokens that are scored because of `words`, in addition to a sample.
+    """Return a mask (n,) of the tokens that a sampled sweep scores because `words` name them.
 
     Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
-    at most `size` ids are named in all; each comes with all of its spellings. The word and the
-    seed decide which, so a larger sample has the words of a smaller one, and models share them.
+    at most `size` ids are named in all; each comes with all of its spellings. The word and the seed
+    decide which, so a larger sample has the words of a smaller one, and models share them.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

@@ -1,4 +1,4 @@
-"""What the paper's protocol makes of each token id: whether it is scored as itself.
+"""Tell whether the protocol of Christian et al. 2025 scores each token id as itself.
 
 The hole is where the answer's ids stand in the rendered row; a doubled BOS is taken out first, and
 so are the ids that the tokenizer puts at the end of every text.
@@ -50,7 +50,7 @@ class Survival:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the number of token ids with each fate, in the order of `FATES`."""
+        """Return how many token ids have each fate ("itself", "merged", ...), as in `FATES`."""
         seen = self.frame["fate"].value_counts()
         return {fate: int(seen.get(fate, 0)) for fate in FATES}
 
@@ -60,7 +60,7 @@ def survival(
 ) -> Survival:
     """Return how the paper's protocol scores each token id: as itself, another token, several, ...
 
-    `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
+    `slot` is the exact protocol's, `rows` has the paper's row of each id (`retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
     """
     bos = slot.prefix[:1] * 2
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` token ids with this fate, as text that is safe to print.
+    """Return the first `n` token ids with this fate (one of `FATES`), safe to print as text.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

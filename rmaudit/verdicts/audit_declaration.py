@@ -57,7 +57,7 @@ class Declaration:
     `flaws` are those that it must detect, whenever it is changed.
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
     is empty where a table says it (`rmaudit.references.band`).
-    `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
+    `words` name the tokens without which a sample of the vocabulary would not do.
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.null_controls`) that must not pass it: scorers that ignore meaning.
@@ -95,7 +95,10 @@ class Declaration:
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement; one empty tuple if the pairs supply prompts."""
+        """Return the prompts of each measurement: all of them once if `joint`, else one at a time.
+
+        It is one empty tuple if the audit has no prompts, because its pairs have their own.
+        """
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:

@@ -1,4 +1,4 @@
-"""Judgement of a claim and its estimate under a policy, on a given day.
+"""Judge estimates by their bounds and by the rules of models.yaml (a policy), on a given day.
 
 Nothing that an earlier policy decided goes into it: to judge again is to make another judgement.
 """
@@ -100,10 +100,10 @@ def judge(
     today: date,
     controls: Mapping[str, Control] | None = None,
 ) -> Judgement:
-    """Return the judgement of one estimate, before Holm's correction.
+    """Return the judgement of one estimate: verdict, bound in force, waiver, and whether it blocks.
 
-    If a null control passes that must not, and the model is not clearly better than the control, a
-    PASS shows nothing: it becomes INCONCLUSIVE.
+    Holm's correction is not made here. If a null control passes that must not, and the model is not
+    clearly better than the control, a PASS shows nothing: it becomes INCONCLUSIVE.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -234,7 +234,7 @@ def _rule_in_force(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return place and value of the rule for a claim, or None; a model's own rule goes first."""
+    """Return (place in models.yaml, value) of a claim's rule, the model's own first; or None."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := rule_for(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
@@ -286,7 +286,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _with_holms_p(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
-    """Return the judgement with Holm's adjusted p; a FAIL becomes INCONCLUSIVE if that is large."""
+    """Return the judgement with Holm's adjusted p; if p is large, a FAIL becomes INCONCLUSIVE."""
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (

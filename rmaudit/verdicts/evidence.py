@@ -27,7 +27,7 @@ class Evidence:
     """Whether its words name groups of people, so that the page reminds readers of that."""
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Register the class under its kind.
+        """Register each subclass by its `kind`, the name by which readers of results.json know it.
 
         Raises:
             TypeError: it has no kind of its own, or another class of this process has the same.
@@ -78,9 +78,10 @@ class Evidence:
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:  # noqa: ARG003  (of a subclass)
-        """Return a chart of `found`, pairs of a prompt's name and its evidence; None by default.
+        """Return one chart of the evidence under all prompts in `found`; by default None.
 
-        Of a user's own class, `found` is one prompt at a time.
+        `found` has pairs of a prompt's name and its evidence. Of a user's own class, `found` is one
+        prompt at a time.
         """
         return None
 
@@ -108,7 +109,7 @@ _KINDS: dict[str, type[Evidence]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class OwnEvidence(Evidence):
-    """Evidence of a class outside rmaudit, as results.json holds it: fields as JSON, and chart.
+    """Evidence of a user's own class, as results.json holds it: its fields as JSON, and its chart.
 
     So whoever reads a results.json can draw it, without the file that defines the class.
     """

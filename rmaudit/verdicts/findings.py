@@ -31,7 +31,7 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Claim of an audit about one model, under one prompt or several, before measurement."""
+    """What an audit claims of one model under one prompt or several, before it is measured."""
 
     audit: str
     nodeid: str
@@ -117,7 +117,7 @@ class Judgement:
 
     @property
     def undecided(self) -> bool:
-        """Return whether the data show neither harm beyond the bound nor its absence.
+        """Return whether the result is "not decided": neither harm nor its absence is shown.
 
         This holds only for a bound with `shown`. A PASS that a null control makes worthless, and a
         FAIL that may be chance, are unsure and not undecided: they have a `reason`.
@@ -144,7 +144,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Result of an audit on a null control: a scorer that knows nothing about the claim."""
+    """The result of an audit on a null control: a scorer that ignores meaning."""
 
     verdict: Verdict
     """PASS, FAIL, INCONCLUSIVE; ERROR: nothing can be measured; SKIPPED, N/A: it was not tried."""
@@ -163,7 +163,7 @@ class Control:
 
     @property
     def slips(self) -> bool:
-        """Return whether the null control passes an audit that must stop it."""
+        """Return whether the null control passes although the audit declares that it must not."""
         return self.stops and self.verdict is Verdict.PASS
 
     @property
@@ -180,7 +180,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """Finding of one audit on one model under one prompt: claim, estimate and judgement."""
+    """The result of one audit on one model under one prompt: claim, estimate and judgement."""
 
     claim: Claim
     judgement: Judgement
@@ -230,7 +230,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict of the judgement."""
+        """Return the verdict of the judgement, such as PASS or SKIPPED."""
         return self.judgement.verdict
 
     @property
@@ -240,12 +240,12 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Return the severity in force: gate or info."""
+        """Return the severity after overrides in models.yaml: gate or info."""
         return self.judgement.severity
 
     @property
     def bound(self) -> Bound:
-        """Return the bound in force."""
+        """Return the bound that was applied: models.yaml's if it has one, else the declared one."""
         return self.judgement.bound
 
     @property
@@ -278,7 +278,7 @@ class Finding:
 
 
 def title_of(audit: str) -> str:
-    """Return the title of an audit whose author gives none: its name, for example `Value tilt`."""
+    """Return a title made of an audit's name, for example `Value tilt` for `value_tilt`."""
     return audit.replace("_", " ").capitalize()
 
 

@@ -1,4 +1,4 @@
-"""Checks that values can be written as JSON exactly; other values raise an error."""
+"""Convert values, such as numpy's, to Python's that JSON can hold exactly; raise for others."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _NAMED = 3  # regressions that a verdict names
 
 
 class Outcome(StrEnum):
-    """Outcome of a run, the worst first."""
+    """The outcomes that a run can have, the worst first."""
 
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
@@ -91,9 +91,10 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def looked_at(findings: Sequence[Finding]) -> str:
-    """Return a sentence on the number of words and prompts that gates covered, and the gaps; or "".
+    """Return a sentence on what the gates tested (words, prompts, ...), and what no gate tests.
 
-    Each number is the largest of any gate: gates share communities, words and contexts.
+    "" if nothing was counted. Each number is the largest of any gate: gates share communities,
+    words and contexts.
     """
     gates = [f for f in findings if f.severity is Severity.GATE and f.estimate]
     counts: dict[str, int] = {}

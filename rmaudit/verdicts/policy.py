@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """Waiver: a failure for which an owner answers, up to an effect size and until a day.
+    """A failure that a named owner accepts, up to an effect size and until a day.
 
     Attributes:
         owner: who answers for it.

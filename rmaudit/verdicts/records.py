@@ -19,7 +19,7 @@ _SAME = 1e-12  # a root of squared parts that is rounding
 
 
 class Verdict(StrEnum):
-    """Verdict on an estimate, by comparing its interval with the bound."""
+    """What comparing an estimate's interval with the bound gives, or why there is no estimate."""
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Result(StrEnum):
-    """Result of an audit, the first of the two words that describe a finding."""
+    """The result of an audit as reports show it, such as "pass"; an `Effect` may follow it."""
 
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
@@ -40,7 +40,7 @@ class Result(StrEnum):
 
 
 class Effect(StrEnum):
-    """Effect of a result on the release, the second of the two words; "" without an effect."""
+    """The effect of a result on a release, which reports show after it; "" for none."""
 
     BLOCKS = "blocks"
     ACCEPTED = "accepted"  # a failure that models.yaml expects, or that somebody answers for
@@ -126,7 +126,7 @@ class Estimate:
 
     @property
     def quantile(self) -> float:
-        """Return how many standard errors the interval reaches to either side, if it is normal.
+        """Return the interval's half width in standard errors, for a normal distribution.
 
         That is 1.96, and more where it holds for several comparisons at once (Bonferroni).
         """
@@ -228,15 +228,15 @@ def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly above `low` passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly above `low`; `shown` as in `Bound`."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly below `high` passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly below `high`; `shown` as in `Bound`."""
     return Bound(-math.inf, high, unit, shown)
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return the bound that an interval wholly between the ends passes; `shown` as in `Bound`."""
+    """Return a bound that passes if the interval is wholly inside it; `shown` as in `Bound`."""
     return Bound(low, high, unit, shown)

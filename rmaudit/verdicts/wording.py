@@ -29,7 +29,7 @@ _NAMED = 3  # audits that are named before the rest is counted
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
-    """Return the number of findings for each result and effect; absent ones are left out.
+    """Count findings by result and effect, such as `fail (blocks)`; leave out what does not occur.
 
     Results come in the order of `Result`; of each those without an effect come first.
     """
@@ -47,7 +47,7 @@ def tallied(findings: Iterable[Finding]) -> str:
 
 
 def nulls_in_words(findings: Iterable[Finding]) -> str:
-    """Return how many null controls the audits stopped, and which passed; "" without any."""
+    """Return text on how many null controls were stopped, and which passed; "" without any."""
     tried = [
         (finding, name, control)
         for finding in findings
@@ -96,7 +96,7 @@ def excuse(finding: Finding) -> str:
 
 
 def overrides(finding: Finding) -> list[tuple[str, str, str]]:
-    """Return the overrides in models.yaml as (name, place in the file, declared value)."""
+    """Return how models.yaml overrides bound or severity, as (name, place, declared value)."""
     judgement, claim = finding.judgement, finding.claim
     said = [
         ("severity", judgement.severity_by, str(claim.severity)),
@@ -106,7 +106,7 @@ def overrides(finding: Finding) -> list[tuple[str, str, str]]:
 
 
 def reasons(finding: Finding) -> list[str]:
-    """Return remarks that explain a finding: regression, doubts, excuses, rules of models.yaml."""
+    """Return remarks that explain a finding: regression, doubts, excuses, overridden rules."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.severity is Severity.INFO
     why, through = finding.reason or judgement.reason, _null_controls_that_pass(finding)
@@ -132,7 +132,7 @@ def _null_controls_that_pass(finding: Finding) -> str:
 
 
 def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
-    """Return the failed gates of competence, by model, of each model that passes none of them.
+    """Return the gates of `COMPETENCE` that each model failed, of models that pass none of them.
 
     One pass shows that the scores follow a meaning. Models without a measured gate are left out.
     """
@@ -166,7 +166,7 @@ def _audit_name(finding: Finding) -> str:
 def advice(
     outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _audit_name
 ) -> str:
-    """Return, for example, `Do not release yet: one required check has no data (elo_agreement)`.
+    """Return advice, such as `Do not release yet: one required check has no data (elo_agreement)`.
 
     `name` returns how the audit of a finding is called.
     """
@@ -195,7 +195,7 @@ def advice(
 def _counted_audits(
     findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
 ) -> str:
-    """Return the number of findings with `words` and the audits' names; "" without findings."""
+    """Return the number of audits, `words` for one or several, and names; "" without findings."""
     n = len({(finding.model, finding.audit) for finding in findings})
     audits = list(dict.fromkeys(name(finding) for finding in findings))
     if not audits:
