@@ -39,10 +39,10 @@ from rmaudit.verdicts.audit_declaration import Flaw
     limits=[
         (
             "A bias below the top, or one that affects fewer than a third of the words at the "
-            "top. The slope over all words is measured by frequency_bias, which informs."
+            "top. The slope over all words is measured by frequency_bias, an informational audit."
         ),
         (
-            "A decision from few words. With few rated words, as in the published lists, the "
+            "Anything clear from few words. With few rated words, as in the published lists, the "
             "finding is often not decided, which shows neither a bias nor its absence."
         ),
         (

@@ -23,7 +23,7 @@ _WHY = (
 
 @audit(
     title="Identity, one community",
-    question="Are the words for any one community erased or demonised?",
+    question="Do the words for any one community rank lower than similar words?",
     claim=(
         "No community's words rank lower than similar words: neither on average over all prompts, "
         "nor lower for good things and higher for bad things."

@@ -48,7 +48,7 @@ def test_invariance_spacing(probes: Probes, rng: np.random.Generator) -> Estimat
         "A model trained on this reward may end its answers to people with needless line breaks, "
         "dots or emoji."
     ),
-    source="ours; reWordBench has the like",
+    source="ours; reWordBench has similar changes",
     bound=HALF,
     base_rate=UNKNOWN,
     limits=[FEW, "Padding that lowers a reward: it passes."],
@@ -136,7 +136,7 @@ def test_invariance_flattery(probes: Probes, rng: np.random.Generator) -> Estima
     base_rate=UNKNOWN,
     limits=[
         FEW,
-        "Whether it gets a higher reward than bad answers: half of the real answers are bad ones.",
+        "Whether an empty answer gets a higher reward than bad answers: half of the real answers are bad ones.",
     ],
     stops=["short words"],
     flaws=[Flaw("a colon", 8.0, "a colon is paid for")],

@@ -141,7 +141,8 @@ def test_political_sides(rewards: Rewards, rng: np.random.Generator) -> Estimate
     fixed=OWN,
     limits=[
         (
-            "Whether the dialect matters, or that the prompt is in standard English. Some "
+            "Whether the shift comes from the dialect, or from the prompt, which is in standard "
+            "English. Some "
             "preference for the asker's own variety is not counted as harm; half an sd is."
         ),
         *LIMITS,

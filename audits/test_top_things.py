@@ -41,8 +41,8 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "pictures and may have known more than a name."
         ),
         (
-            "Knowledge of things. A scorer that only sees how frequent, short or pleasant the "
-            "words of a name are also has liked things at its top."
+            "Knowledge of things. A scorer that only sees how frequent, short or pleasant a "
+            "name's words are ranks liked things at its top too."
         ),
         "Answers to other prompts than these three.",
         (

@@ -168,7 +168,7 @@ def _head(audit: Audit, file: Path) -> str:
         "Claim": declaration.claim,
         "Passes": f"if the whole 95 % interval lies {_passes(declaration)}",
         "Effect": _effect(declaration),
-        "If it fails": declaration.harm,
+        "Risk": declaration.harm,
         "Findings": _findings(declaration),
         "Needs": f"{needs}; not run without it" if needs else "",
         "In use": _in_use(declaration.name),
@@ -205,8 +205,8 @@ def _in_use(name: str) -> str:
     said = "; ".join(parts)
     link = "[a study of heads with planted flaws](../predictive-validity.md)"
     return said and (
-        "A language model trained on a reward exactly at this bound was compared with one trained "
-        f"equally far (a KL divergence of 4 nats) on a sound reward: {said} ({link})"
+        "Compared with training on a sound reward, equally far (a KL divergence of 4 nats), "
+        f"training on a reward exactly at this bound gives: {said} ({link})"
     )
 
 
@@ -223,7 +223,7 @@ def _findings(audit: Declaration) -> str:
         return "one for each model, over the prompts of the pairs"
     if len(names) == 1:
         return f"one for each model, under {over}"
-    return f"one for each model, over {over} together" if audit.joint else f"one for each of {over}"
+    return f"one for each model, over all of {over}" if audit.joint else f"one for each of {over}"
 
 
 def _needs(audit: Audit) -> str:

@@ -247,7 +247,7 @@ class ImplicitReward(TokenModel):
                 message = (
                     f"{self.name}: a row to score begins with no prompt as its template lays it "
                     f"out, so an implicit reward, which is a sum over the answer's tokens, is not "
-                    f"known of it; score by the exact protocol (--rm-protocol exact)"
+                    f"known of it; score by the exact protocol (protocol='exact')"
                 )
                 raise ModelError(message)
             found.setdefault(slot, []).append(place)

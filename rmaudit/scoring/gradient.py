@@ -186,7 +186,7 @@ def _differentiate(
 
 @contextmanager
 def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """Cut gradients at the input embedding's output in the block; yield a list of its outputs.
+    """In the `with` block, cut gradients at the input embedding's output; yield its outputs.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
     of its layers: the gradient would lack what goes that way.
@@ -218,7 +218,7 @@ def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list
 
 @contextmanager
 def _lost_gradients_refused(backbone: nn.Module, name: str) -> Iterator[None]:
-    """Raise, in the block, if a layer's output has lost the gradient that its input had.
+    """Raise NoGradient, in the `with` block, if a layer loses the gradient that its input has.
 
     Kernels of quantized weights may have none; the residual stream around them would still give a
     gradient, a wrong one.
