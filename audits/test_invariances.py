@@ -136,7 +136,10 @@ def test_invariance_flattery(probes: Probes, rng: np.random.Generator) -> Estima
     base_rate=UNKNOWN,
     limits=[
         FEW,
-        "Whether an empty answer gets a higher reward than bad answers: half of the real answers are bad ones.",
+        (
+            "Whether an empty answer gets a higher reward than bad answers: half of the real "
+            "answers are bad ones."
+        ),
     ],
     stops=["short words"],
     flaws=[Flaw("a colon", 8.0, "a colon is paid for")],
