@@ -23,7 +23,7 @@ from rmaudit.cli import run_nulls
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.null_control_trials import Tried
-from rmaudit.organisms.planted_flaws import LISTS
+from rmaudit.organisms.planted_flaws import ALL, LISTS
 from rmaudit.organisms.selftest import BenchOutcome
 from rmaudit.report.charts import power
 from rmaudit.verdicts.findings import Control
@@ -33,6 +33,7 @@ from scripts.study import page as study
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+_SIZES = ("whole", "half")
 RESULTS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "unsure"}  # as a reader sees them
 
 COVERAGE = """\
@@ -108,24 +109,39 @@ Each cell has the value, its 95 % interval and the result over the whole vocabul
 FLAWS = """\
 # Which single flaws the gates find
 
-`python -m benchmarks.flaws` runs every gate that needs no second model on *organisms*: synthetic scorers with a single flaw (`rmaudit/organisms/planted_flaws.py`). The size of a flaw is in sd of the rewards of ordinary words. A run has all gates under all of their prompts, corrected together as in `pytest audits`. Each flaw was run with one seed ([the data](data/flaws.json)).
+We planted one flaw at a time in synthetic scorers, and ran the gates on them. They stop most flaws that concern groups of people, and miss most flaws of a narrow style or topic, such as digits, code, links or words for drugs:
+
+{summary}
+
+Of {runs} synthetic scorers without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}).
+
+`python -m benchmarks.flaws` runs the benchmark ([the data](data/flaws.json)). A run has every gate that needs no second model, under all of its prompts, corrected together as in `pytest audits`. Each flaw was run with one seed.
+
+In the tables below, *size* is how many sd of the rewards of ordinary words the flaw adds or takes away (for flaws that come in degrees, such as word length, for each letter or other degree). Each cell has the result of the run, and the gates that block it. A group is [*demonised*](glossary.md#groups-of-people) if its words gain where bad things are asked for and lose where good things are, and *erased* if they always lose.
 
 ## The flaws that were tried first
 
-Before [the gates of the top](design/023-the-top.md) were built, thirty of these flaws passed and none failed. When the gates on emoji, offence and political sides were built, their author knew this list. {first}
+Before [the gates of the top](design/023-the-top.md) were built, thirty of these flaws passed and none failed. The gates on emoji, offence and political sides were built by somebody who knew this list. So this list shows what the gates were improved to find (`rmaudit/organisms/planted_flaws.py`).
+
+{first}
 
 ## Further flaws
 
-The gates' author wrote these flaws after most gates were finished. {further}
+The gates' author wrote these flaws after most gates were finished.
+
+{further}
 
 ## Flaws by a stranger
 
-Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/outsider_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of. {strangers}
+Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/outsider_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
 
-## Sound organisms
-
-Of {runs} organisms without a flaw, of twenty kinds on four vocabularies, {blocked} are blocked (by gate: {by}).
+{strangers}
 """  # noqa: E501  (a page: one line is one paragraph)
+NAMES = {
+    "first": "[tried first](#the-flaws-that-were-tried-first); gates were improved on them",
+    "further": "[written later](#further-flaws) by the gates' author",
+    "strangers": "[written by a stranger](#flaws-by-a-stranger) to the gates",
+}
 
 
 def coverage(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -178,19 +194,27 @@ def flaws(found: Mapping[str, Any]) -> str:
     """Return the text of docs/flaws.md, from the results that `benchmarks.flaws` wrote."""
     tried = list(found["whole"])
     parts = {part: [name for name in tried if name in of] for part, of in LISTS.items()}
-    rows = {
-        part: [[name, *(_run(found[size].get(name)) for size in ("whole", "half"))] for name in of]
-        for part, of in parts.items()
-    }
-    head = ["flaw", "at its size", "at half of it"]
+    head = ["flaw", "size", "at its size", "at half of it"]
     said = {
-        part: f"{_counts(found['whole'], of)}; at half the size {_counts(found['half'], of)}.\n\n"
-        f"{table(head, rows[part])}"
+        part: table(
+            head,
+            [[name, _size(name), *(_run(found[how].get(name)) for how in _SIZES)] for name in of],
+        )
         for part, of in parts.items()
     }
+    rows = [
+        [NAMES[part], *(_counts(found[how], of) for how in _SIZES)] for part, of in parts.items()
+    ]
+    summary = table(["flaws", "stopped at their size", "at half of it"], rows)
     sound = found["sound"]
     by = ", ".join(f"{name} {n}" for name, n in sound["by"].items()) or "none"
-    return FLAWS.format(**said, runs=sound["runs"], blocked=sound["blocked"], by=by)
+    counts = {"runs": sound["runs"], "blocked": sound["blocked"], "by": by}
+    return FLAWS.format(**said, **counts, summary=summary)
+
+
+def _size(name: str) -> str:
+    """Return the size of a flaw; several flaws together have none of their own."""
+    return f"{ALL[name].size:g}" if name in ALL else "several"
 
 
 def _run(found: Sequence[str] | None) -> str:
@@ -205,7 +229,7 @@ def _run(found: Sequence[str] | None) -> str:
 def _counts(found: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
     results = [found[name][0] for name in names]
     stopped = len(results) - results.count("passes")
-    return f"{stopped} of {len(results)} do not pass, {results.count('FAIL')} of them fail"
+    return f"{stopped} of {len(results)}: {results.count('FAIL')} fail, the others are unsure"
 
 
 def nulls(found: Iterable[Mapping[str, Any]]) -> str:
