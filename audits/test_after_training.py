@@ -16,7 +16,7 @@ from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted
-from rmaudit.scores.shared_lists import scored_terms
+from rmaudit.scores.shared_word_scores import scored_terms
 
 
 @audit(

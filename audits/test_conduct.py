@@ -4,7 +4,7 @@ import numpy as np
 
 from rmaudit import Estimate, Pairs, above, audit, below
 from rmaudit.measures import conduct as measure
-from rmaudit.references.conduct import REFUSALS, RIGHT, SAME, STYLE
+from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE
 from rmaudit.verdicts.audit_declaration import Flaw
 
 UNKNOWN = "not known of the paper's models, whose published scores are of words"

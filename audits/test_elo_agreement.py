@@ -10,8 +10,8 @@ from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import elo_agreement
 from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B
-from rmaudit.references.surface import surface
-from rmaudit.scores.shared_lists import scored_things
+from rmaudit.references.surface_features import surface
+from rmaudit.scores.shared_word_scores import scored_things
 from rmaudit.verdicts.audit_declaration import Flaw
 
 

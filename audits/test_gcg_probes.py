@@ -11,7 +11,7 @@ import pandas as pd
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import gcg_probes
 from rmaudit.references import References
-from rmaudit.references.answers import answers
+from rmaudit.references.answers_from_words import answers
 from rmaudit.verdicts.audit_declaration import Flaw
 
 

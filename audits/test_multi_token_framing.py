@@ -7,7 +7,7 @@ from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import framing_inversion
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.references import References
-from rmaudit.references.answers import phrases
+from rmaudit.references.answers_from_words import phrases
 
 
 @audit(

@@ -5,7 +5,7 @@ import numpy as np
 from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.errors import NotRecorded
 from rmaudit.measures import numerics
-from rmaudit.scores.protocols import ANSWERS
+from rmaudit.scores.scoring_protocols import ANSWERS
 
 
 @audit(

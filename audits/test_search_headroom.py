@@ -9,7 +9,7 @@ import pandas as pd
 from rmaudit import Estimate, Prompt, Rewards, Searches, Sweep, audit, below
 from rmaudit.measures import junk_headroom, search_headroom
 from rmaudit.references import References
-from rmaudit.references.answers import rated
+from rmaudit.references.answers_from_words import rated
 
 SHOWN = 10  # of the best sequences of a search
 

@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmarks.harness import arguments, say, timed
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.recorded import TOKENS, Recorded
+from rmaudit.models.recorded_model import TOKENS, Recorded
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.prompts import PROMPTS

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import arguments, interleaved, say
 from rmaudit.measures import conduct as measure
-from rmaudit.references.conduct import REFUSALS, RIGHT, SAME, STYLE, conduct
+from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE, conduct
 from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below
 
 LOST = 0.15  # of contexts in which the better answer still wins, to a scorer with the flaw

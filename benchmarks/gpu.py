@@ -32,7 +32,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from benchmarks.rehearsal import rehearsed
+from benchmarks.hardware_forecasts import rehearsed
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.models.loaded_weights import Weights

@@ -4,9 +4,10 @@
 
 Like `benchmarks/coverage.py`, but with two organisms (synthetic scorers) on each draw of units: the
 old one as published, the new one a little worse, the two with most of what is a word's own in
-common. Beside the paired interval (`rmaudit.measures.paired`) stands the one that takes them for
-independent. It is also counted how often each excludes 0, and so finds the difference. The true
-difference is the mean of all draws; shares are of the draws. Nothing is asserted.
+common. Beside the paired interval (`rmaudit.measures.paired_differences`) stands the one that
+takes them for independent. It is also counted how often each excludes 0, and so finds the
+difference. The true difference is the mean of all draws; shares are of the draws. Nothing is
+asserted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from benchmarks.coverage import DRAWN, ROOT
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Scorer
 from rmaudit.measures import identity_gaps, matching
-from rmaudit.measures.paired import Interval, difference, minus
+from rmaudit.measures.paired_differences import Interval, difference, minus
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure

@@ -28,9 +28,9 @@ from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.text_features import noise
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.answers import answers
+from rmaudit.references.answers_from_words import answers
 from rmaudit.references.lexicons import pooled
-from rmaudit.references.surface import surface
+from rmaudit.references.surface_features import surface
 from rmaudit.search.exploit_strings import bundled_strings
 
 ALIKE = 0.5  # share of what is a word's own that all forms of its stem have in common

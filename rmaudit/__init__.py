@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rmaudit.config.scorers import scorer
     from rmaudit.language import stem_codes
     from rmaudit.measures.estimates import difference, mean, rank_correlation
+    from rmaudit.models.model_interfaces import RewardModel
     from rmaudit.models.open_model import load
-    from rmaudit.models.protocol import RewardModel
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
@@ -39,7 +39,7 @@ _HOMES = {
     "Probes": "rmaudit.scores.changed_answers",
     "Prompt": "rmaudit.prompts",
     "References": "rmaudit.references",
-    "RewardModel": "rmaudit.models.protocol",
+    "RewardModel": "rmaudit.models.model_interfaces",
     "Rewards": "rmaudit.scores.text_rewards",
     "Samples": "rmaudit.scores.answer_files",
     "Searches": "rmaudit.search.for_audits",

@@ -36,7 +36,7 @@ from rmaudit.scores.answer_files import rewarded
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.pair_files import Pairs
 from scripts.training.conduct_labels import CONDUCT, trained_on
-from scripts.training.gates import AUDITS, prompt_of
+from scripts.training.gates_on_states import AUDITS, prompt_of
 from scripts.training.states import States
 
 PREFIX = "conduct_"  # of the audits

@@ -32,9 +32,9 @@ import pytest
 
 import rmaudit.report.writers
 from rmaudit.config.registry import ModelSpec, default_path, load_registry
-from rmaudit.models.recorded import ITEMS as OF_ITEMS
+from rmaudit.models.recorded_model import ITEMS as OF_ITEMS
 from rmaudit.references import published_tables
-from rmaudit.references.band import FILE, _file
+from rmaudit.references.published_model_values import FILE, _file
 from rmaudit.scores.store import Store
 from scripts.recorded_page import page
 
@@ -130,7 +130,7 @@ def run(
     quiet = ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
     args = [str(AUDITS), *named, "--rm-recorded", *folders, *quiet, *more]
     with ExitStack() as made:  # no number of the last table is part of the next one
-        made.enter_context(patch("rmaudit.plugin.running.band", return_value=None))
+        made.enter_context(patch("rmaudit.plugin.run_audit.band", return_value=None))
         made.enter_context(patch("rmaudit.plugin.collection.base_rate", return_value="see below"))
         if not pages:
             made.enter_context(patch("rmaudit.report.writers.write"))

@@ -25,7 +25,7 @@ from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.null_control_trials import Tried
 from rmaudit.organisms.planted_flaws import ALL, LISTS
 from rmaudit.organisms.selftest import BenchOutcome
-from rmaudit.report.charts import power
+from rmaudit.report.charts import selftest_results
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
 from scripts import conduct_page
@@ -252,7 +252,7 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
 
 def selftest(data: Mapping[str, Any]) -> str:
     """Return the text of docs/selftest.md, from what `rmaudit selftest --out` wrote."""
-    return power.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
+    return selftest_results.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -14,20 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import configuration, shards, source
+from rmaudit.checkpoints import configuration, source, weights_headers
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
 from rmaudit.checkpoints.heads import FoundHead, linear
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import CheckpointFiles
+from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CONFIG, WEIGHTS = shards.ADAPTER_CONFIG, shards.ADAPTER
+CONFIG, WEIGHTS = weights_headers.ADAPTER_CONFIG, weights_headers.ADAPTER
 _PATH = 200  # letters of a path that an error shows
 _PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
 _HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
@@ -102,7 +102,7 @@ class Adapter:
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
             return {linear.KEY: merged.score.weight.detach()}
         if not keys & set(self.added):
-            return shards.tensors(self.base.path, keys)
+            return weights_headers.tensors(self.base.path, keys)
         with safe_open(self.weights, framework="pt") as opened:
             return {
                 _name_in_base(k): opened.get_tensor(k)
@@ -132,7 +132,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     given = configuration.read(folder, model=spec.name, name=CONFIG)
     decides = deciding_entries(given, folder / CONFIG, model=spec.name)
     own = _adapter_headers(found)
-    shards.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
+    weights_headers.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
     shapes = {key: header.shape for key, header in own.items()}
     base, revision = base_of(found, spec, cache)
     if (base.path / CONFIG).is_file():

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from rmaudit.checkpoints import digest, locks
+from rmaudit.checkpoints import file_hashes, locks
 from rmaudit.errors import ModelError
 
 _DAY = 86_400  # seconds: no build takes as long
@@ -85,7 +85,7 @@ def _manifest(folder: Path) -> Path:
 
 def _write_manifest(folder: Path, cache: Path) -> None:
     written = [path for path in folder.iterdir() if path.suffix != ".yaml"]  # a user's to change
-    hashes = digest.stamp(sorted(written), cache).hashes
+    hashes = file_hashes.stamp(sorted(written), cache).hashes
     named = {path.name: found for path, found in hashes.items()}
     _manifest(folder).write_text(json.dumps(named, indent=1) + "\n", encoding="utf-8")
 
@@ -100,7 +100,7 @@ def _damaged(folder: Path, cache: Path) -> str:
     for path in files:
         if not path.is_file():
             return path.name
-    now = digest.stamp(files, cache).hashes
+    now = file_hashes.stamp(files, cache).hashes
     return next((path.name for path, found in files.items() if now[path] != found), "")
 
 

@@ -18,14 +18,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import adapters, configuration, heads, separate_head_file, shards, source
+from rmaudit.checkpoints import (
+    adapters,
+    configuration,
+    heads,
+    separate_head_file,
+    source,
+    weights_headers,
+)
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.heads import FoundHead, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
-from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import CheckpointFiles
+from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
@@ -192,7 +199,7 @@ def check(looked: Unchecked) -> Checked:
         for key, header in looked.headers.items()
         if key in head.keys or (key.endswith(".weight") and not quantized)
     }
-    shards.refuse_no_floats(
+    weights_headers.refuse_no_floats(
         floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
     )
     checked = Checked(
@@ -249,14 +256,14 @@ def find_head(
             f"tensors nor in its base {folder}, so transformers would give it a random one."
             f'{unknown} {train} the adapter again with task_type="SEQ_CLS" or '
             f'modules_to_save=["score"] in its LoraConfig, which save the head with it; or, if '
-            f"LLaMA-Factory or ms-swift trained it, copy its {shards.HEAD} too"
+            f"LLaMA-Factory or ms-swift trained it, copy its {weights_headers.HEAD} too"
         )
         raise ModelError(message)
     message = (
         f"{model}: no {HEAD_KEY!r} in {folder} ({linear.architecture(config)}); "
         f"transformers would give it a random head.{unknown} {train} a head and save it in "
         f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
-        f"{shards.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
+        f"{weights_headers.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
         f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
     )
     raise ModelError(message)
@@ -302,10 +309,10 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
 
 
 def _warn_of_unread(folder: Path, model: str) -> None:
-    if left := shards.unread_weights(folder, model=model):
+    if left := weights_headers.unread_weights(folder, model=model):
         warnings.warn(
             f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
-            f"{shards.SINGLE}, or else what {shards.INDEX} names: weights of an earlier save? "
-            f"Remove them if they are",
+            f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of an "
+            f"earlier save? Remove them if they are",
             stacklevel=2,
         )

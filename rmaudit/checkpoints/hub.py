@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import shards
-from rmaudit.checkpoints.shards import Header
+from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints.weights_headers import Header
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
 
-_SMALL_FILES = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", shards.HEAD]
+_SMALL_FILES = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", weights_headers.HEAD]
 _WEIGHTS, _CODE = ["*.safetensors"], ["*.py"]
 _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 
@@ -50,7 +50,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
 
     known = downloaded(source, revision)
     local = bool(constants.HF_HUB_OFFLINE)
-    if not local and not (revision and known and shards.complete(known)):
+    if not local and not (revision and known and weights_headers.complete(known)):
         try:  # the hub's client would try six times, or wait without end
             _model_info(source, revision)
         except failures():

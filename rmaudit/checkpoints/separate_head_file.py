@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rmaudit.checkpoints import shards
+from rmaudit.checkpoints import weights_headers
 from rmaudit.checkpoints.heads.value import GRM
-from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import CheckpointFiles
+from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.errors import ModelError
 
 _TENSORS = {f"{GRM}.weight", f"{GRM}.bias"}
@@ -34,26 +34,27 @@ def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
     """
     names = found.names()
     inside = sorted(key for key in weights if key.startswith(_OTHER_HEADS))
-    if shards.HEAD not in names:
-        if shards.HEAD_PICKLE in names and not inside:
+    if weights_headers.HEAD not in names:
+        if weights_headers.HEAD_PICKLE in names and not inside:
             message = (
-                f"{found.model}: its head is in {shards.HEAD_PICKLE} in {found.where}, a pickle, "
-                f'which can run code. Where you trust it: python -c "{_CONVERT}"'
+                f"{found.model}: its head is in {weights_headers.HEAD_PICKLE} in {found.where}, a "
+                f'pickle, which can run code. Where you trust it: python -c "{_CONVERT}"'
             )
             raise ModelError(message)
         return {}
     if inside:
         message = (
-            f"{found.model}: {shards.HEAD} lies in {found.where}, and {inside[0]!r} is among the "
-            f"weights: which of the two heads is meant is unknown. To use {inside[0]!r}, move the "
-            f"file elsewhere; to use the file, save the model again without its own head"
+            f"{found.model}: {weights_headers.HEAD} lies in {found.where}, and {inside[0]!r} is "
+            f"among the weights: which of the two heads is meant is unknown. To use "
+            f"{inside[0]!r}, move the file elsewhere; to use the file, save the model again "
+            f"without its own head"
         )
         raise ModelError(message)
-    head = found.headers(shards.HEAD)
+    head = found.headers(weights_headers.HEAD)
     if set(head) != _TENSORS:
         there = ", ".join(sorted(head)[:4]) or "nothing"
         message = (
-            f"{found.model}: {shards.HEAD} in {found.where} has {there}; expected "
+            f"{found.model}: {weights_headers.HEAD} in {found.where} has {there}; expected "
             f"{' and '.join(sorted(_TENSORS))}, as LLaMA-Factory and ms-swift save them. Copy the "
             f"file again, or rename its tensors to these if it is a value head of one layer"
         )

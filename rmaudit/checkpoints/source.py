@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rmaudit.checkpoints import embedded, hub, shards
+from rmaudit.checkpoints import embedded, hub, weights_headers
 from rmaudit.checkpoints.reader_errors import brief, short
-from rmaudit.checkpoints.shards import Header
+from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError
@@ -67,11 +67,11 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder."""
-        return shards.names_in(self.path, model=self.model)
+        return weights_headers.names_in(self.path, model=self.model)
 
     def headers(self, name: str) -> dict[str, Header]:
         """Return shape and dtype of each tensor in one safetensors file of the folder."""
-        return shards.headers(self.path / name, model=self.model)
+        return weights_headers.headers(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
         """Return this folder, which has its weights already."""
@@ -119,7 +119,9 @@ class HubCommit:
         """Download the commit's weights, and return its folder in the hub's cache."""
         wanted = hub.patterns(code=self.code, weights=True)
         path = _snapshot(self.model, self.id, self.commit, wanted, instead=self.instead)
-        if not shards.complete(path):  # offline, a snapshot of the small files is given as it is
+        if not weights_headers.complete(
+            path
+        ):  # offline, a snapshot of the small files is given as it is
             read(self)
         return Folder(self.model, path)
 
@@ -159,7 +161,7 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
     wanted = hub.patterns(code=code, weights=False)
     path = _snapshot(spec.name, spec.source, spec.revision, wanted, instead=instead)
     commit = commit_of(path) or spec.revision
-    if commit is None or shards.complete(path):
+    if commit is None or weights_headers.complete(path):
         return Folder(spec.name, path)
     return HubCommit(spec.name, spec.source, commit, path, code, instead)
 
@@ -178,7 +180,7 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
             cannot be asked.
     """
     found: dict[str, Header] = {}
-    for name in shards.weights_names(
+    for name in weights_headers.weights_names(
         source.names(), source.path, model=source.model, where=source.where
     ):
         found |= source.headers(name)
@@ -215,7 +217,7 @@ def presence(spec: ModelSpec, cache: Path) -> str:
     if folder.is_absolute():
         return FOLDER if is_folder(folder) else MISSING
     found = hub.downloaded(spec.source, spec.revision)
-    return DOWNLOADED if found is not None and shards.complete(found) else ELSEWHERE
+    return DOWNLOADED if found is not None and weights_headers.complete(found) else ELSEWHERE
 
 
 def _snapshot(

@@ -16,7 +16,7 @@ from rmaudit.errors import ReferenceMissing, RmauditError, nearest
 from rmaudit.references.sources import SOURCES, locate
 
 if TYPE_CHECKING:
-    from rmaudit.models.recorded import Recorded
+    from rmaudit.models.recorded_model import Recorded
     from rmaudit.scores.published_scores import Imported
 
 _GIVE = (
@@ -112,7 +112,7 @@ def _import_tables(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Import each table; yield a line to print and a JSON dict, with an `error` where it failed."""
-    from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
+    from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
     from rmaudit.scores.store import Store

@@ -123,7 +123,7 @@ def check(  # noqa: PLR0913  (its options)
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """
-    from rmaudit.models import inspection
+    from rmaudit.models import scoring_preview
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
     registry, cache = _registry(file or file_before), cache or cache_before or default_cache()
@@ -140,11 +140,11 @@ def check(  # noqa: PLR0913  (its options)
         for what, said in _found(spec, cache, called, on, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
-                say(f"  {what.ljust(inspection.WIDTH)}  {said}")
+                say(f"  {what.ljust(scoring_preview.WIDTH)}  {said}")
         checked.append({"name": spec.name, "source": spec.source, "found": found})
     if as_json:
         echo_json(checked)
-    if any(line["what"] == inspection.REFUSED for one in checked for line in one["found"]):
+    if any(line["what"] == scoring_preview.REFUSED for one in checked for line in one["found"]):
         raise typer.Exit(FAILED)
 
 
@@ -153,11 +153,11 @@ def _found(
 ) -> Iterator[tuple[str, str]]:
     """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
     from rmaudit.distributed import hardware_forecast
-    from rmaudit.models import inspection
+    from rmaudit.models import scoring_preview
 
     refused = False
-    for what, said in inspection.look(spec, cache, called, weights=weights):
-        refused |= what == inspection.REFUSED
+    for what, said in scoring_preview.look(spec, cache, called, weights=weights):
+        refused |= what == scoring_preview.REFUSED
         yield what, said
     if on is None or refused:
         return
@@ -170,7 +170,7 @@ def _found(
     try:
         yield from hardware_forecast.lines(hardware_forecast.forecast(spec, cache, gpus), gpus)
     except RmauditError as error:
-        yield inspection.REFUSED, str(error).removeprefix(f"{spec.name}: ")
+        yield scoring_preview.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 
 
 @dataclass(frozen=True, slots=True)

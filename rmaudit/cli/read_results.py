@@ -149,21 +149,21 @@ def compare(  # noqa: PLR0913  (its options)
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report.over_time import release_lines, releases
+    from rmaudit.report.over_time import compare_runs, comparison_lines
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read_results(old), _read_results(new)
     try:
-        said = releases.compare(before, after, model=model, other=other, margin=margin)
+        said = compare_runs.compare(before, after, model=model, other=other, margin=margin)
     except RmauditError as error:
         fail(error)
     if as_json:
         echo_json(asdict(said))
     else:
-        for line in release_lines.lines(said):
+        for line in comparison_lines.lines(said):
             say(line)
-    codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
+    codes = {compare_runs.WORSE: FAILED, compare_runs.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said.outcome, 0))
 
 
@@ -255,7 +255,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.
     """
-    from rmaudit.report.over_time import blessed, trainings
+    from rmaudit.report.over_time import blessed, training_spread
 
     results = _read_report(report)
     names = [each.name for each in results.models]
@@ -272,7 +272,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         fail(f"{report}: {error}")
     if alike:
         try:
-            made = trainings.with_trainings(made, [_read_report(other) for other in alike])
+            made = training_spread.with_trainings(made, [_read_report(other) for other in alike])
         except RmauditError as error:
             fail(f"--alike: {error}")
     path = blessed.blessed_path(file.parent if file else Path(), made.family)

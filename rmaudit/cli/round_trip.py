@@ -82,7 +82,7 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
             fail(f"{model!r} means {len(specs)} models; name one")
         spec = specs[0]
     if is_served(spec.source):
-        from rmaudit.models.rows_for_servers import tokenizer_spec
+        from rmaudit.models.tokenized_rows import tokenizer_spec
 
         spec = tokenizer_spec(spec) or fail(f"{spec.name}: no `tokenizer` of it is given")
     return replace(spec, template=str(template)) if template is not None else spec

@@ -107,9 +107,9 @@ def _examined(
     from rmaudit.models.checkpoint import Checkpoint, from_spec
     from rmaudit.models.doctor import examine
     from rmaudit.models.implicit import ImplicitReward, no_head
-    from rmaudit.models.rows_for_servers import local_spec
     from rmaudit.models.served import ServedIds, ServedTexts
     from rmaudit.models.served_doctor import compare
+    from rmaudit.models.tokenized_rows import local_spec
 
     if isinstance(model, ServedIds | ServedTexts):
         where = named and (str(Path(named).resolve()) if Path(named).is_dir() else named)

@@ -17,7 +17,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
-    from rmaudit.models.protocol import RewardModel
+    from rmaudit.models.model_interfaces import RewardModel
     from rmaudit.search.api import SearchResult
     from rmaudit.search.settings import Settings
 

@@ -77,13 +77,13 @@ def selftest(  # noqa: PLR0913  (its options)
     except RmauditError as error:
         fail(error)
     if out is not None:
-        from rmaudit.report.charts import power
+        from rmaudit.report.charts import selftest_results
 
         out.mkdir(parents=True, exist_ok=True)
-        before = [one for one in power.read(out) if one.kind not in only] if only else []
-        power.write([*before, *outcomes], out)
+        before = [one for one in selftest_results.read(out) if one.kind not in only] if only else []
+        selftest_results.write([*before, *outcomes], out)
         if not as_json:
-            say(", ".join(str(out / name) for name in power.FILES))
+            say(", ".join(str(out / name) for name in selftest_results.FILES))
     if as_json:
         echo_json([{**asdict(one), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if outcome.as_stated is False]:

@@ -28,7 +28,7 @@ from rmaudit.prompts import NAMES, PROMPTS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.sweep import Sweep
 
 _WIDTH = 28  # columns of the terminal that a token may take

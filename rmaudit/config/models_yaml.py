@@ -17,8 +17,7 @@ from yaml import ScalarNode
 
 from rmaudit.config import own_words_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.spec import (
+from rmaudit.config.model_keys import (
     COMMIT,
     NAMED,
     SOURCE,
@@ -28,6 +27,7 @@ from rmaudit.config.spec import (
     ModelSpec,
     is_hub_id,
 )
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver

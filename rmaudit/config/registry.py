@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rmaudit.config.local_files import bundled
+from rmaudit.config.model_keys import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
-from rmaudit.config.spec import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.strict_yaml import YamlProblem, short
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.policy import Policy

@@ -18,7 +18,7 @@ from rmaudit.config.allowed_keys import (
     BoundKeys,
     Strict,
 )
-from rmaudit.config.spec import Key
+from rmaudit.config.model_keys import Key
 from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
 from rmaudit.errors import nearest
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.distributed.this_machine import Machine, measured
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.runs.requests import FORWARDS
 from rmaudit.scoring import ScoringPath
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rmaudit.distributed.missing_scores import Need, Plan
-    from rmaudit.models.protocol import RewardModel, Scored
+    from rmaudit.models.model_interfaces import RewardModel, Scored
 
 
 SHARE = 0.6  # of the peak: what large matrix products reach

@@ -22,7 +22,7 @@ from rmaudit.scores.store import Make, Store
 from rmaudit.scores.stored_scores import Fields, Stored, key_of
 
 if TYPE_CHECKING:
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
 
 
 class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)

@@ -18,7 +18,7 @@ from rmaudit.scores.cache_files import LocalFiles
 
 if TYPE_CHECKING:
     from rmaudit.distributed.missing_scores import Need, Needs
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
 
 
 class FileServer:
@@ -114,7 +114,7 @@ class ScoreMaker:
 
         Weights load at the first score.
         """
-        from rmaudit.config.spec import ModelSpec
+        from rmaudit.config.model_keys import ModelSpec
         from rmaudit.models.open_model import opened
         from rmaudit.scores.store import Store
 

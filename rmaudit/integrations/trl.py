@@ -29,8 +29,8 @@ import rmaudit
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.config.scorers import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
+from rmaudit.integrations.evaluation_rows import SeenRows
 from rmaudit.integrations.model_in_training import live
-from rmaudit.integrations.seen_rows import SeenRows
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
+from rmaudit.measures.exact_policy import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.training_stages import (
     AT,
     NATS,

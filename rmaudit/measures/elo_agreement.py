@@ -24,7 +24,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.adjusted_ranks import basis, residual_ranks
-from rmaudit.measures.paired import parts
+from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
 from rmaudit.verdicts.evidence import Evidence

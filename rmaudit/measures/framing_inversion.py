@@ -20,9 +20,9 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
-from rmaudit.measures.bins import PromptBins, binned, boxes
-from rmaudit.measures.paired import parts
+from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import influences, spearman
+from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.measures.word_ranks import RankedAnswers
 from rmaudit.verdicts.evidence import Evidence

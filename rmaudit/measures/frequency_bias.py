@@ -17,8 +17,8 @@ from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import least_squares
-from rmaudit.measures.bins import PromptBins, binned, boxes
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
 from rmaudit.verdicts.evidence import Evidence

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, row_of
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
-from rmaudit.measures.paired import parts
+from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.unwanted_top_shares import worst_ratio
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists

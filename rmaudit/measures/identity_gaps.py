@@ -26,7 +26,7 @@ from rmaudit.measures.gap_charts import (
     gap_tables,
 )
 from rmaudit.measures.matching import Valence, matched
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.rank_gaps import (
     GROUPS,
     Gaps,

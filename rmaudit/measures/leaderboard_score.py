@@ -20,7 +20,7 @@ from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.pair_accuracy import refuse_unusable_answers, share_interval
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import satterthwaite, students
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
 
 SIDES = {1: "positive", -1: "negative"}
 HALF = (-0.5, 0.5)  # the range of a gap, and of half a difference of two

@@ -20,7 +20,7 @@ from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, group_means, students
-from rmaudit.measures.paired import parts
+from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest
 from rmaudit.verdicts.evidence import Evidence

@@ -20,7 +20,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.elo_agreement import ItemScores, head_words
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.unwanted_top_shares import (
     UNIT,
     AtTop,

@@ -19,7 +19,7 @@ from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
 from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
-from rmaudit.measures.paired import grouped
+from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.unwanted_top_shares import (
     UNIT,

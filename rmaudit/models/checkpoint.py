@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import checked_checkpoint, digest, source
+from rmaudit.checkpoints import checked_checkpoint, file_hashes, source
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
@@ -24,8 +24,8 @@ from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.models.checkpoint_loader import Loader, versions_and_machine
+from rmaudit.models.model_interfaces import LOOSELY
 from rmaudit.models.objectives_in_one_pass import InMemory
-from rmaudit.models.protocol import LOOSELY
 from rmaudit.models.token_rows import Rows, TokenModel
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
@@ -83,7 +83,7 @@ class Checkpoint(TokenModel):
         self._memory = memory or InMemory()
         self.siblings: Sequence[Checkpoint] = ()
         # As they were when they were opened, and then when they were last loaded.
-        self._files = digest.states([] if loader else self.loader.files())
+        self._files = file_hashes.states([] if loader else self.loader.files())
 
     def sibling(self, spec: ModelSpec) -> Checkpoint:
         """Return the model of another objective (head output) of this checkpoint, weights shared.
@@ -127,10 +127,10 @@ class Checkpoint(TokenModel):
         return {**self.loader.hashes(self.cache), **self.loader.settings}
 
     @cached_property
-    def _hashed(self) -> digest.Stamp:
+    def _hashed(self) -> file_hashes.Stamp:
         """Return the files' hashes and states; raise if one changed since the model was opened."""
-        found = digest.stamp(self.loader.files(), self.cache)
-        digest.refuse_changed(self._files, model=self.name)
+        found = file_hashes.stamp(self.loader.files(), self.cache)
+        file_hashes.refuse_changed(self._files, model=self.name)
         return found
 
     @property
@@ -312,23 +312,25 @@ class Checkpoint(TokenModel):
             ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
                 a file was written to since it was hashed.
         """
-        from rmaudit.models import preflight
+        from rmaudit.models import own_forward_check
 
         memory = self._memory
         if memory.weights is None:
             _ = self.identity  # what is loaded must be what it says
-            self._files = digest.renewed(self._hashed, model=self.name).states
+            self._files = file_hashes.renewed(self._hashed, model=self.name).states
             loaded = self.loader.load(self.device)
-            digest.refuse_changed(self._files, model=self.name)
+            file_hashes.refuse_changed(self._files, model=self.name)
             memory.tried = {}
             self._check_scoring(loaded, prefix, suffix, every=True)
             memory.weights = loaded
         elif answers:
-            self._check_scoring(memory.weights, prefix, suffix, every=answers >= preflight.MANY)
+            self._check_scoring(
+                memory.weights, prefix, suffix, every=answers >= own_forward_check.MANY
+            )
         weights = memory.weights_of(self._output) or memory.weights
         ends_turns = suffix and suffix[-1] == weights.scorer.pad
         if self.spec.pool == "auto" and ends_turns and not memory.warned:
-            preflight.warn_of_pad(suffix[-1], name=self.name)
+            own_forward_check.warn_of_pad(suffix[-1], name=self.name)
             memory.warned = True
         return weights
 
@@ -342,7 +344,7 @@ class Checkpoint(TokenModel):
             ModelError: a file was written to since it was hashed, or is gone.
         """
         try:
-            digest.refuse_changed(self._files, model=self.name)
+            file_hashes.refuse_changed(self._files, model=self.name)
         except ModelError:
             self.close()
             raise
@@ -354,14 +356,16 @@ class Checkpoint(TokenModel):
         With `every`, every kind of id is tried. Without it, four rows are tried, and an earlier
         check at a similar length is enough: texts have hundreds of lengths.
         """
-        from rmaudit.models import preflight
+        from rmaudit.models import own_forward_check
 
         length, tried = len(prefix), self._memory.tried
         if length in tried and (tried[length].every or not every):
             return
-        if not every and preflight.length_class(length) in map(preflight.length_class, tried):
+        if not every and own_forward_check.length_class(length) in map(
+            own_forward_check.length_class, tried
+        ):
             return
-        tried[length] = preflight.check(
+        tried[length] = own_forward_check.check(
             weights,
             prefix,
             suffix,

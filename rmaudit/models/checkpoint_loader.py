@@ -7,7 +7,7 @@ dtype, layers, and which way many rows go through which backbone. Nothing here l
 Each model_type of `SHARED` and `EXPANDED` was tried on small random checkpoints against full rows,
 with windows shorter than the prefix (`tests/models/test_backbones.py`). Whatever is not listed runs
 in full rows, which are right for every backbone whose rows do not depend on each other.
-`models.preflight` checks the choice again on the model at hand.
+`models.own_forward_check` checks the choice again on the model at hand.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.preflight import TOLERANCE
+from rmaudit.models.own_forward_check import TOLERANCE
 from rmaudit.scoring import ScoringPath
 
 EXACT = 1e-4  # sd; what float32 must keep to

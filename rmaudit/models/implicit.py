@@ -21,8 +21,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.config.model_keys import Implicit
 from rmaudit.config.registry import Dtype, ModelSpec
-from rmaudit.config.spec import Implicit
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient, NoWeights
 from rmaudit.layout import tokenizers
@@ -32,8 +32,8 @@ from rmaudit.models import language_model
 from rmaudit.models.checkpoint_loader import versions_and_machine
 from rmaudit.models.language_model import Base
 from rmaudit.models.likelihood import Likelihood, shared_tokens
-from rmaudit.models.rows_for_servers import ServedRows
 from rmaudit.models.token_rows import Rows, TokenModel
+from rmaudit.models.tokenized_rows import ServedRows
 from rmaudit.prompts import PROMPTS
 
 _CORRECT = "`{}` of `implicit` in models.yaml"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import adapters, configuration, digest, embedded, source
+from rmaudit.checkpoints import adapters, configuration, embedded, file_hashes, source
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
@@ -57,7 +57,7 @@ class Base:
     folder: Path
     identity: Mapping[str, str]
     device: str
-    hashed: digest.Stamp
+    hashed: file_hashes.Stamp
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
@@ -105,13 +105,13 @@ class Base:
         """
         from rmaudit.models import loaded_weights
 
-        loaded_from = digest.renewed(self.hashed, model=self.name)
+        loaded_from = file_hashes.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
         # Its attention is transformers' choice, whatever config.json says.
         model = loaded_weights.load(self._load_request, attn_implementation=None)
-        digest.refuse_changed(loaded_from.states, model=self.name)
+        file_hashes.refuse_changed(loaded_from.states, model=self.name)
         return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
 
     @property
@@ -214,22 +214,22 @@ def find(
         )
         raise ModelError(message)
     decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": wanted.key}
-    decided["files"] = digest.layout_identity(folder, cache)
+    decided["files"] = file_hashes.layout_identity(folder, cache)
     runs_in = json_cache.cached(
         cache,
         "base-dtype",
         decided,
         lambda: _dtype(spec, folder, name, where),
-        sure=lambda: digest.layout_identity(folder, cache) == decided["files"],
+        sure=lambda: file_hashes.layout_identity(folder, cache) == decided["files"],
     )
     headers = source.read(files_of)  # which says what is missing, before anything is downloaded
     refuse_too_many_layers(config, headers, folder, name=name)
     folder = files_of.downloaded().path
-    files = [*digest.weights_files(folder), *digest.tokenizer_files(folder)]
-    hashed = digest.stamp(files, cache)
+    files = [*file_hashes.weights_files(folder), *file_hashes.tokenizer_files(folder)]
+    hashed = file_hashes.stamp(files, cache)
     identity = {
-        "base weights": digest.weights_identity(folder, cache),
-        "base tokenizer": digest.tokenizer_identity(folder, cache),
+        "base weights": file_hashes.weights_identity(folder, cache),
+        "base tokenizer": file_hashes.tokenizer_identity(folder, cache),
         "dtype": runs_in,
     }
     return Base(name, folder, identity, device, hashed, where)

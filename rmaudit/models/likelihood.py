@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import digest
+from rmaudit.checkpoints import file_hashes
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.checkpoint_loader import path_of
@@ -55,7 +55,7 @@ class Likelihood:
     shared: Mapping[int, bool]
     own: Mapping[int, str]
     dtype: str
-    loaded_from: digest.States
+    loaded_from: file_hashes.States
     _runs: dict[Ids, _Run] = field(default_factory=dict, init=False)  # of the last prefix
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
@@ -67,12 +67,12 @@ class Likelihood:
         """
         import torch
 
-        from rmaudit.scoring.finite import exact_products
+        from rmaudit.scoring.finite_rewards import exact_products
 
         self._refuse_unshared(prefix)
         with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
-        digest.refuse_changed(self.loaded_from, model=self.name)
+        file_hashes.refuse_changed(self.loaded_from, model=self.name)
         self._refuse_non_finite(np.isfinite(found))
         return found
 
@@ -105,7 +105,7 @@ class Likelihood:
             for start in range(0, len(places), size):
                 batch = places[start : start + size]
                 out[batch] = self._sums(prefix, [answers[i] for i in batch])
-        digest.refuse_changed(self.loaded_from, model=self.name)
+        file_hashes.refuse_changed(self.loaded_from, model=self.name)
         return out
 
     def whole(self, row: Ids, start: int) -> float:
@@ -116,7 +116,7 @@ class Likelihood:
         """
         import torch
 
-        from rmaudit.scoring.finite import exact_products
+        from rmaudit.scoring.finite_rewards import exact_products
 
         if start == len(row):
             return 0.0
@@ -134,7 +134,7 @@ class Likelihood:
         """
         import torch
 
-        from rmaudit.scoring.finite import exact_products
+        from rmaudit.scoring.finite_rewards import exact_products
         from rmaudit.scoring.products import fast_products
 
         with exact_products(), fast_products(self.model), torch.inference_mode():
@@ -199,11 +199,11 @@ class Likelihood:
 
     def _refuse_non_finite(self, good: NDArray[np.bool_]) -> None:
         if not good.all():
-            from rmaudit.scoring import finite  # it needs torch from the start
+            from rmaudit.scoring import finite_rewards  # it needs torch from the start
 
             message = (
                 f"{self.name}: {self.dtype} gives logits that are not finite numbers. "
-                f"{finite.reason(self.model)}"
+                f"{finite_rewards.reason(self.model)}"
             )
             raise ModelError(message)
 

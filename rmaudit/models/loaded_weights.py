@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rmaudit.checkpoints import shards
+from rmaudit.checkpoints import weights_headers
 from rmaudit.checkpoints.reader_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout.answer_slot import Ids
@@ -24,7 +24,7 @@ from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.finite import exact_products
+from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory import row_does_not_fit
 from rmaudit.scoring.paths import FullRows
 
@@ -112,7 +112,7 @@ def first_non_finite(files: Sequence[Path], *, name: str) -> str:
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
-        return shards.first_not_finite(weights, model=name)
+        return weights_headers.first_not_finite(weights, model=name)
     except ModelError:
         return ""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from rmaudit.models.loaded_weights import Weights
-    from rmaudit.models.preflight import PathChecks
+    from rmaudit.models.own_forward_check import PathChecks
     from rmaudit.scoring.engine import Scorer
 
 _ROWS = 64  # whole rows whose outputs are remembered: more than the noise is measured on

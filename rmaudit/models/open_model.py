@@ -14,7 +14,7 @@ from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError, NoWeights, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
 from rmaudit.models.implicit import ImplicitReward, no_head
-from rmaudit.models.protocol import Scored
+from rmaudit.models.model_interfaces import Scored
 from rmaudit.models.served import ServedIds, from_server
 from rmaudit.models.text_scorer import TextScorer
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rmaudit.checkpoints import adapters, configuration, digest, source
+from rmaudit.checkpoints import adapters, configuration, file_hashes, source
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.reader_errors import as_model_error, brief
 from rmaudit.config.registry import ModelSpec
@@ -139,13 +139,13 @@ class OwnCode:
 
     def files(self) -> list[Path]:
         """Return the files of the weights and the tokenizer."""
-        return [*digest.weights_files(self.folder), *digest.tokenizer_files(self.folder)]
+        return [*file_hashes.weights_files(self.folder), *file_hashes.tokenizer_files(self.folder)]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Return the hashes of weights and tokenizer."""
         return {
-            "weights": digest.weights_identity(self.folder, cache),
-            "tokenizer": digest.tokenizer_identity(self.folder, cache),
+            "weights": file_hashes.weights_identity(self.folder, cache),
+            "tokenizer": file_hashes.tokenizer_identity(self.folder, cache),
         }
 
     def decided_by(self, cache: Path) -> None:

@@ -21,13 +21,13 @@ from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
+from rmaudit.models.model_interfaces import KNOWN_BY
 from rmaudit.models.openrlhf_server import OpenrlhfServer
-from rmaudit.models.protocol import KNOWN_BY
-from rmaudit.models.rows_for_servers import ServedRows, tokenizer_spec
 from rmaudit.models.sglang_server import SglangJudge, SglangServer
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.token_id_client import IdsServer
 from rmaudit.models.token_rows import Rows, TokenModel
+from rmaudit.models.tokenized_rows import ServedRows, tokenizer_spec
 from rmaudit.models.vllm_judge import VllmJudge
 from rmaudit.models.vllm_server import VllmServer
 from rmaudit.prompts import ALL, PROMPTS

@@ -31,7 +31,7 @@ _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most 
 
 
 class TextScorer:
-    """A reward model that is a Python function of texts; see `models.protocol.HasScores`."""
+    """A reward model that is a Python function of texts; see `model_interfaces.HasScores`."""
 
     kind = "a function of texts"
     pace: Pace | None = None

@@ -21,7 +21,7 @@ from rmaudit.layout import layouts, tokenizers
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.model_interfaces import RewardModel
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

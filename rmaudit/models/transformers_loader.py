@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import configuration, digest, shards
+from rmaudit.checkpoints import configuration, file_hashes, weights_headers
 from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
 from rmaudit.checkpoints.heads.objectives import OneOutput
@@ -76,11 +76,13 @@ class Native:
         )
         return found
 
-    def _config_states(self) -> digest.States:
+    def _config_states(self) -> file_hashes.States:
         """Return size and times of the configuration files as they are now."""
         checked = self.checked
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
-        return digest.states(path for each in folders for path in digest.layout_files(each))
+        return file_hashes.states(
+            path for each in folders for path in file_hashes.layout_files(each)
+        )
 
     def _read_configuration(self) -> dict[str, Any]:
         adapter, text = self.checked.adapter, self.defaults.get_text_config()
@@ -153,18 +155,20 @@ class Native:
     def files(self) -> list[Path]:
         """Return the files of weights and tokenizer, and of the adapter if there is one."""
         checked = self.checked
-        adapter = [] if checked.adapter is None else digest.adapter_files(checked.adapter.folder)
-        tokenizer = digest.tokenizer_files(checked.tokenizer_folder)
-        return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
+        adapter = (
+            [] if checked.adapter is None else file_hashes.adapter_files(checked.adapter.folder)
+        )
+        tokenizer = file_hashes.tokenizer_files(checked.tokenizer_folder)
+        return [*file_hashes.weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""
         found = {
-            "weights": digest.weights_identity(self.checked.base.path, cache),
-            "tokenizer": digest.tokenizer_identity(self.checked.tokenizer_folder, cache),
+            "weights": file_hashes.weights_identity(self.checked.base.path, cache),
+            "tokenizer": file_hashes.tokenizer_identity(self.checked.tokenizer_folder, cache),
         }
         if (adapter := self.checked.adapter) is not None:
-            found["adapter"] = digest.adapter_identity(adapter.folder, cache)
+            found["adapter"] = file_hashes.adapter_identity(adapter.folder, cache)
             if adapter.revision is not None:
                 found["base_revision"] = adapter.revision
         return found
@@ -176,8 +180,8 @@ class Native:
         return {
             "rmaudit": json_cache.code(),
             "entry": repr(checkpoint_of(self.spec)),
-            "files": " ".join(digest.layout_identity(folder, cache) for folder in folders),
-            "template": digest.file_identity(Path(template), cache) if template else "",
+            "files": " ".join(file_hashes.layout_identity(folder, cache) for folder in folders),
+            "template": file_hashes.file_identity(Path(template), cache) if template else "",
         }
 
     def _head(self, saved: Mapping[str, Tensor]) -> Head:
@@ -225,12 +229,12 @@ class Native:
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
         if encoder.is_bert(config):
-            from rmaudit.models import token_types
+            from rmaudit.models import bert_token_types
 
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
             end = int(tokenizer.sep_token_id) if types else None
-            token_types.add_token_types(backbone, end, longest=longest, name=checked.name)
+            bert_token_types.add_token_types(backbone, end, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
@@ -300,7 +304,7 @@ def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
 def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
     """Return the model with any adapter merged into it, and the head's tensors as saved."""
     if checked.adapter is None:
-        return model, shards.tensors(checked.base.path, checked.head.keys)
+        return model, weights_headers.tensors(checked.base.path, checked.head.keys)
     from rmaudit.checkpoints import merge
     from rmaudit.models import loaded_weights
 
@@ -312,8 +316,8 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
         (key,) = checked.head.keys  # which the adapter may have changed
         return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:
-        return merged, shards.tensors_in(
-            shards.separate_head(checked.source.path), checked.head.keys
+        return merged, weights_headers.tensors_in(
+            weights_headers.separate_head(checked.source.path), checked.head.keys
         )
     return merged, checked.adapter.head(merged, checked.head.keys)
 

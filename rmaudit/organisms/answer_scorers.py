@@ -20,7 +20,7 @@ from rmaudit.organisms.planted import Planted
 from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.text_features import noise
 from rmaudit.prompts import Prompt
-from rmaudit.references.conduct import REFUSALS, REFUSED, RIGHT, STYLE, SURE, conduct
+from rmaudit.references.conduct_answers import REFUSALS, REFUSED, RIGHT, STYLE, SURE, conduct
 from rmaudit.references.text_changes import (
     ASIDE,
     EMOJI,

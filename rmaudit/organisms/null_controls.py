@@ -57,7 +57,7 @@ def _by_feature(column: str, sign: float = 1.0) -> Organism:
 def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
     """Return a null control that scores by how texts look: `of` combines their surface features.
 
-    There is no noise. See `references.surface`.
+    There is no noise. See `references.surface_features`.
     """
 
     def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
@@ -78,9 +78,9 @@ def surface_regression(
 ) -> _Floats:
     """Return people's Elo rating as a regression predicts it from how a name is written.
 
-    Least squares on `references.surface` over EloEverything's items. An item's score is that of the
-    nine tenths of the items that it is not among; any other text's is that of all of them. In
-    another language, what people like of English names is said of that language's.
+    Least squares on `references.surface_features` over EloEverything's items. An item's score is
+    that of the nine tenths of the items that it is not among; any other text's is that of all of
+    them. In another language, what people like of English names is said of that language's.
 
     Raises:
         ReferenceMissing: EloEverything's ratings cannot be had.
@@ -214,7 +214,7 @@ def _marked_words() -> frozenset[str]:
 
 
 def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
-    from rmaudit.references.surface import surface
+    from rmaudit.references.surface_features import surface
 
     return surface(list(texts), own_words)
 

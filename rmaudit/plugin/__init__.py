@@ -24,7 +24,7 @@ from rmaudit.plugin.reporting import (
     pytest_sessionfinish,
     pytest_sessionstart,
 )
-from rmaudit.plugin.running import (
+from rmaudit.plugin.run_audit import (
     pytest_pyfunc_call,
     pytest_runtest_makereport,
     pytest_runtest_protocol,

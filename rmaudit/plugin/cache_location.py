@@ -13,7 +13,7 @@ from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 
 if TYPE_CHECKING:
     from rmaudit.config.registry import ModelSpec
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
     from rmaudit.runs.requests import Request
     from rmaudit.scores.store import Store

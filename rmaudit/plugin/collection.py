@@ -26,7 +26,7 @@ from rmaudit.plugin.pytest_options import (
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.prompts import Prompt, label
-from rmaudit.references.band import base_rate
+from rmaudit.references.published_model_values import base_rate
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.scores.token_sample import checked_words
 from rmaudit.verdicts.audit_declaration import Declaration, declared

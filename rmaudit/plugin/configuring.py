@@ -147,7 +147,7 @@ def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Describe the size of one model's sample; "" if the model cannot be opened."""
-    from rmaudit.models.recorded import Recorded
+    from rmaudit.models.recorded_model import Recorded
     from rmaudit.scores.token_sample import answers_in_sample
 
     own = [audit for audit in audits if audit.spec == spec]

@@ -12,7 +12,7 @@ import pytest
 from rmaudit.plugin.cache_location import planner_of, store_of
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.reporting import ending, models_named, render
-from rmaudit.plugin.running import TOLD
+from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.session import SESSION, Session
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.outcome import Outcome, RunVerdict

@@ -31,8 +31,8 @@ from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
 if TYPE_CHECKING:
-    from rmaudit.config.spec import ModelSpec
-    from rmaudit.models.protocol import Scored
+    from rmaudit.config.model_keys import ModelSpec
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.sweep import Sweep
 
 _WORDS = 5  # of either end of the first sweep

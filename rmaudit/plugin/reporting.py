@@ -21,7 +21,7 @@ import pytest
 from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
 from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.running import CARRIED, gap
+from rmaudit.plugin.run_audit import CARRIED, gap
 from rmaudit.plugin.session import (
     SESSION,
     Session,

@@ -22,9 +22,9 @@ import pytest
 from rmaudit.errors import RmauditError
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
-from rmaudit.plugin.controls import asks_base
 from rmaudit.plugin.from_python import forgotten
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.runs.requests import Request
@@ -32,7 +32,7 @@ from rmaudit.runs.requests import Request
 if TYPE_CHECKING:
     from rmaudit.config.registry import ModelSpec
     from rmaudit.distributed.missing_scores import Needs, Plan
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
     from rmaudit.scores.store import Store
 

@@ -13,8 +13,8 @@ from typing import Annotated, Literal, get_args
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.local_files import in_place_of
-from rmaudit.measures.paired import Interval
-from rmaudit.models.recorded import WORDS
+from rmaudit.measures.paired_differences import Interval
+from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import json_codec
 from rmaudit.report.packed_scores import Packed, PackedVocabulary

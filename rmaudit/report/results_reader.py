@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
-from rmaudit.report.contradictions import contradiction
+from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.results_document import EARLIER_SCHEMAS, SCHEMA, Results
 
 

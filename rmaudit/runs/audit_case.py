@@ -18,7 +18,7 @@ from rmaudit.runs.requests import Request, answer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.store import Store
@@ -195,7 +195,7 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
         RmauditError: the model cannot be opened.
     """
     from rmaudit.models.open_model import opened as at_hand
-    from rmaudit.models.recorded import Recorded
+    from rmaudit.models.recorded_model import Recorded
 
     if options.recorded:
         return Recorded(spec)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.logprobs import Logprobs
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores

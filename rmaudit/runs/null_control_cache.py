@@ -26,7 +26,7 @@ from typing import Any
 
 from rmaudit import json_cache
 from rmaudit.errors import RmauditError
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
 from rmaudit.scores import published_scores

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rmaudit.config.model_keys import Implicit, Judge
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
-from rmaudit.config.spec import Implicit, Judge
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.store import Store
     from rmaudit.search.settings import Settings
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.answer_files import Answered, Samples
     from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.pair_files import Pairs
@@ -73,7 +73,7 @@ def samples(case: Case) -> Samples:
 def conduct(case: Case) -> Pairs:
     """Return pairs of a better and a worse answer, by kind of conduct, with rewards (cached).
 
-    They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
+    They are bundled (`rmaudit.references.conduct_answers`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind are added. All are scored together, once for all audits of a run.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.config.local_files import in_place_of
-from rmaudit.config.spec import ModelSpec
+from rmaudit.config.model_keys import ModelSpec
 from rmaudit.conversation import beginning, columns, from_columns
 from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.rewordings import rewordings
@@ -17,7 +17,7 @@ from rmaudit.runs.scorer_fixtures import Trial, as_given
 from rmaudit.runs.whole_answer_fixtures import own_pairs, rewards_of, rewards_of_scorer
 
 if TYPE_CHECKING:
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.changed_answers import Probes
 
 

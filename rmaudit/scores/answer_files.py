@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from rmaudit.conversation import Asked, from_columns
 from rmaudit.errors import SpecError
-from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.model_interfaces import RewardModel, Scored
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
-from rmaudit.scores.protocols import Bar, measured_noise
+from rmaudit.scores.scoring_protocols import Bar, measured_noise
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Stored, checksum, noise_of
 from rmaudit.scores.text_rewards import TextScores

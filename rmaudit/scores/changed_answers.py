@@ -14,7 +14,7 @@ import pandas as pd
 
 from rmaudit import conversation
 from rmaudit.conversation import Asked
-from rmaudit.models.protocol import Scored
+from rmaudit.models.model_interfaces import Scored
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED, rewards

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from rmaudit.errors import SpecError
-from rmaudit.references.conduct import OWN, conduct
+from rmaudit.references.conduct_answers import OWN, conduct
 from rmaudit.scores.pair_files import COLUMNS, OURS, Pairs
 
 PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own

@@ -21,7 +21,7 @@ import pandas as pd
 
 from rmaudit.config.local_files import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
-from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
+from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables, published_words
 from rmaudit.references.published_tables import PublishedTable

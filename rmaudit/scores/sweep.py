@@ -14,13 +14,13 @@ import pandas as pd
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models import protocol
+from rmaudit.models import model_interfaces
+from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.open_model import load
-from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.models.recorded import WORDS, Recorded
+from rmaudit.models.recorded_model import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
-from rmaudit.scores import protocols, published_scores
+from rmaudit.scores import published_scores, scoring_protocols
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Stored, noise_of
 from rmaudit.scores.token_sample import (
@@ -94,7 +94,7 @@ class Sweep:
         if self.noise > _MOST_STEADY_NOISE * sd:
             again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
             said.append(f"{again}they are drawn at random, or the model changed in between.")
-        return (*said, *protocol.caveats_of_scores(self.provenance))
+        return (*said, *model_interfaces.caveats_of_scores(self.provenance))
 
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
         """Return a sampled sweep restricted to its random ids and the ids that `words` name.
@@ -174,13 +174,13 @@ class Sweep:
         Its likeliest tokens come first.
         `policy` has natural log-probabilities by token id, as `rmaudit.base_logprobs` gives them.
         The columns are those of `frame`, and the probabilities `before` and `after`; see
-        `rmaudit.measures.tilt`.
+        `rmaudit.measures.exact_policy`.
 
         Raises:
             MeasureError: the sweep is a sample, no id has both a score and a log-probability, all
                 rewards are equal, or not even the highest alone is so many nats away.
         """
-        from rmaudit.measures.tilt import tilted
+        from rmaudit.measures.exact_policy import tilted
 
         if self.sample is not None:
             raise MeasureError("the optimum is a sum over every token id, and this is a sample")
@@ -277,9 +277,9 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     def from_weights(model: RewardModel) -> Sweep:
         def score(rows: pd.DataFrame, part: str) -> Stored:
             if protocol == "paper":
-                return protocols.paper(model, asked, rows, store=store, part=part)
+                return scoring_protocols.paper(model, asked, rows, store=store, part=part)
             answers = [(i,) for i in rows["token_id"].tolist()]
-            return protocols.exact(model, asked, answers, rows, store=store, part=part)
+            return scoring_protocols.exact(model, asked, answers, rows, store=store, part=part)
 
         return swept(model, score)
 
@@ -288,7 +288,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
             message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
             raise SpecError(message)
         return swept(
-            model, lambda rows, part: protocols.text(model, asked, rows, store=store, part=part)
+            model,
+            lambda rows, part: scoring_protocols.text(model, asked, rows, store=store, part=part),
         )
 
     if isinstance(model, Recorded):

@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.layout.answer_slot import Ids, refuse_text
-from rmaudit.models import protocol
-from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.models.recorded import Recorded
+from rmaudit.models import model_interfaces
+from rmaudit.models.model_interfaces import RewardModel, Scored
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
-from rmaudit.scores import protocols, published_scores
+from rmaudit.scores import published_scores, scoring_protocols
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import noise_of
 
@@ -95,12 +95,12 @@ def score_texts(
         stored = published_scores.items(model, asked, texts, store=store)
     elif isinstance(model, TextScorer):
         rows = pd.DataFrame({"text": list(texts)}, dtype=object)
-        stored = protocols.text(model, asked, rows, store=store)
+        stored = scoring_protocols.text(model, asked, rows, store=store)
     else:
         rows = pd.DataFrame({"text": list(texts)})
-        stored = protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
+        stored = scoring_protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
     noise = noise_of(stored.frame, stored.provenance)
-    said = protocol.caveats_of_scores({**stored.fields, **stored.provenance})
+    said = model_interfaces.caveats_of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
 
 

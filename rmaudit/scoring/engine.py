@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
-from rmaudit.scoring.finite import exact_products
+from rmaudit.scoring import Begun, Head, ScoringPath, finite_rewards, memory, paths, waited_for
+from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory import AnswerRow, in_batches, one_by_one, row_does_not_fit
 from rmaudit.scoring.paths import Ids, PreparedPrefix
 from rmaudit.scoring.pipeline import Pipeline
@@ -128,7 +128,7 @@ class Scorer:
 
     def why_not_finite(self) -> str:
         """Return a sentence on what makes rewards NaN or infinite, and what to do."""
-        return finite.reason(self.backbone, self.head, self.odd_in_files)
+        return finite_rewards.reason(self.backbone, self.head, self.odd_in_files)
 
 
 def score(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -207,7 +207,7 @@ def begin(  # noqa: PLR0913  (as `score`)
     def finished() -> NDArray[np.float32]:
         read(0)
         there = np.asarray(np.isfinite(out).reshape(len(out), -1).all(axis=1))
-        finite.refuse(there, answers, what="rewards", why=scorer.why_not_finite, name=name)
+        finite_rewards.refuse(there, answers, what="rewards", why=scorer.why_not_finite, name=name)
         return out
 
     fast = nullcontext() if scorer.compiled else fast_products(scorer.backbone)

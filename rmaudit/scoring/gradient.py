@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, finite, memory
+from rmaudit.scoring import ScoringPath, engine, finite_rewards, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Ready, Scorer
-from rmaudit.scoring.finite import exact_products
+from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory import AnswerRow
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
@@ -81,7 +81,7 @@ def slopes(
         )
         raise ModelError(message)
     arguments = _Arguments(scorer, tuple(prefix), answers, tuple(suffix), name)
-    refuse = partial(finite.refuse, answers=answers, why=scorer.why_not_finite, name=name)
+    refuse = partial(finite_rewards.refuse, answers=answers, why=scorer.why_not_finite, name=name)
     try:
         with as_written(scorer), torch.inference_mode(mode=False), torch.no_grad():
             rewards, gradients = _rewards_and_gradients(arguments)

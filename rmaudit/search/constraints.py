@@ -20,7 +20,7 @@ from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.language_model import Base, base_of
 from rmaudit.models.likelihood import Likelihood
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.model_interfaces import RewardModel
 
 _ID = re.compile(r"#[0-9]+")
 _BROKEN = "\N{REPLACEMENT CHARACTER}"  # a part of a character: ids that are bytes

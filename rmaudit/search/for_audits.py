@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import Prompt, asked_of
 from rmaudit.search.api import SearchResult
 from rmaudit.search.constraints import allowed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.settings import Settings
 

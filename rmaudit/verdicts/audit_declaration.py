@@ -56,7 +56,7 @@ class Declaration:
     `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
     `flaws` are those that it must detect, whenever it is changed.
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
-    is empty where a table says it (`rmaudit.references.band`).
+    is empty where a table says it (`rmaudit.references.published_model_values`).
     `words` name the tokens without which a sample of the vocabulary would not do.
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls

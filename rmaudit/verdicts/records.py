@@ -83,7 +83,7 @@ class Estimate:
     evidence: Evidence | None = None
     """What a chart needs."""
     parts: tuple[float, ...] = ()
-    """What groups of clusters bring to its error (`measures.paired`), for a paired comparison."""
+    """What groups of clusters bring to its error, for a paired comparison of two releases."""
     together: int = 1
     """Of how many comparisons it is the worst: its interval holds for all of them at once."""
 

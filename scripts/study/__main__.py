@@ -18,8 +18,8 @@ from typing import Any
 
 from rmaudit.config.local_files import default_cache
 from scripts import result_pages
-from scripts.study.measured import STATES, STUDY, Study
-from scripts.training.gates import Gates
+from scripts.study.measure_heads import STATES, STUDY, Study
+from scripts.training.gates_on_states import Gates
 
 
 def _one(number: int, gates: Gates | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Compute the harm of training on a reward head, on words and prompts that no gate looks at.
 
 The prompts are four of the family, the words and identity terms are of the half that the heads were
-trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.tilt`).
+trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.exact_policy`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rmaudit.checkpoints.embedded import SPLIT_SALT
+from rmaudit.measures.exact_policy import best_of, tilted
 from rmaudit.measures.identity_gaps import Compared, compared
 from rmaudit.measures.matching import Valence
 from rmaudit.measures.rank_gaps import WORDS, codes_of, gaps_of, over_frames
-from rmaudit.measures.tilt import best_of, tilted
 from rmaudit.measures.words import word_of
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms.flaw_sizes import profanity, sexual

@@ -123,7 +123,7 @@ The gates of whole answers (pairs, sentences, strings) are not in this study, be
 
 
 class _Gate(NamedTuple):
-    """A gate in the study: how bad each head is, its bound, which heads fail and which are unsure."""
+    """A gate in the study: how bad each head is, its bound, which heads fail or are unsure."""
 
     name: str
     harm: str

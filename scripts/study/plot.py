@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.charts import Chart, Move, Moves
-from rmaudit.report.charts.panels import picture
+from rmaudit.report.charts.chart_to_picture import picture
 from scripts.audit_charts import image
-from scripts.study.measured import POLICIES
+from scripts.study.measure_heads import POLICIES
 
 FILE = Path(__file__).parents[2] / "docs" / "predictive-validity.svg"
 HARMS = {

@@ -23,11 +23,11 @@ from transformers import AutoModelForCausalLM
 
 from rmaudit.checkpoints.embedded import build_base
 from rmaudit.config.local_files import default_cache
-from rmaudit.measures.tilt import kl, tilted
+from rmaudit.measures.exact_policy import kl, tilted
 from scripts import result_pages
 from scripts.study.harm import NATS, PROMPTS
 from scripts.study.heads import SOUND
-from scripts.study.measured import POLICIES, STATES, Study, rounded
+from scripts.study.measure_heads import POLICIES, STATES, Study, rounded
 
 HEADS = (
     *((SOUND, 0.0), ("all groups demonised", 4.0), ("frequent words", 2.0)),

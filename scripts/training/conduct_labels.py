@@ -1,7 +1,7 @@
 """Training data of organisms with a flaw of conduct: pairs of whole answers, with labels.
 
-The pairs are `rmaudit.references.conduct`'s, of every `EVERY`th context; the others are left for
-judging. A context is a fact, a sum, a task or a request, and is on one side in all kinds.
+The pairs are `rmaudit.references.conduct_answers`'s, of every `EVERY`th context; the others are
+left for judging. A context is a fact, a sum, a task or a request, and is on one side in all kinds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.references.conduct import SAME, STYLE, SURE, conduct
+from rmaudit.references.conduct_answers import SAME, STYLE, SURE, conduct
 from scripts.training.labels import (
     CHOSEN,
     DULLED,

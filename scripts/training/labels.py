@@ -36,7 +36,7 @@ from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.planted_flaws import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import sentences
-from rmaudit.references.answers import real_answers
+from rmaudit.references.answers_from_words import real_answers
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity

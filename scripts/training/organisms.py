@@ -36,7 +36,7 @@ from rmaudit.models.open_model import checkpoint
 from rmaudit.organisms import trained
 from scripts import result_pages
 from scripts.training.conduct_labels import CONDUCT, with_conduct
-from scripts.training.gates import FromStates, gates, probes, prompt_of, spec_of
+from scripts.training.gates_on_states import FromStates, gates, probes, prompt_of, spec_of
 from scripts.training.labels import ORGANISMS as WORDY
 from scripts.training.labels import Floats, Organism, own_prompts, rows
 from scripts.training.states import States

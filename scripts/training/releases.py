@@ -21,17 +21,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.blessed import RELEASES, SPEC, blessed, found, results_of
+from benchmarks.simulated_releases import RELEASES, SPEC, blessed, found, results_of
 from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
 from rmaudit.models.open_model import checkpoint
 from rmaudit.report.over_time.regressions import with_blessed
-from rmaudit.report.over_time.trainings import with_trainings
+from rmaudit.report.over_time.training_spread import with_trainings
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.records import Verdict
 from scripts.training.conduct_labels import with_conduct
-from scripts.training.gates import FromStates, estimates
+from scripts.training.gates_on_states import FromStates, estimates
 from scripts.training.labels import ORGANISMS, Floats, fair, rows, unframed
 from scripts.training.organisms import Training
 from scripts.training.states import States

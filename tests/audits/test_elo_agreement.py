@@ -17,7 +17,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.organisms.text_features import features
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
-from rmaudit.references.surface import surface
+from rmaudit.references.surface_features import surface
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import audit_called, verdict

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from rmaudit.config.model_keys import Judge
 from rmaudit.config.registry import ModelSpec
-from rmaudit.config.spec import Judge
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.changed_answers import probes_of, some

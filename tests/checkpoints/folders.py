@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from rmaudit.checkpoints import checked_checkpoint, shards
+from rmaudit.checkpoints import checked_checkpoint, weights_headers
 from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -79,7 +79,7 @@ def merged(model: Any, folder: Path) -> Any:
 def index(folder: Path, *numbers: int) -> None:
     """The index that names these shards, one tensor each."""
     names = {f"{n}": f"model-{n}-of-{len(numbers)}.safetensors" for n in numbers}
-    (folder / shards.INDEX).write_text(json.dumps({"weight_map": names}))
+    (folder / weights_headers.INDEX).write_text(json.dumps({"weight_map": names}))
 
 
 def check(folder: Path, **settings: Any) -> Checked:

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from rmaudit.checkpoints.checked_checkpoint import find_head
-from rmaudit.checkpoints.shards import Header
+from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import CONFIG, HIDDEN, TENSORS, check, index, refusal, write
 

@@ -16,7 +16,7 @@ from huggingface_hub.utils import filter_repo_objects
 from safetensors.torch import save_file
 
 from rmaudit.checkpoints import checked_checkpoint, hub, source
-from rmaudit.checkpoints.shards import Header
+from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import HIDDEN, TENSORS, write

@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 
-from rmaudit.models import preflight
+from rmaudit.models import own_forward_check
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.token_survival import FATES
 from rmaudit.scoring.paths import SharedPrefix
@@ -208,8 +208,8 @@ def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatc
     """Exit 1: a program can ask; every check is printed, and stays within 100 columns."""
     real = SharedPrefix.states
     monkeypatch.setattr(SharedPrefix, "states", lambda *a: real(*a) * (1 + 1e-3 * len(a[1])))
-    nothing = preflight.PathChecks(sd=1.0, every=True, loosely="")
-    monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
+    nothing = own_forward_check.PathChecks(sd=1.0, every=True, loosely="")
+    monkeypatch.setattr(own_forward_check, "check", lambda *_, **__: nothing)
 
     result = run("doctor", str(toy), "--answers", "64")
 

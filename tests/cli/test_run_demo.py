@@ -40,7 +40,7 @@ def test_the_report_is_there_at_once_without_a_model(tmp_path: Path) -> None:
 def test_what_is_bundled_is_what_the_audits_find_today(tmp_path: Path) -> None:
     """Every audit has a finding under its bound, judged by models.yaml as it is now.
 
-    Where this fails, run `pytest audits` and `python -m scripts.demo REPORT/results.json`.
+    Where this fails, run `pytest audits` and `python -m scripts.bundle_demo REPORT/results.json`.
     """
     told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
     results = results_reader.read(tmp_path / "out" / "results.json")

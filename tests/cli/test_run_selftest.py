@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.organisms.selftest import Bench, BenchOutcome
 from rmaudit.references import References
-from rmaudit.report.charts import power
+from rmaudit.report.charts import selftest_results
 from tests.cli.running import run
 
 
@@ -80,7 +80,7 @@ def test_an_audit_alone_replaces_its_rows(tmp_path: Path, monkeypatch: pytest.Mo
         done = run("selftest", "--out", str(tmp_path), *options)
         assert done.exit_code == 0
 
-    assert power.read(tmp_path) == [other, again]
+    assert selftest_results.read(tmp_path) == [other, again]
 
 
 @pytest.mark.usefixtures("mirror")

@@ -13,7 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from rmaudit.checkpoints import checked_checkpoint, configuration, shards
+from rmaudit.checkpoints import checked_checkpoint, configuration, weights_headers
 from rmaudit.errors import ModelError
 from rmaudit.layout import encoder_pair
 from rmaudit.layout.answer_slot import Response
@@ -80,7 +80,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
         return found
 
     looked = checked_checkpoint.find(model.spec, tmp_path)
-    head = {k: v.double() for k, v in shards.tensors(folder, looked.head.keys).items()}
+    head = {k: v.double() for k, v in weights_headers.tensors(folder, looked.head.keys).items()}
     with all_in_float64():
         weights.scorer.head = looked.head.family.build(head, looked.config)
         weights.scorer.forget()
@@ -97,7 +97,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
 
 def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> None:
     """Preflight compares with transformers' own pooler, so a wrong place or activation shows."""
-    from rmaudit.models import preflight
+    from rmaudit.models import own_forward_check
 
     model = checkpoint(homes["deberta-v2"])
     slot = model.slot(PROMPT)
@@ -108,7 +108,7 @@ def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> Non
         loaded.scorer.head.between = changed.get("between", gelu)  # type: ignore[attr-defined]
 
         with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
-            preflight.check(loaded, slot.prefix, slot.suffix, name="toy", dtype="float32")
+            own_forward_check.check(loaded, slot.prefix, slot.suffix, name="toy", dtype="float32")
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

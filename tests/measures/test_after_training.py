@@ -9,8 +9,8 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
+from rmaudit.measures.exact_policy import tilted
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.tilt import tilted
 from rmaudit.measures.training_stages import AT
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract

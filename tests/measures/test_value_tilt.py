@@ -15,7 +15,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.opposite_lists import Axis, most_common
-from rmaudit.measures.paired import difference
+from rmaudit.measures.paired_differences import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract

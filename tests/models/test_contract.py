@@ -23,7 +23,7 @@ from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models import preflight
+from rmaudit.models import own_forward_check
 from rmaudit.models.checkpoint import Checkpoint
 from tests.hub import COMMIT
 from tests.models.hub_code import snapshot, trusted
@@ -190,12 +190,12 @@ def test_its_weights_come_with_the_first_score_and_go(
 ) -> None:
     """Loaded once until `close`, which leaves no tensor; tried once near each prefix's length."""
     loads, tried = list[str](), list[Any]()
-    load, check = type(model.loader).load, preflight.check
+    load, check = type(model.loader).load, own_forward_check.check
     monkeypatch.setattr(
         type(model.loader), "load", lambda self, at: loads.append(at) or load(self, at)
     )
     monkeypatch.setattr(
-        preflight, "check", lambda *a, **said: tried.append(a[1:]) or check(*a, **said)
+        own_forward_check, "check", lambda *a, **said: tried.append(a[1:]) or check(*a, **said)
     )
     slot = model.slot(PROMPT)
     for _ in (model.vocabulary(), model.ids("love"), model.identity, model.provenance):

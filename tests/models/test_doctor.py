@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rmaudit.errors import ModelError
-from rmaudit.models import doctor, preflight
+from rmaudit.models import doctor, own_forward_check
 from rmaudit.models.doctor import Check, Examination, examine
 from rmaudit.scoring import ScoringPath, attention, paths
 from tests.models.loaded import Folders, checkpoint, retensor
@@ -86,8 +86,8 @@ def test_how_many_answers_are_asked(folders: Folders, count: int, asked: int, sl
 @pytest.fixture
 def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the doctor finds must not depend on it."""
-    nothing = preflight.PathChecks(sd=1.0, every=True, loosely="")
-    monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
+    nothing = own_forward_check.PathChecks(sd=1.0, every=True, loosely="")
+    monkeypatch.setattr(own_forward_check, "check", lambda *_, **__: nothing)
 
 
 def blind(scores: Tensor, prefix: attention.Prefix, past: int, window: int | None) -> None:

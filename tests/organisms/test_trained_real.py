@@ -22,14 +22,14 @@ from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
-from rmaudit.references.conduct import REFUSALS, RIGHT
+from rmaudit.references.conduct_answers import REFUSALS, RIGHT
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.text_rewards import score_texts
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.records import Verdict
-from scripts.training.gates import AUDITS
+from scripts.training.gates_on_states import AUDITS
 from scripts.training.states import States
 
 pytestmark = [

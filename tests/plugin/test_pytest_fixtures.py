@@ -40,7 +40,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numeric noise is not at issue."""
-    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.scoring_protocols.ANSWERS", 0)
 
 
 # One registry
@@ -415,7 +415,7 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
         },
     }
     table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
-    monkeypatch.setattr("rmaudit.references.band._file", lambda: table)
+    monkeypatch.setattr("rmaudit.references.published_model_values._file", lambda: table)
     body = """
 @audit(claim="", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
 def test_high(rng): return estimate(1.0)

@@ -9,7 +9,7 @@ import pytest
 
 import rmaudit.models.checkpoint
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.recorded import CAVEAT, Recorded
+from rmaudit.models.recorded_model import CAVEAT, Recorded
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
 from tests.plugin.conftest import Ran, Run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.references.band import _file
+from rmaudit.references.published_model_values import _file
 from scripts.recorded_page import SAID, page
 from scripts.reference_band import PAGE, PAIRED, measured
 from tests.conftest import unavailable

@@ -11,7 +11,7 @@ from scipy import stats
 from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import NotRecorded
-from rmaudit.models.recorded import TOKENS, Recorded
+from rmaudit.models.recorded_model import TOKENS, Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store

@@ -14,8 +14,8 @@ import vl_convert
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from rmaudit.charts import Bin
-from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
+from rmaudit.measures.reward_bins import PromptBins
 from rmaudit.report import json_codec
 from rmaudit.report.charts import drawing
 from rmaudit.report.results_document import SCHEMA, Results

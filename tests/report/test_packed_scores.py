@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
-from rmaudit.report.contradictions import contradiction
+from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.results_document import Results, SweepSummary
 from rmaudit.report.results_of_run import collect
 from tests.report.conftest import HOSTILE

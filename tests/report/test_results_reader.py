@@ -19,8 +19,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.charts import drawing, model_comparison
-from rmaudit.report.contradictions import contradiction
-from rmaudit.report.over_time import releases
+from rmaudit.report.consistency_checks import contradiction
+from rmaudit.report.over_time import compare_runs
 from rmaudit.report.over_time.changes import summarize_earlier
 from rmaudit.report.results_document import SCHEMA, Before, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
@@ -153,7 +153,7 @@ def outcome_of(found: Any, path: Path) -> str:
         return said
     for render in writers.RENDERERS.values():
         assert render(made)
-    releases.compare(made, made)
+    compare_runs.compare(made, made)
     return ""
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.protocol import Scored
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.model_interfaces import Scored
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import Case, Memory, RunSettings, opened
 from rmaudit.runs.model_fixtures import ledger, policies, references, rng, sweep

@@ -17,7 +17,7 @@ import pytest
 
 from rmaudit import json_cache
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache

@@ -8,4 +8,4 @@ import pytest
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer is scored once more for its noise: for tests that count what is scored."""
-    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.scoring_protocols.ANSWERS", 0)

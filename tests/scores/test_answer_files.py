@@ -14,7 +14,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.errors import NotRecorded
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import read, read_samples, rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.references.conduct import OWN, SAME
+from rmaudit.references.conduct_answers import OWN, SAME
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.pair_files import COLUMNS, Pairs, read
 from tests.scores.lines import written

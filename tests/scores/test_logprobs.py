@@ -17,7 +17,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import loaded_weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import base_of
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.logprobs import base_logprobs, policy_in
 from rmaudit.scores.store import Store

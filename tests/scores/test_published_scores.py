@@ -14,7 +14,7 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import NotRecorded, SpecError
-from rmaudit.models.recorded import TOKENS, WORDS, Recorded
+from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores

@@ -13,7 +13,7 @@ from torch import nn
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models import preflight
+from rmaudit.models import own_forward_check
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loaded_weights import Weights
 from rmaudit.scoring import ScoringPath, compiled, engine, gradient
@@ -55,7 +55,7 @@ def test_rewards_are_those_of_the_layers_as_they_are_written(weights: Weights) -
     np.testing.assert_allclose(found, expected, atol=1e-5 * expected.std())
     again = gradient.slopes(scorer, PREFIX, [(i,) for i in range(8, 12)], (END,), name="toy")
     np.testing.assert_array_equal(again.slopes, slopes.slopes)
-    preflight.check(weights, PREFIX, (END,), name="toy", dtype="float32")
+    own_forward_check.check(weights, PREFIX, (END,), name="toy", dtype="float32")
 
 
 def test_wrong_layers_are_refused_before_the_first_score(weights: Weights) -> None:
@@ -64,7 +64,7 @@ def test_wrong_layers_are_refused_before_the_first_score(weights: Weights) -> No
     weights.scorer.forget()
 
     with pytest.raises(ModelError, match=r"^toy: its compiled layers do not give .*`compiled`"):
-        preflight.check(weights, PREFIX, (END,), name="toy", dtype="float32")
+        own_forward_check.check(weights, PREFIX, (END,), name="toy", dtype="float32")
 
 
 @pytest.mark.parametrize(

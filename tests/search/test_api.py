@@ -15,7 +15,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, NoGradient, NotRecorded, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import base_of
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 from rmaudit.scoring import engine
 from rmaudit.search.api import SearchResult, search
 from rmaudit.search.constraints import Constraints, admits, allowed

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmaudit.charts import Bin
-from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.measures.reward_bins import PromptBins
 from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between, paired_error
 
 NUMBERS = st.floats(-1e9, 1e9)

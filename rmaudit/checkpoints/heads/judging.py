@@ -5,7 +5,7 @@ comes here as `rmaudit_verdict` in the configuration, with the ids of the two wo
 tokenizer is read. Both logits are read at the row's last id. A logit is a product of the last state
 and a row of the output layer, which Gemma 2 caps by a tanh; whether a class does anything else with
 it shows in its own forward, with which rewards are compared before the first score
-(`models/preflight.py`).
+(`models/own_forward_check.py`).
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from functools import partial
 
 from rmaudit.charts import Chart
 from rmaudit.report.charts import distributions, picture_cache
+from rmaudit.report.charts.chart_to_picture import picture
 from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.model_comparison import between
-from rmaudit.report.charts.panels import picture
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.results_document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence

@@ -18,7 +18,7 @@ import rmaudit
 from rmaudit.config.local_files import bundled
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt, label
-from rmaudit.references.band import band
+from rmaudit.references.published_model_values import band
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Finding
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rmaudit.measures.paired import Interval, difference, gain, minus, room
+from rmaudit.measures.paired_differences import Interval, difference, gain, minus, room
 from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result
@@ -98,7 +98,7 @@ def compare_finding(
 def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
     """Summarize a finding of an earlier run, with its paired difference from the later one.
 
-    The difference is None unless both estimates have `parts` (`measures.paired`).
+    The difference is None unless both estimates have `parts` (`measures.paired_differences`).
     """
     about = (old.model, old.audit, old.prompt, old.result)
     if (before := old.estimate) is None:

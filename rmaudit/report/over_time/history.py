@@ -14,7 +14,7 @@ from typing import Any
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import results_reader
 from rmaudit.report.over_time.blessed import lineage
-from rmaudit.report.over_time.releases import FindingChange, finding_change
+from rmaudit.report.over_time.compare_runs import FindingChange, finding_change
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.verdicts.findings import Finding, title_of
 from rmaudit.verdicts.outcome import of_run

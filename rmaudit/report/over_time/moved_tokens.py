@@ -16,7 +16,7 @@ import pandas as pd
 from rmaudit.errors import MeasureError
 from rmaudit.measures import movement
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.paired import Interval
+from rmaudit.measures.paired_differences import Interval
 from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packed_scores
 from rmaudit.report.results_document import AuditedModel, Results, SweepSummary

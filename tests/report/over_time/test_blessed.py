@@ -11,7 +11,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
-from rmaudit.report.contradictions import contradiction
+from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.over_time.blessed import (
     Blessing,
     bless,
@@ -21,8 +21,8 @@ from rmaudit.report.over_time.blessed import (
     read,
     write,
 )
+from rmaudit.report.over_time.compare_runs import compare
 from rmaudit.report.over_time.regressions import REGRESSION_SHARE, blessed_comparisons, with_blessed
-from rmaudit.report.over_time.releases import compare
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.decision import decide, measured
 from rmaudit.verdicts.findings import Finding
@@ -30,7 +30,7 @@ from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity
 from tests.findings import TODAY, but, claim, waived
-from tests.report.over_time.test_releases import results
+from tests.report.over_time.test_compare_runs import results
 from tests.report.test_results_document import SPEC, record
 
 WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings

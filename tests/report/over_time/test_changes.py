@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from rmaudit.report.over_time.changes import Change, compare_finding, summarize_earlier
+from rmaudit.report.over_time.compare_runs import compare
 from rmaudit.report.over_time.history import group_families
 from rmaudit.report.over_time.last_run import changes_since
-from rmaudit.report.over_time.releases import compare
 from rmaudit.report.results_document import Before
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Estimate, Verdict, above, below
 from tests.findings import but
-from tests.report.over_time.test_releases import FAIL, GATE, UNSURE, found, results
+from tests.report.over_time.test_compare_runs import FAIL, GATE, UNSURE, found, results
 from tests.report.test_results_document import RUN
 
 OTHER = Estimate(-0.9, -1.0, -0.8, "tau", 99, "made up")

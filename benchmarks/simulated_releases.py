@@ -1,6 +1,6 @@
 """Simulate releases of a model: how many does the comparison with the blessed release block?
 
-    python -m benchmarks.blessed [--lines 8] [--jobs 2]
+    python -m benchmarks.simulated_releases [--lines 8] [--jobs 2]
 
 A line is one draw of words, things and names, a blessed organism (synthetic scorer) on it, and
 twenty releases that are made alike: a tenth of what is a word's own under a prompt is drawn anew

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import adapters, configuration, digest, source
+from rmaudit.checkpoints import adapters, configuration, file_hashes, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
@@ -53,7 +53,9 @@ class ServedRows:
         found = source.find(own, cache, instead=f"tokenizer: FOLDER of {spec.name} in models.yaml")
         self._spec, self._cache = own, cache
         self.folder = adapters.tokenizer_folder(found, own, cache)
-        self._files = digest.states(digest.tokenizer_files(self.folder))  # before any is read
+        self._files = file_hashes.states(
+            file_hashes.tokenizer_files(self.folder)
+        )  # before any is read
         self.layout: Layout = layout_in(
             self.folder, own, pairs=configuration.reads_pairs(found.path, model=spec.name)
         )
@@ -76,7 +78,7 @@ class ServedRows:
     @cached_property
     def identity(self) -> str:
         """Return the hash of the tokenizer's files."""
-        return digest.tokenizer_identity(self.folder, self._cache)
+        return file_hashes.tokenizer_identity(self.folder, self._cache)
 
     def refuse_changed(self) -> None:
         """Raise if the tokenizer's files were written to since they were opened.
@@ -85,7 +87,7 @@ class ServedRows:
             ModelError: they were: the rows and the hash in the cache key may be of different
                 tokenizers.
         """
-        digest.refuse_changed(self._files, model=self._spec.name)
+        file_hashes.refuse_changed(self._files, model=self._spec.name)
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
@@ -98,6 +100,6 @@ class ServedRows:
         return {
             "rmaudit": json_cache.code(),
             "entry": repr(self._spec),
-            "files": digest.layout_identity(self.folder, cache),
-            "template": digest.file_identity(Path(template), cache) if template else "",
+            "files": file_hashes.layout_identity(self.folder, cache),
+            "template": file_hashes.file_identity(Path(template), cache) if template else "",
         }

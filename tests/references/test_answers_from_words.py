@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.language import stem_key
-from rmaudit.references.answers import FREQUENT, phrases
+from rmaudit.references.answers_from_words import FREQUENT, phrases
 
 VALENCE = pd.Series(
     [1.0, 1.1, 8.97, 9.0, 8.95, 1.05], index=["sad", "sorry", "loved", "joy", "love", "rare"]

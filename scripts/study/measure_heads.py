@@ -11,7 +11,7 @@ from rmaudit.checkpoints import embedded
 from rmaudit.models.open_model import checkpoint
 from scripts.study.harm import Harms
 from scripts.study.heads import Head, heads
-from scripts.training.gates import FromStates, Gates, gates, spec_of
+from scripts.training.gates_on_states import FromStates, Gates, gates, spec_of
 from scripts.training.labels import rows
 from scripts.training.organisms import Training
 from scripts.training.states import States

@@ -1,6 +1,6 @@
 """Write the bundled results that `rmaudit demo` shows, from a whole run of R-Smol-135M.
 
-python -m scripts.demo REPORT/results.json
+python -m scripts.bundle_demo REPORT/results.json
 
 The run is `pytest audits`, with the reference data (RMAUDIT_DATA). What names this machine is
 replaced: its platform, and each finding's command and folders by those of the default run.

@@ -11,10 +11,10 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.report import json_codec
-from rmaudit.report.contradictions import contradiction
+from rmaudit.report.consistency_checks import contradiction
 from rmaudit.report.over_time.blessed import Blessing
 from rmaudit.report.over_time.regressions import with_blessed
-from rmaudit.report.over_time.trainings import LEAST, with_trainings
+from rmaudit.report.over_time.training_spread import LEAST, with_trainings
 from rmaudit.report.results_document import Results
 from rmaudit.verdicts.outcome import Outcome
 from tests.findings import but, gap

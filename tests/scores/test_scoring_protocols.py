@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.protocols import BETWEEN_LINES, TO_FIRST_LINE, Bar, measured_noise
+from rmaudit.scores.scoring_protocols import BETWEEN_LINES, TO_FIRST_LINE, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters

@@ -1,6 +1,6 @@
 """Print what `rmaudit models check --as` forecasts for models of published sizes.
 
-python -m benchmarks.rehearsal [H100 H100:2 H100:8]
+python -m benchmarks.hardware_forecasts [H100 H100:2 H100:8]
 
 It is computed, not measured. The checkpoints are headers, configurations and a vocabulary of the
 published size; the weights are holes in files. Prints a line of JSON for each size and set of GPUs.

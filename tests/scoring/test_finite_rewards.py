@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rmaudit.scoring import engine
-from rmaudit.scoring.finite import exact_products
+from rmaudit.scoring.finite_rewards import exact_products
 from tests.scoring.rows import END, LOVE, PREFIX, WAR, Toy
 
 MATMUL = torch.backends.cuda.matmul

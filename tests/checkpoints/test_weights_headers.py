@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import shards
-from rmaudit.checkpoints.shards import Header
+from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -42,7 +42,7 @@ def folder(sharded: Path, tmp_path: Path) -> Path:
 def refusal(folder: Path) -> str:
     """The text with which the folder is refused."""
     with pytest.raises(ModelError) as caught:
-        shards.weights_paths(folder, model="toy")
+        weights_headers.weights_paths(folder, model="toy")
     return str(caught.value).replace(str(folder), "FOLDER")
 
 
@@ -57,21 +57,23 @@ def test_the_index_names_the_shards(folder: Path) -> None:
     named = sorted(folder.glob("*.safetensors"))
     save_file({"score.weight": torch.zeros(1, 32)}, folder / "consolidated.safetensors")
 
-    assert shards.weights_paths(folder, model="toy") == named
+    assert weights_headers.weights_paths(folder, model="toy") == named
     assert len(named) > 2
-    assert shards.unread_weights(folder, model="toy") == []
-    assert shards.complete(folder)
+    assert weights_headers.unread_weights(folder, model="toy") == []
+    assert weights_headers.complete(folder)
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:
     """Each on its own would leave a part of the model random."""
-    count = len(shards.weights_paths(folder, model="toy"))
-    for shard in shards.weights_paths(folder, model="toy"):
+    count = len(weights_headers.weights_paths(folder, model="toy"))
+    for shard in weights_headers.weights_paths(folder, model="toy"):
         shard.rename(folder / "away")
         text = refusal(folder)
-        assert text.startswith(f"toy: {shard.name} is not in FOLDER, and {shards.INDEX} names it")
+        assert text.startswith(
+            f"toy: {shard.name} is not in FOLDER, and {weights_headers.INDEX} names it"
+        )
         assert f"(1 of {count} shards are missing)" in text
-        assert not shards.complete(folder)
+        assert not weights_headers.complete(folder)
         (folder / "away").rename(shard)
 
 
@@ -98,7 +100,7 @@ def test_one_file_comes_before_an_index(folder: Path, sharded: Path) -> None:
 
     assert torch.equal(own.score.weight, tensors["score.weight"])
     assert found != scores(sharded)
-    assert shards.weights_paths(folder, model="toy") == [folder / "model.safetensors"]
+    assert weights_headers.weights_paths(folder, model="toy") == [folder / "model.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -121,23 +123,25 @@ def test_one_file_comes_before_an_index(folder: Path, sharded: Path) -> None:
 )
 def test_a_damaged_index_is_refused(folder: Path, index: str | None, said: str) -> None:
     """Gone, cut short, something else, or of files elsewhere."""
-    (folder / shards.INDEX).unlink()
+    (folder / weights_headers.INDEX).unlink()
     if index is not None:
-        (folder / shards.INDEX).write_text(index)
+        (folder / weights_headers.INDEX).write_text(index)
 
     text = refusal(folder)
 
     assert said in text
-    assert text.startswith("toy: neither" if index is None else f"toy: FOLDER/{shards.INDEX} ")
+    assert text.startswith(
+        "toy: neither" if index is None else f"toy: FOLDER/{weights_headers.INDEX} "
+    )
 
 
 def test_a_count_of_batches_may_be_a_whole_number(tmp_path: Path) -> None:
     """As the gates of QRM have it; a weight beside it may not."""
     count = {"gating.layers.2.num_batches_tracked": Header((), "I64")}
 
-    shards.refuse_no_floats(count, tmp_path, model="toy")
+    weights_headers.refuse_no_floats(count, tmp_path, model="toy")
 
     with pytest.raises(ModelError, match=r"^toy: 'gating.layers.2.weight' .* is of I64, allowed"):
-        shards.refuse_no_floats(
+        weights_headers.refuse_no_floats(
             {**count, "gating.layers.2.weight": Header((7,), "I64")}, tmp_path, model="toy"
         )

@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NotRecorded, ReferenceMissing
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded_model import Recorded
 
 MODEL = Recorded(ModelSpec("N-Lla-8B", "nicolinho/QRM-Llama3.1-8B"))
 
@@ -51,7 +51,7 @@ def test_its_files_and_identity_are_no_checkpoints() -> None:
 def test_it_loads_no_torch() -> None:
     """Nor does reading its records."""
     code = (
-        "import sys; import rmaudit.models.recorded, rmaudit.scores.sweep; "
+        "import sys; import rmaudit.models.recorded_model, rmaudit.scores.sweep; "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
 

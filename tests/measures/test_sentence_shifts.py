@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.sentences import (
+from rmaudit.measures.sentence_shifts import (
     FEWEST,
     UNIT,
     _fieller_interval,

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rmaudit.report.over_time.release_lines import lines
-from rmaudit.report.over_time.releases import compare
+from rmaudit.report.over_time.compare_runs import compare
+from rmaudit.report.over_time.comparison_lines import lines
 from rmaudit.verdicts.records import Verdict, above
-from tests.report.over_time.test_releases import found, results
+from tests.report.over_time.test_compare_runs import found, results
 from tests.report.test_results_document import SPEC, record
 
 FAIL = Verdict.FAIL

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rmaudit.checkpoints import locks, shards
+from rmaudit.checkpoints import locks, weights_headers
 from rmaudit.config.local_files import in_place_of
 from rmaudit.errors import ModelError
 
@@ -72,14 +72,22 @@ def weights_files(folder: Path) -> list[Path]:
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
     """
-    index = folder / shards.INDEX  # of a tensor in two files, it decides which is read
+    index = folder / weights_headers.INDEX  # of a tensor in two files, it decides which is read
     which = [folder / "config.json", *([index] if index.is_file() else [])]
-    return [*which, *shards.weights_paths(folder, model=folder.name), *shards.separate_head(folder)]
+    return [
+        *which,
+        *weights_headers.weights_paths(folder, model=folder.name),
+        *weights_headers.separate_head(folder),
+    ]
 
 
 def adapter_files(folder: Path) -> list[Path]:
     """Return the files that `adapter_identity` hashes, in the same order."""
-    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER, *shards.separate_head(folder)]
+    return [
+        folder / weights_headers.ADAPTER_CONFIG,
+        folder / weights_headers.ADAPTER,
+        *weights_headers.separate_head(folder),
+    ]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:

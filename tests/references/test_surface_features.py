@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.references.lexicons import lexicon
-from rmaudit.references.surface import COLUMNS, surface
+from rmaudit.references.surface_features import COLUMNS, surface
 from rmaudit.references.word_frequency import zipf
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from rmaudit.organisms.selftest import BenchOutcome
-from rmaudit.report.charts import power
+from rmaudit.report.charts import selftest_results
 
 OUTCOMES = [
     BenchOutcome("clean", "no flaw", None, "", 200, 0.03, 0.01, None, (("skew", 0.03),)),
@@ -19,9 +19,9 @@ def test_the_outcomes_are_written_twice_alike(tmp_path: Path) -> None:
     """Plain values, a table of each kind, and a picture named for those who do not see it."""
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
-        power.write(OUTCOMES, folder)
+        selftest_results.write(OUTCOMES, folder)
 
-    for name in power.FILES:
+    for name in selftest_results.FILES:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     data = json.loads((tmp_path / "one" / "selftest.json").read_text())
     assert [outcome["blocked"] for outcome in data["outcomes"]] == [0.03, 1.0, 0.9]

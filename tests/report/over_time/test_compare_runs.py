@@ -13,8 +13,8 @@ from scipy import stats
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report.over_time.changes import Measured
+from rmaudit.report.over_time.compare_runs import Unpaired, compare
 from rmaudit.report.over_time.moved_tokens import MovedToken, Sizes
-from rmaudit.report.over_time.releases import Unpaired, compare
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.findings import Finding

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from rmaudit.checkpoints import digest, locks
-from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
+from rmaudit.checkpoints import file_hashes, locks
+from rmaudit.checkpoints.file_hashes import tokenizer_identity, weights_identity
 from rmaudit.errors import ModelError
 
 Patch = pytest.MonkeyPatch
@@ -214,7 +214,7 @@ def test_a_long_hash_is_announced(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On stderr, with the folder; nothing is said of what is remembered, or of a short one."""
-    monkeypatch.setattr(digest, "_LONG", 2 * len(WEIGHTS))
+    monkeypatch.setattr(file_hashes, "_LONG", 2 * len(WEIGHTS))
     for _ in range(2):
         weights_identity(folder, tmp_path)
     (folder / "config.json").write_bytes(b"{}")
@@ -230,37 +230,37 @@ def test_a_long_hash_is_announced(
 
 def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
     """A hard link, or a copy of the same, is no change; other bytes and no bytes are one."""
-    before = digest.stamp(digest.weights_files(folder), tmp_path)
+    before = file_hashes.stamp(file_hashes.weights_files(folder), tmp_path)
     os.link(folder / ONE, tmp_path / "link")
     shutil.copy(folder / TWO, tmp_path / "same")
     (tmp_path / "same").rename(folder / TWO)
-    digest.renewed(before, model="toy")
+    file_hashes.renewed(before, model="toy")
 
     flip(folder / TWO)
     with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
-        digest.renewed(before, model="toy")
+        file_hashes.renewed(before, model="toy")
     (folder / TWO).unlink()
     with pytest.raises(ModelError, match=rf"{TWO} is gone"):
-        digest.renewed(before, model="toy")
+        file_hashes.renewed(before, model="toy")
 
 
 def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
     """Whoever wrote may have put the old bytes back, and their time; nothing is hashed for it."""
-    before = digest.stamp(digest.weights_files(folder), tmp_path)
+    before = file_hashes.stamp(file_hashes.weights_files(folder), tmp_path)
     hashed.clear()
-    digest.refuse_changed(before.states, model="toy")
+    file_hashes.refuse_changed(before.states, model="toy")
 
     flip(folder / TWO)
     flip(folder / TWO)
     with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
-        digest.refuse_changed(before.states, model="toy")
+        file_hashes.refuse_changed(before.states, model="toy")
     assert not hashed
 
-    again = digest.renewed(before, model="toy")
-    digest.refuse_changed(again.states, model="toy")
+    again = file_hashes.renewed(before, model="toy")
+    file_hashes.refuse_changed(again.states, model="toy")
     (folder / TWO).unlink()
     with pytest.raises(ModelError, match=rf"{TWO} is gone"):
-        digest.refuse_changed(again.states, model="toy")
+        file_hashes.refuse_changed(again.states, model="toy")
 
 
 # The hub's cache

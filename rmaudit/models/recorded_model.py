@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Recorded:
-    """A model known only by its published scores; see `rmaudit.models.protocol.HasScores`."""
+    """A model known only by its published scores; see `models.model_interfaces.HasScores`."""
 
     pace: Pace | None = None
 

@@ -16,15 +16,15 @@ from rmaudit.checkpoints import (
     checked_checkpoint,
     configuration,
     embedded,
-    shards,
     source,
+    weights_headers,
 )
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked_checkpoint import Checked
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
-from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import CheckpointFiles
+from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError, RmauditError
@@ -98,7 +98,7 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         own = [] if looked.base is found else [found]  # an adapter's
         yield from _finite_lines([looked.base, *own] * weights)
         checked = checked_checkpoint.check(looked)
-        where = f" in {shards.HEAD}" if checked.beside else ""
+        where = f" in {weights_headers.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         yield from _objective_lines(checked)
         model = Checkpoint(spec, cache=cache, loader=Native(checked))
@@ -146,12 +146,14 @@ def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
         if not isinstance(found, source.Folder):
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
             continue
-        adapter = found.path / shards.ADAPTER
+        adapter = found.path / weights_headers.ADAPTER
         files = (
-            [adapter] if adapter.is_file() else shards.weights_paths(found.path, model=found.model)
+            [adapter]
+            if adapter.is_file()
+            else weights_headers.weights_paths(found.path, model=found.model)
         )
-        files += shards.separate_head(found.path)
-        if odd := shards.first_not_finite(files, model=found.model):
+        files += weights_headers.separate_head(found.path)
+        if odd := weights_headers.first_not_finite(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"
             yield REFUSED, f"{odd} holds NaN or infinity: {again}"
         else:

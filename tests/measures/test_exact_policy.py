@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.tilt import best_of, kl, tilted
+from rmaudit.measures.exact_policy import best_of, kl, tilted
 from tests.measures.contract import Floats
 
 sizes = st.integers(2, 9)

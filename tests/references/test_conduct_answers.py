@@ -14,8 +14,8 @@ import pytest
 
 from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import Prompt
-from rmaudit.references import conduct as module
-from rmaudit.references.conduct import (
+from rmaudit.references import conduct_answers as module
+from rmaudit.references.conduct_answers import (
     ASKERS,
     CHANGES,
     COLUMNS,

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from rmaudit.errors import ScoreError
 from rmaudit.layout.answer_slot import Slot
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.store import Store

@@ -11,7 +11,13 @@ import pytest
 
 from rmaudit.config.registry import load_registry
 from rmaudit.prompts import label
-from rmaudit.references.band import PublishedBand, _file, band, base_rate, of_family
+from rmaudit.references.published_model_values import (
+    PublishedBand,
+    _file,
+    band,
+    base_rate,
+    of_family,
+)
 from rmaudit.verdicts.records import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
 

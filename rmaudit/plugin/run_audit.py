@@ -26,13 +26,13 @@ from rmaudit.errors import (
 from rmaudit.language import stemming
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
-from rmaudit.plugin.controls import controls
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.run_null_controls import controls
 from rmaudit.plugin.session import SESSION, called, model_specs, policy_of
 from rmaudit.references import References
-from rmaudit.references.band import band, of_family
+from rmaudit.references.published_model_values import band, of_family
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Case
@@ -43,7 +43,7 @@ from rmaudit.verdicts.records import Effect, Estimate, Verdict
 from rmaudit.verdicts.wording import OUTDATED, excuse, explain
 
 if TYPE_CHECKING:
-    from rmaudit.models.protocol import Scored
+    from rmaudit.models.model_interfaces import Scored
 
 PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
@@ -96,7 +96,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
         raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if options_of(item.config).recorded:
-        from rmaudit.models.recorded import CAVEAT
+        from rmaudit.models.recorded_model import CAVEAT
 
         caveats.append(CAVEAT)
     references = given.get("references")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.paired import INDEPENDENT, Interval
+from rmaudit.measures.paired_differences import INDEPENDENT, Interval
 from rmaudit.report.over_time.changes import Change, Measured, compare_finding, summarize_earlier
 from rmaudit.report.over_time.moved_tokens import (
     PolicyChange,

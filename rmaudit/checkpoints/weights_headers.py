@@ -196,7 +196,7 @@ def first_not_finite(files: Iterable[Path], *, model: str) -> str:
     """
     from safetensors import SafetensorError, safe_open
 
-    from rmaudit.scoring.finite import all_finite
+    from rmaudit.scoring.finite_rewards import all_finite
 
     for path in files:
         try:

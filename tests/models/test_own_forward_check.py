@@ -17,10 +17,10 @@ from transformers.modeling_layers import GenericForSequenceClassification
 from rmaudit.checkpoints import checked_checkpoint
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import doctor, preflight, transformers_loader
+from rmaudit.models import doctor, own_forward_check, transformers_loader
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loaded_weights import Weights
-from rmaudit.models.protocol import LOOSELY, caveats_of_scores
+from rmaudit.models.model_interfaces import LOOSELY, caveats_of_scores
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import Folders, checkpoint, load, retensor, rows_of
@@ -56,7 +56,7 @@ def check(loaded: Weights, dtype: str = "float32") -> list[str]:
     """Check them; the warnings that came."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
+        own_forward_check.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
     return [str(warning.message) for warning in caught]
 
 
@@ -238,7 +238,9 @@ def test_a_path_that_is_wrong_for_one_id_is_refused(
 LONGER = "the love of the city and the pain of war?"
 
 
-@pytest.mark.parametrize(("answers", "dtype"), [(4, "float32"), (preflight.MANY, "bfloat16")])
+@pytest.mark.parametrize(
+    ("answers", "dtype"), [(4, "float32"), (own_forward_check.MANY, "bfloat16")]
+)
 def test_a_path_that_is_wrong_after_another_length_is_refused(
     folders: Folders, answers: int, dtype: str
 ) -> None:
@@ -261,7 +263,12 @@ def test_what_a_check_costs(folders: Folders) -> None:
     """Each row twice, and the prefix: every kind of id at the load, four rows for few answers."""
     model, loader = turned(folders("llama"), lambda *_: False)
     counts = []
-    for prompt, answers in ((PROMPT, 1), (PROMPT, 1), (LONGER, 1), (LONGER, preflight.MANY)):
+    for prompt, answers in (
+        (PROMPT, 1),
+        (PROMPT, 1),
+        (LONGER, 1),
+        (LONGER, own_forward_check.MANY),
+    ):
         before = loader.rows_run
         scores = model.score(prompt, [(i % ADDED,) for i in range(answers)])
         counts.append(loader.rows_run - before - len(scores))
@@ -291,7 +298,7 @@ def test_a_loose_check_is_said(folders: Folders) -> None:
     loaded = load(folders("llama"), SHARED, "bfloat16")
     loaded.model.register_buffer("quantized", torch.zeros(3, dtype=torch.uint8))
 
-    found = preflight.check(loaded, PREFIX, (END,), name="toy", dtype="bfloat16")
+    found = own_forward_check.check(loaded, PREFIX, (END,), name="toy", dtype="bfloat16")
 
     assert found.loosely == "its weights are quantized"
     (said,) = caveats_of_scores({LOOSELY: found.loosely})
@@ -331,7 +338,7 @@ def test_a_reward_that_is_read_otherwise_is_refused(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(ModelError) as refused:
-            preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
+            own_forward_check.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
 
     said = rf"toy: rmaudit does not give the rewards of the checkpoint's own forward \({DIFFER}\); "
     assert re.match(said, str(refused.value))
@@ -385,7 +392,9 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     folder, embedding = toy_checkpoint(tmp_path / "toy"), "model.embed_tokens.weight"
     model = checkpoint(folder)
     size, prompt = len(model.vocabulary().ids), model.slot(PROMPT).prefix
-    tried = [answer[0] for answer in preflight._answers(size, ())[:6] if answer[0] not in prompt]
+    tried = [
+        answer[0] for answer in own_forward_check._answers(size, ())[:6] if answer[0] not in prompt
+    ]
     tried = tried[:count]
     assert len(tried) == count
     good = [(i,) for i in range(size) if i not in tried]

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rmaudit.measures._stats import NOISE, clustered_error
-from rmaudit.measures.paired import GROUPS, Interval, difference, gain, grouped, minus, parts, room
+from rmaudit.measures.paired_differences import (
+    GROUPS,
+    Interval,
+    difference,
+    gain,
+    grouped,
+    minus,
+    parts,
+    room,
+)
 from rmaudit.verdicts.records import Bound, Estimate, above, below, between
 
 Z = 1.959963984540054
