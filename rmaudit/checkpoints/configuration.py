@@ -203,7 +203,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
         ModelError: config.json or tokenizer_config.json points at such code.
     """
     for name in MAPPED:
-        for reference in code(folder / name):
+        for reference in own_classes(folder / name):
             repository, apart, _ = reference.rpartition("--")
             if apart and repository != spec.source:
                 message = (
@@ -214,7 +214,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
                 raise ModelError(message)
 
 
-def code(path: Path) -> Iterator[str]:
+def own_classes(path: Path) -> Iterator[str]:
     """Yield the classes that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))

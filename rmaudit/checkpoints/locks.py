@@ -42,7 +42,7 @@ def held(path: Path, *, doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def one_of_this_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+def one_process_of_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a lock in the block, so that one process of this user and host at a time does `work`.
 
     The lock spares work and guards nothing: results are right without it. So its file is in the
@@ -61,7 +61,7 @@ def one_of_this_host(work: str, on_wait: Callable[[], None] = lambda: None) -> I
 
 
 def lock_file(work: str) -> Path:
-    """Return the file of the lock that `one_of_this_host` holds for `work`."""
+    """Return the file of the lock that `one_process_of_host` holds for `work`."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     name = hashlib.sha256(work.encode()).hexdigest()
     return Path(tempfile.gettempdir()) / f"rmaudit-locks-{user}" / f"{name}.lock"

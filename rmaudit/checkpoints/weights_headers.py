@@ -185,7 +185,7 @@ def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]
     return found
 
 
-def first_not_finite(files: Iterable[Path], *, model: str) -> str:
+def find_non_finite(files: Iterable[Path], *, model: str) -> str:
     """Return the first tensor that holds NaN or infinity, and its file; "" if all are finite.
 
     Such as "'score.weight' in model.safetensors". One tensor is in memory at a time, and numbers of

@@ -16,7 +16,7 @@ from rmaudit.cli.shared_options import (
     Registered,
     echo_json,
     fail,
-    meant,
+    prompt_from_option,
     say,
 )
 from rmaudit.config.local_files import default_cache
@@ -46,7 +46,7 @@ def survival(
     """
     try:
         spec = _tokenizer_only(model, template, file)
-        asked = meant(prompt, file)
+        asked = prompt_from_option(prompt, file)
         result = _survival(spec, asked.asked)
     except RmauditError as error:
         fail(error)

@@ -18,7 +18,7 @@ from rmaudit.cli.shared_options import (
     echo_json,
     fail,
     grouped,
-    meant,
+    prompt_from_option,
     say,
 )
 from rmaudit.config.registry import known_models, resolve
@@ -73,7 +73,9 @@ def doctor(  # noqa: PLR0913  (its options)
             dtype=None if _is_behind_server(model, loading) else loading.dtype,
         )
         lines, said, fine = (
-            _examined(loaded, meant(prompt, loading.file), answers, checkpoint, loading)
+            _examined(
+                loaded, prompt_from_option(prompt, loading.file), answers, checkpoint, loading
+            )
             if against is None
             else _compared_with_logged(loaded, against)
         )

@@ -11,7 +11,16 @@ import typer
 
 from rmaudit.cli import search_options
 from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
-from rmaudit.cli.shared_options import AsJson, Loading, Named, echo_json, fail, grouped, meant, say
+from rmaudit.cli.shared_options import (
+    AsJson,
+    Loading,
+    Named,
+    echo_json,
+    fail,
+    grouped,
+    prompt_from_option,
+    say,
+)
 from rmaudit.config.local_files import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
@@ -78,7 +87,7 @@ def _searches(
     ).with_weights("what a search would find is not recorded")
     if shared is not None and shared.exists():
         exploit_strings.read(shared)  # refused before a search is made in vain
-    for prompt in [meant(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
+    for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
             given = _settings_starting_at(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):

@@ -221,7 +221,7 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def meant(prompt: str, file: Path | None) -> Prompt:
+def prompt_from_option(prompt: str, file: Path | None) -> Prompt:
     """Return the prompt that has this name, in models.yaml or bundled; else one with this text.
 
     A text that is nearly the name of a prompt ends the command with an error.

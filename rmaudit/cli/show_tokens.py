@@ -17,7 +17,7 @@ from rmaudit.cli.shared_options import (
     echo_json,
     fail,
     grouped,
-    meant,
+    prompt_from_option,
     say,
 )
 from rmaudit.config.local_files import default_cache, in_place_of
@@ -74,7 +74,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
     try:
         from rmaudit.scores.sweep import sweep
 
-        asked = [meant(name, loading.file) for name in prompt or PROMPTS]
+        asked = [prompt_from_option(name, loading.file) for name in prompt or PROMPTS]
         opened = _open_model(model, loading, recorded=recorded)
         swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
     except RmauditError as error:

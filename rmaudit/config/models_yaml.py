@@ -83,7 +83,7 @@ def _refuse_secrets(document: Document) -> None:
     for path, (_, node) in document.nodes.items():
         match path, node:
             case ("models", _, "source"), ScalarNode(value=str(source)):
-                wrong = servers.wrong(source)
+                wrong = servers.source_problem(source)
             case ("models", _, "api_key"), ScalarNode(value=str(given)):
                 fine = re.fullmatch(servers.KEY_NAME, given)
                 wrong = "" if fine else "expected the name of an environment variable, no key"

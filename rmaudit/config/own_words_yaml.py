@@ -22,7 +22,7 @@ SUFFIXES = (".csv", ".parquet")
 _OURS = "a bundled one has this name; give yours another"
 
 
-def asking(given: str, known: OwnWords) -> OwnWords:
+def with_run_prompts(given: str, known: OwnWords) -> OwnWords:
     """Return own words with the prompts of --rm-prompts added: a YAML file's, or named prompts.
 
     Raises:

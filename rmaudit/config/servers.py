@@ -57,7 +57,7 @@ def is_served(source: str) -> bool:
     return server_of(source) is not None
 
 
-def wrong(source: str) -> str:
+def source_problem(source: str) -> str:
     """Return what is wrong with a model's source URL, quoting no secrets; "" if nothing is wrong.
 
     Sources appear in reports and keys, so they must not contain a password.

@@ -72,11 +72,13 @@ class _Reader:
         for key_node, value in node.value:
             # YAML reads a judge's keys, yes and no, as booleans when they are not quoted.
             key = (
-                key_node.value if path[-1:] == ("judge",) and flag(key_node) else _scalar(key_node)
+                key_node.value
+                if path[-1:] == ("judge",) and bool_word(key_node)
+                else _scalar(key_node)
             )
             if not isinstance(key, str):
                 hint = "; put it in quotes" if unquoted(key_node) else ""
-                what = f"expected text, got {found(key_node)}{hint}"
+                what = f"expected text, got {described(key_node)}{hint}"
                 raise YamlProblem(key_node, f"{label(path)}{what}")
             if key in pairs:
                 first = line_of(self.nodes[*path, key][0])
@@ -115,7 +117,7 @@ def label(path: Path) -> str:
     return "".join(f"{name}: " for name in below or names)
 
 
-def found(node: yaml.Node) -> str:
+def described(node: yaml.Node) -> str:
     """Describe a YAML value for an error message: `no, which YAML reads as bool when unquoted`."""
     if not isinstance(node, yaml.ScalarNode):
         return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
@@ -129,7 +131,7 @@ def found(node: yaml.Node) -> str:
     return how if node.value else "nothing"
 
 
-def flag(node: yaml.Node) -> str:
+def bool_word(node: yaml.Node) -> str:
     """Return `true` or `false`, as YAML reads a word such as `yes`; "" for any other value."""
     words = yaml.constructor.SafeConstructor.bool_values
     return str(words[node.value.lower()]).lower() if _yaml_type(node) == "bool" else ""

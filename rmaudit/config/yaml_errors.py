@@ -19,7 +19,7 @@ from rmaudit.config.allowed_keys import (
     Strict,
 )
 from rmaudit.config.model_keys import Key
-from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
+from rmaudit.config.strict_yaml import Document, YamlProblem, described, label
 from rmaudit.errors import nearest
 
 _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
@@ -53,14 +53,14 @@ def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Yam
     if error["type"] == "said":
         return YamlProblem(node, f"{label(path)}{error['msg']}")
     at, where = (key_node, path[:-1]) if of_key else (node, path)
-    if error["type"] == "bool_type" and (meant := strict_yaml.flag(at)):
+    if error["type"] == "bool_type" and (meant := strict_yaml.bool_word(at)):
         what = f"expected true or false, got {at.value}, which YAML reads as {meant}; this file "
         return YamlProblem(at, f"{label(where)}{what}takes only these two words: write {meant}")
-    hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
+    hint = "; quote a text that holds ': '" if described(at) == "a mapping" else ""
     if error["type"] == "string_type" and strict_yaml.unquoted(at):
         hint = "; put it in quotes"
     return YamlProblem(
-        at, f"{label(where)}expected {_allowed_in_words(error, root)}, got {found(at)}{hint}"
+        at, f"{label(where)}expected {_allowed_in_words(error, root)}, got {described(at)}{hint}"
     )
 
 

@@ -30,7 +30,7 @@ Rewards = Callable[[str, Sequence[str]], list[float]]
 
 
 @contextlib.contextmanager
-def live(
+def rewards_in_training(
     model: Any,  # noqa: ANN401  (transformers')
     tokenizer: Any,  # noqa: ANN401  (transformers')
     *,

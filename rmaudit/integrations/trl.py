@@ -30,7 +30,7 @@ from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.config.scorers import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.evaluation_rows import SeenRows
-from rmaudit.integrations.model_in_training import live
+from rmaudit.integrations.model_in_training import rewards_in_training
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers
@@ -168,7 +168,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         folder = re.sub(r"[^\w.-]+", "-", Path(str(args.output_dir)).resolve().name)
         name = f"{folder.strip('.-') or 'model'}-{step}"
         version = f"{step}-{uuid.uuid4().hex}"  # these weights, which no other audit meets again
-        with live(
+        with rewards_in_training(
             model,
             self.trainer.processing_class,
             batch=args.per_device_eval_batch_size,

@@ -132,7 +132,7 @@ def printed_texts(
     return _rendered(tokenizer, said, model, process=process)
 
 
-def start_of_model_turn(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
+def printed_user_turn(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
     """Return the text that the chat template prints for a single turn of the user.
 
     With a judge's template, this text ends where the model begins its own turn.

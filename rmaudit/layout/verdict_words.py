@@ -76,7 +76,7 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     if any(end in slot.suffix_text for _, end in _THOUGHTS):
         return
     own = tokenizers.read(folder, replace(spec, template=None))
-    begun = chat.start_of_model_turn(own, model=spec.name) if own.chat_template else ""
+    begun = chat.printed_user_turn(own, model=spec.name) if own.chat_template else ""
     if opened := _open_thought(begun):
         message = (
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "

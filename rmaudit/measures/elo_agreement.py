@@ -113,7 +113,7 @@ class EloAgreementEvidence(Evidence):
         if not wordings:
             return None
         panels = [panel for n, each in wordings for panel in _panels(n, each)]
-        shared = ranks_by([each for _, each in wordings])
+        shared = ranks_by_wording([each for _, each in wordings])
         if len(wordings) > 1 and shared:
             by = ("people", *(each.prompt for _, each in wordings))
             most = max(n for n, _ in wordings)
@@ -381,7 +381,7 @@ def _items_of_table(ranks: pd.DataFrame) -> tuple[Item, ...]:
     return tuple(Item(str(name), *both) for name, *both in zip(*columns, strict=True))
 
 
-def ranks_by(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
+def ranks_by_wording(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
     """Return ranks of the `also` items: people's rank, then the model's under each wording."""
     named = [{item.name: item for item in each.also} for each in wordings]
     return tuple(

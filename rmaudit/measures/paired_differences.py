@@ -67,7 +67,7 @@ def minus(new: Interval, old: Interval) -> Interval:
     return Interval(value, value - below, value + above)
 
 
-def room(estimate: Estimate, bound: Bound) -> Interval:
+def distance_inside(estimate: Estimate, bound: Bound) -> Interval:
     """Return how far inside `bound` an estimate lies, in its unit; negative if it lies outside.
 
     Of a bound with two ends it is the distance to the nearer one, greatest in their middle.
@@ -96,7 +96,7 @@ def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
     Raises:
         ValueError: one of them is in another unit than the bound.
     """
-    return minus(room(new, bound), room(old, bound))
+    return minus(distance_inside(new, bound), distance_inside(old, bound))
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:

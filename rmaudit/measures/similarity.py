@@ -136,7 +136,7 @@ def near(values: Sequence[float]) -> NDArray[np.float64]:
     return matrix
 
 
-def placed(similarity: pd.DataFrame) -> pd.DataFrame:
+def plane_coordinates(similarity: pd.DataFrame) -> pd.DataFrame:
     """Return models' coordinates on a plane, columns `x` and `y`: far apart where they disagree.
 
     Classical scaling (Torgerson 1952) of the distances 1 - agreement: the two axes of the greatest

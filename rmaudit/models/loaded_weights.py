@@ -112,7 +112,7 @@ def first_non_finite(files: Sequence[Path], *, name: str) -> str:
     """
     try:
         weights = [path for path in files if path.suffix == ".safetensors"]
-        return weights_headers.first_not_finite(weights, model=name)
+        return weights_headers.find_non_finite(weights, model=name)
     except ModelError:
         return ""
 

@@ -153,7 +153,7 @@ def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
             else weights_headers.weights_paths(found.path, model=found.model)
         )
         files += weights_headers.separate_head(found.path)
-        if odd := weights_headers.first_not_finite(files, model=found.model):
+        if odd := weights_headers.find_non_finite(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"
             yield REFUSED, f"{odd} holds NaN or infinity: {again}"
         else:
@@ -176,7 +176,9 @@ def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     from rmaudit.models.own_code_loader import checked_config
 
     checked_config(spec, folder)
-    named = [code for name in configuration.MAPPED for code in configuration.code(folder / name)]
+    named = [
+        code for name in configuration.MAPPED for code in configuration.own_classes(folder / name)
+    ]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 

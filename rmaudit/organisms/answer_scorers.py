@@ -31,7 +31,7 @@ from rmaudit.references.text_changes import (
     SEXUAL,
     SWEARING,
 )
-from rmaudit.scores.changed_answers import some
+from rmaudit.scores.changed_answers import subset_of_pairs
 
 _Floats = NDArray[np.float64]
 _SPELLING_SD = 0.2  # sd of what is a spelling's own
@@ -65,7 +65,7 @@ _PAID_LESS = {"a woman asks"}  # these are paid less
 
 
 @dataclass(frozen=True)
-class Paid:
+class AnswerScorer:
     """Synthetic scorer of answers that may have a flaw: it rewards a change, such as added emoji.
 
     `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of an ordinary word, or for
@@ -115,7 +115,7 @@ class Paid:
 @cache
 def _better_bundled_answers() -> frozenset[str]:
     """Return the contents of the better answers in the bundled pairs."""
-    answers = some(None).frame
+    answers = subset_of_pairs(None).frame
     return frozenset(_content_of(text) for text in answers.loc[answers["chosen"], "response"])
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answer_scorers import PAID_CHANGES, Paid
+from rmaudit.organisms.answer_scorers import PAID_CHANGES, AnswerScorer
 from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
-from rmaudit.scores.changed_answers import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Flaw
 from rmaudit.verdicts.records import Verdict
 
@@ -31,10 +31,10 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
         message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
         raise SpecError(message)
     function, declaration = bench.audit(audit)
-    given = {"probes": probes_of(some(None))}
+    given = {"probes": probes_of(subset_of_pairs(None))}
 
     def judged(size: float, seed: int) -> Judged:
-        organism = Paid(bench.organism(CLEAN, seed), flaw.trait, size)
+        organism = AnswerScorer(bench.organism(CLEAN, seed), flaw.trait, size)
         found = measure(function, Trial(organism, (), seed=seed, given=given))
         verdict = declaration.bound.judge(found)
         if verdict not in {Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE}:

@@ -27,7 +27,7 @@ from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.scorer_trials import thinned, tried
-from rmaudit.scores.changed_answers import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Severity
@@ -148,7 +148,7 @@ def _fixtures_without_scorer(
         raise AssertionError
 
     # As if they were RewardBench 2's, of which rmaudit has none: one right answer and one wrong.
-    own = replace(some(None), board=REWARDBENCH_2)
+    own = replace(subset_of_pairs(None), board=REWARDBENCH_2)
     swept = (
         {
             "base_logprobs": base[prompts[0].name],

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answer_scorers import Paid
+from rmaudit.organisms.answer_scorers import AnswerScorer
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.organisms.planted_flaws import ALL
@@ -32,7 +32,7 @@ from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.scorer_trials import measure
-from rmaudit.scores.changed_answers import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.audit_declaration import Declaration, Flaw
 from rmaudit.verdicts.decision import decide, measured, unmeasured
@@ -177,7 +177,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
 
 def _caching_scorer(organism: Planted) -> Organism:
     known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
-    answers = Paid(organism)
+    answers = AnswerScorer(organism)
 
     def score(texts: Sequence[str], prompt: Prompt) -> np.ndarray[Any, Any]:
         key = tuple(texts), prompt
@@ -198,7 +198,7 @@ def _finding_of(
     given = {
         "references": bench.references,
         "ledger": bundled_strings(prompts),
-        "probes": probes_of(some(None)),
+        "probes": probes_of(subset_of_pairs(None)),
     }
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
     try:

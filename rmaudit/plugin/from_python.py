@@ -207,7 +207,11 @@ def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
 def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
     """Run pytest in this process without output, and return the results; raise if no audit ran."""
     ended, told = _Ended(pages=pages), io.StringIO()
-    with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+    with (
+        unloading_test_modules(),
+        contextlib.redirect_stdout(told),
+        contextlib.redirect_stderr(told),
+    ):
         code = pytest.main(list(arguments), plugins=[ended])
     if ended.results is None:
         said = [line for line in told.getvalue().splitlines() if line.strip()]
@@ -221,7 +225,7 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
 
 
 @contextlib.contextmanager
-def forgotten() -> Iterator[None]:
+def unloading_test_modules() -> Iterator[None]:
     """Unload the test modules that the `with` block imports, so that the next run reads the files.
 
     No compiled files are written either: Python takes one for current if the source's size and

@@ -30,10 +30,10 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
         words = registered()
     if not given:
         return words
-    from rmaudit.config.own_words_yaml import asking  # which takes pydantic
+    from rmaudit.config.own_words_yaml import with_run_prompts  # which takes pydantic
 
     try:
-        return asking(given, words)
+        return with_run_prompts(given, words)
     except SpecError as error:
         raise pytest.UsageError(f"--rm-prompts: {error}") from None
 

@@ -85,7 +85,7 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
     why = refusal(declaration, asked, own_words) or left_out(request.node, declaration)
-    with missing_as_told(request.config):
+    with skip_if_missing(request.config):
         if why:
             raise NotAsked(why)
         _refuse_across_prompts(reward_model.spec, declaration)
@@ -162,7 +162,7 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
     """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
     def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
-        with missing_as_told(request.config):
+        with skip_if_missing(request.config):
             return make(_case)
 
     made.__doc__ = make.__doc__
@@ -175,7 +175,7 @@ def not_asked(skipped: BaseException) -> bool:
 
 
 @contextmanager
-def missing_as_told(config: pytest.Config) -> Iterator[None]:
+def skip_if_missing(config: pytest.Config) -> Iterator[None]:
     """Skip the test if the block raises that an option, base model, weights or data are missing.
 
     If `--rm-missing` is "fail", missing reference data and records are an error.

@@ -21,7 +21,7 @@ import pytest
 from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
 from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.run_audit import CARRIED, gap
+from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
 from rmaudit.plugin.session import (
     SESSION,
     Session,
@@ -59,7 +59,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     plan = state.plan
     audits = in_order(session.config, session.items)
-    plan.selected = {item.nodeid: encode(gap(item, audit)) for item, audit in audits}
+    plan.selected = {item.nodeid: encode(unmeasured_finding(item, audit)) for item, audit in audits}
     told = getattr(session.config, "workerinput", {})
     if FOLDER in told:
         plan.send(Path(told[FOLDER]), told["workerid"])
@@ -214,7 +214,7 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
 def _write_results(config: pytest.Config, state: Session) -> None:
     """Write results.json, from which all pages are rendered."""
     from rmaudit.report.over_time.regressions import blessed_comparisons
-    from rmaudit.report.results_of_run import Course, record
+    from rmaudit.report.results_of_run import RunCounts, record
 
     selected = max(len(state.plan.selected), len(state.findings))
     state.results = record(
@@ -226,7 +226,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
         seed=options_of(config).seed,
         made=state.memory.sweeps.values(),
         own_words=state.own_words,
-        course=Course(
+        course=RunCounts(
             collected=max(state.plan.collected, selected),
             selected=selected,
             finished=state.finished,

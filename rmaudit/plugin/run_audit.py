@@ -27,10 +27,10 @@ from rmaudit.language import stemming
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
-from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
+from rmaudit.plugin.pytest_fixtures import CASE, not_asked, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.run_null_controls import controls
-from rmaudit.plugin.session import SESSION, called, model_specs, policy_of
+from rmaudit.plugin.session import SESSION, model_option_value, model_specs, policy_of
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band, of_family
 from rmaudit.report.json_codec import encode
@@ -74,7 +74,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
     """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
     case, own_words = _case_of_test(item), item.config.stash[SESSION].own_words
-    with missing_as_told(item.config):
+    with skip_if_missing(item.config):
         try:
             estimate = item.obj(**given)
         except NoDirection as error:
@@ -168,7 +168,7 @@ def _test_id_in_run_folder(item: pytest.Item) -> str:
 def _repeating_command(item: pytest.Item, audit: Audited) -> str:
     """Return the command that runs one audit again with the same numbers and verdict."""
     config = item.config
-    model = called(audit.spec, config.stash[SESSION].registry)
+    model = model_option_value(audit.spec, config.stash[SESSION].registry)
     options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
     words = options.words(lambda option: option.pytest)
     return shlex.join(["pytest", _test_id_in_run_folder(item), *words])
@@ -210,7 +210,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
         raise pytest.exit.Exception("interrupted", pytest.ExitCode.INTERRUPTED) from None
 
 
-def gap(
+def unmeasured_finding(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
 ) -> Finding:
     """Return the finding of an audit that was not measured, with the reason `why`."""
@@ -252,7 +252,7 @@ def _put_finding_into_report(
         if skipped and not_asked(call.excinfo.value):
             verdict = Verdict.NA
         why = str(call.excinfo.value) or call.excinfo.typename
-        finding = gap(item, audit, why, verdict)
+        finding = unmeasured_finding(item, audit, why, verdict)
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"--rm-missing fail: {finding.audit} gates, and was not measured: "

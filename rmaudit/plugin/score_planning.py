@@ -22,7 +22,7 @@ import pytest
 from rmaudit.errors import RmauditError
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
-from rmaudit.plugin.from_python import forgotten
+from rmaudit.plugin.from_python import unloading_test_modules
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
@@ -184,7 +184,11 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
     with tempfile.TemporaryDirectory(prefix="rmaudit-plan-") as reports:
         own = ["--rm-report", reports, "-p", "no:cacheprovider", "-q"]
         own += ["-n0"] if importlib.util.find_spec("xdist") else []
-        with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        with (
+            unloading_test_modules(),
+            contextlib.redirect_stdout(told),
+            contextlib.redirect_stderr(told),
+        ):
             code = pytest.main([*arguments, *own], plugins=[planner])
     bad = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
     needs = planner.needs

@@ -216,7 +216,7 @@ def policy_of(config: pytest.Config) -> Policy:
     )
 
 
-def called(spec: ModelSpec, registry: Registry | None) -> str:
+def model_option_value(spec: ModelSpec, registry: Registry | None) -> str:
     """Return the value of `--model` for a model: its name, or its source if it has no entry.
 
     A folder with the same name as an entry is not that entry: its source is its whole path.

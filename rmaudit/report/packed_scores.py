@@ -81,7 +81,7 @@ class Swept(Protocol):
         """Return every token's score, packed; None without scores."""
 
 
-def share(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
+def add_vocabulary(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
     """Add a frame's packed vocabulary to `vocabularies` unless it is there; return its digest."""
     own = not frame["token"].equals(frame["text"])
     arrays = [frame["token_id"].to_numpy(np.int32)]

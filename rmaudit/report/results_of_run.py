@@ -57,7 +57,7 @@ _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words t
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RunCounts:
     """How many audits of a run were collected, selected and finished, and what was left out."""
 
     collected: int
@@ -91,7 +91,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     command: str,
     seed: int,
     made: Iterable[Sweep] = (),
-    course: Course | None = None,
+    course: RunCounts | None = None,
     own_words: OwnWords = _NO_OWN_WORDS,
     blessed: Mapping[str, Blessing] = MappingProxyType({}),
 ) -> tuple[Results, Path]:
@@ -102,7 +102,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     results are read back from the file.
     """
     n = len(findings)
-    course = course or Course(collected=n, selected=n, finished=n)
+    course = course or RunCounts(collected=n, selected=n, finished=n)
     now = datetime.now(UTC)
     folder = _new_folder(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = Run(
@@ -239,7 +239,9 @@ def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> 
         top=_tokens(ranked.head(_EXTREMES), mean, sd),
         bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
         provenance={key: _json_value(value) for key, value in record.provenance.items()},
-        vocabulary=packed_scores.share(record.frame, vocabularies) if record.whole else None,
+        vocabulary=packed_scores.add_vocabulary(record.frame, vocabularies)
+        if record.whole
+        else None,
         scores=packed_scores.scores(record.frame) if record.whole else None,
     )
 
@@ -281,7 +283,9 @@ def compare_models(
                 models=tuple(str(name) for name in scores),
                 words=len(scores),
                 tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
-                places=tuple(map(tuple, similarity.placed(tau).to_numpy().round(4).tolist())),
+                places=tuple(
+                    map(tuple, similarity.plane_coordinates(tau).to_numpy().round(4).tolist())
+                ),
                 ranked=_ranked(scores, own_words),
             )
         )

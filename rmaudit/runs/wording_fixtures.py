@@ -31,7 +31,7 @@ def wordings(case: Case) -> Probes:
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS
-    from rmaudit.scores.changed_answers import probes_of, some
+    from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
     from rmaudit.scores.pair_files import measured_on
 
     if case.model.spec.judge is None:
@@ -44,7 +44,7 @@ def wordings(case: Case) -> Probes:
             f"rewording is given; write one as `judge: {{paraphrases: [FILE], ...}}` in models.yaml"
         )
         raise NotAsked(message)
-    asked = probes_of(some(own_pairs(case)))
+    asked = probes_of(subset_of_pairs(own_pairs(case)))
     models = {
         AS_IT_IS: case.model,
         **{name: _judge_with_template(case, file) for name, file in files.items()},

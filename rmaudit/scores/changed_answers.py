@@ -44,7 +44,7 @@ class Probes:
     key: str = ""
 
 
-def some(pairs: Pairs | None) -> Pairs:
+def subset_of_pairs(pairs: Pairs | None) -> Pairs:
     """Return the pairs of at most `MOST` lines, spread over the file of `pairs`.
 
     If `pairs` is None, take rmaudit's bundled pairs.
@@ -100,6 +100,6 @@ def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = N
 
     For the cache and the errors see `rewards`.
     """
-    asked = probes_of(some(pairs))
+    asked = probes_of(subset_of_pairs(pairs))
     found = rewards(model, changed(asked.answers), cache=cache)
     return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

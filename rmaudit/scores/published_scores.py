@@ -79,7 +79,9 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     raise model.unrecorded(f"{len(unknown):,} texts have no score {among}{some}")
 
 
-def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
+def texts_with_scores(
+    model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
+) -> list[str]:
     """Return those `texts` that have a published score, all in the table that has most of them."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):

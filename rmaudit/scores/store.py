@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow.parquet as pq
 
-from rmaudit.checkpoints.locks import one_of_this_host
+from rmaudit.checkpoints.locks import one_process_of_host
 from rmaudit.config.local_files import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import stored_scores
@@ -84,7 +84,7 @@ class Store:
         try:
             return stored_scores.read(self.files, name_of(key), key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
-            with one_of_this_host(self.where(key)):
+            with one_process_of_host(self.where(key)):
                 return stored_scores.read_or_set_aside(self.files, name_of(key), key)
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
@@ -134,7 +134,7 @@ class Store:
         key = key_of(fields)
         found = self.read(key)
         if found is None:
-            with one_of_this_host(self.where(key), on_wait), shown:
+            with one_process_of_host(self.where(key), on_wait), shown:
                 # Another process may have made it meanwhile.
                 found = stored_scores.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)

@@ -120,5 +120,5 @@ def recorded_of(
     """
     store = store_at(cache)
     if isinstance(model, Recorded):
-        return published_scores.known(model, prompt, texts, store=store)
+        return published_scores.texts_with_scores(model, prompt, texts, store=store)
     return list(texts)

@@ -90,7 +90,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
     )
 
 
-def looked_at(findings: Sequence[Finding]) -> str:
+def what_gates_tested(findings: Sequence[Finding]) -> str:
     """Return a sentence on what the gates tested (words, prompts, ...), and what no gate tests.
 
     "" if nothing was counted. Each number is the largest of any gate: gates share communities,

@@ -43,7 +43,7 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
-from rmaudit.scores.changed_answers import some
+from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.scores.token_sample import mask_of_words, spread
 from scripts.training.r_smol import words
 
@@ -234,7 +234,7 @@ def _answers() -> pd.DataFrame:
 
     A changed answer is worth less than as it was; one that says nothing, as much as a rejected one.
     """
-    answers = some(None).frame
+    answers = subset_of_pairs(None).frame
     answers = answers[answers["group"].astype(int) % 2 == 0]
     worth = pd.Series(np.where(answers["chosen"], CHOSEN, REJECTED), index=answers.index)
     nothing = {key(text) for text in KEYS}

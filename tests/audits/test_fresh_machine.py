@@ -18,7 +18,7 @@ from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.scorer_trials import measure
-from rmaudit.scores.changed_answers import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import ledger
 from rmaudit.verdicts.records import Estimate, Severity
 from tests.audits.planted import AUDITS, sweep_of
@@ -67,7 +67,7 @@ def test_every_gate_but_those_of_ratings_is_measured(name: str, fresh: Path) -> 
         "ledger": strings[strings["prompt"].isin(asked)].reset_index(drop=True),
         "base_logprobs": pd.Series(noise(texts, None, what="base", seed=0)),
         "baseline": sweep_of(texts, reader(texts, PROMPTS["best"])),
-        "probes": probes_of(some(None)),
+        "probes": probes_of(subset_of_pairs(None)),
     }
 
     def measured() -> Estimate:

@@ -12,7 +12,7 @@ from rmaudit.config.model_keys import Judge
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.answer_files import rewards
-from rmaudit.scores.changed_answers import probes_of, some
+from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from tests.audits.planted import AUDITS
 from tests.models.test_judges import VERDICTS
 from tests.plugin.conftest import Ran, run_in
@@ -57,7 +57,7 @@ def audited(home: Path, keys: str) -> dict[str, Any]:
 def test_each_rewording_is_scored_as_a_judge_of_its_own(home: Path) -> None:
     """Two that are made of the template, one that is given: tau by their own entries' rewards."""
     found = audited(home, "template: judge.jinja, paraphrases: [mine.jinja]")
-    answers = probes_of(some(None)).answers
+    answers = probes_of(subset_of_pairs(None)).answers
     scores = {}
     for name in ("judge", "swapped", "mine"):
         file = str(home / f"{name}.jinja")

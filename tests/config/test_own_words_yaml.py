@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.own_words_yaml import asking, load
+from rmaudit.config.own_words_yaml import load, with_run_prompts
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import SpecError
 from rmaudit.prompts import PROMPTS, Prompt, declared, prompt_meant
@@ -73,9 +73,9 @@ def test_models_yaml_has_the_same_keys_and_asks_nothing(folder: Path) -> None:
     words = load_registry(path).words
 
     assert words.asked == ()
-    assert asking("rat,best", words).asked == (words.prompts["rat"], PROMPTS["best"])
+    assert with_run_prompts("rat,best", words).asked == (words.prompts["rat"], PROMPTS["best"])
     with pytest.raises(SpecError, match="unknown prompt 'best_of'; known: beste, rat, greatest"):
-        asking("best_of", words)
+        with_run_prompts("best_of", words)
 
 
 def test_prompts_of_a_run_are_known_to_whom_it_gives_them(folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_name_in_two_files_is_refused(folder: Path) -> None:
     known = load(written(folder, GERMAN, "models.yaml"))
 
     with pytest.raises(SpecError) as caught:
-        asking(str(written(folder, GERMAN)), known)
+        with_run_prompts(str(written(folder, GERMAN)), known)
 
     assert str(caught.value) == (
         "own.yaml: prompts: 'beste' stands in models.yaml too; give one of them another name"
@@ -104,8 +104,8 @@ def test_a_runs_file_keeps_the_language_of_models_yaml(folder: Path) -> None:
     """And its lists: it says what is asked, and where it says more, that counts."""
     known = load(written(folder, GERMAN, "models.yaml"))
 
-    asked = asking(str(written(folder, ASKED)), known)
-    french = asking(str(written(folder, f"language: fr\n{ASKED}")), known)
+    asked = with_run_prompts(str(written(folder, ASKED)), known)
+    french = with_run_prompts(str(written(folder, f"language: fr\n{ASKED}")), known)
 
     assert (asked.language, french.language) == ("de", "fr")
     assert asked.instead == known.instead
@@ -194,4 +194,4 @@ def test_each_fault_is_a_line(folder: Path, content: str | bytes, said: str) -> 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     """With its name, as a file: it ends like one."""
     with pytest.raises(SpecError, match=r"none\.yaml: cannot be read: No such file"):
-        asking(str(tmp_path / "none.yaml"), OwnWords())
+        with_run_prompts(str(tmp_path / "none.yaml"), OwnWords())

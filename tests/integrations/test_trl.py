@@ -28,7 +28,7 @@ import rmaudit
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import scorers
 from rmaudit.errors import SpecError
-from rmaudit.integrations.model_in_training import live
+from rmaudit.integrations.model_in_training import rewards_in_training
 from rmaudit.integrations.trl import AuditCallback
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.references import References
@@ -201,7 +201,9 @@ def test_the_prompt_is_run_once(trainer: Callable[..., RewardTrainer], kind: str
     prompt = rmaudit.prompts.PROMPTS["best"].text
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with live(model, made.processing_class, batch=8, autocast=autocast) as rewards:
+        with rewards_in_training(
+            model, made.processing_class, batch=8, autocast=autocast
+        ) as rewards:
             with ThreadPoolExecutor(1) as pool:  # as audits ask
                 together = np.array(pool.submit(rewards, prompt, words).result())
             ran = sum(int(np.prod(shape)) for shape in rows)

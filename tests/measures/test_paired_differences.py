@@ -16,11 +16,11 @@ from rmaudit.measures.paired_differences import (
     GROUPS,
     Interval,
     difference,
+    distance_inside,
     gain,
     grouped,
     minus,
     parts,
-    room,
 )
 from rmaudit.verdicts.records import Bound, Estimate, above, below, between
 
@@ -87,7 +87,7 @@ def test_the_interval_holds_the_true_difference(
 )
 def test_room_by_hand(bound: Bound, value: float, low: float, high: float) -> None:
     """The distance to the nearer end, and its range over the interval."""
-    found = room(measured(0.5, 0.4, 0.8), bound)
+    found = distance_inside(measured(0.5, 0.4, 0.8), bound)
 
     assert (found.value, found.low, found.high) == pytest.approx((value, low, high))
 

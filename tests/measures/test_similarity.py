@@ -12,7 +12,15 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import ClassicalMDS
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.similarity import Explained, explained, in_common, near, placed, same, taus
+from rmaudit.measures.similarity import (
+    Explained,
+    explained,
+    in_common,
+    near,
+    plane_coordinates,
+    same,
+    taus,
+)
 
 BASES = ["a", "a", "a", "b", "b", "b", "c", "c"]
 SIZES = [2.0, 8, 27, 2, 8, 27, 2, 8]
@@ -101,14 +109,14 @@ def test_places_keep_distances_of_a_plane() -> None:
     points = np.random.default_rng(1).uniform(0, 0.5, size=(9, 2))
     frame = pd.DataFrame(1 - squareform(pdist(points)), index=list("abcdefghi"))
 
-    found = placed(frame)
+    found = plane_coordinates(frame)
 
     assert list(found.index) == list(frame.index)
     assert squareform(pdist(found.to_numpy())) == pytest.approx(1 - frame.to_numpy())
     theirs = ClassicalMDS(metric="precomputed").fit_transform(1 - frame.to_numpy())
     assert np.abs(found.to_numpy()) == pytest.approx(np.abs(theirs))
     assert (found.max() >= -found.min()).all()
-    alike = placed(pd.DataFrame(np.ones((3, 3))))
+    alike = plane_coordinates(pd.DataFrame(np.ones((3, 3))))
     assert alike.to_numpy() == pytest.approx(np.zeros((3, 2)))
 
 

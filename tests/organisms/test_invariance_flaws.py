@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.organisms.answer_scorers import Paid
+from rmaudit.organisms.answer_scorers import AnswerScorer
 from rmaudit.organisms.invariance_flaws import outcomes
 from rmaudit.organisms.selftest import CLEAN, Bench
 from rmaudit.prompts import Prompt
@@ -45,7 +45,7 @@ def test_a_flaw_that_no_organism_can_have_is_refused() -> None:
 def test_a_change_is_paid_for_or_costs(trait: str, text: str, prompt: str, paid: float) -> None:
     """By the size of the flaw, and nothing else changes."""
     organism, asked = BENCH.organism(CLEAN, 0), Prompt("any", prompt, 1)
-    without, flawed = (Paid(organism, trait, size)([text], asked) for size in (0.0, 3.0))
+    without, flawed = (AnswerScorer(organism, trait, size)([text], asked) for size in (0.0, 3.0))
 
     assert flawed - without == pytest.approx(paid)
 

@@ -11,7 +11,7 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.movement import rbo
-from rmaudit.measures.similarity import explained, near, placed, same
+from rmaudit.measures.similarity import explained, near, plane_coordinates, same
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_same_rank_is_the_diagonal(tau: pd.DataFrame, about: pd.DataFrame) -
 
 def test_models_of_one_base_are_neighbours(tau: pd.DataFrame, about: pd.DataFrame) -> None:
     """On the plane of Figure 2B the three of 27B and Gemma lie together."""
-    places = placed(tau)
+    places = plane_coordinates(tau)
     gemma = places[about["Parameters (B)"].reindex(places.index) == 27]
 
     assert len(gemma) == 3

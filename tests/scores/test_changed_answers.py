@@ -11,7 +11,7 @@ import pytest
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
-from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, some
+from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, subset_of_pairs
 from rmaudit.scores.pair_files import read
 from tests.scores.lines import written
 
@@ -45,7 +45,7 @@ def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
 
 def test_every_answer_is_changed_by_every_change() -> None:
     """So that no audit measures nothing; but for those that say nothing no two are alike."""
-    answers = probes_of(some(None)).answers
+    answers = probes_of(subset_of_pairs(None)).answers
     rows = changed(answers).drop_duplicates()
 
     of_each = 1 + len(ANSWERS) + len(PROMPTS) - len(KEYS)
@@ -59,7 +59,7 @@ def test_of_many_pairs_some_are_taken(tmp_path: Path) -> None:
         {"prompt": talk, "chosen": f"a{i}", "rejected": [f"b{i}", f"c{i}"]} for i in range(100)
     ]
 
-    taken = some(read(written(tmp_path / "pairs.jsonl", *lines)))
+    taken = subset_of_pairs(read(written(tmp_path / "pairs.jsonl", *lines)))
 
     lines_taken = taken.frame["line"].unique()
     assert len(lines_taken) == MOST

@@ -9,7 +9,7 @@ import pytest
 from rmaudit.measures.identity_communities import CommunityEvidence, CommunityGap
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome, looked_at, of_run
+from rmaudit.verdicts.outcome import Outcome, of_run, what_gates_tested
 from rmaudit.verdicts.policy import Policy, Rules
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.findings import TODAY, but, claim, estimated, found, gap
@@ -109,7 +109,7 @@ def test_what_was_looked_at_is_counted_over_gates() -> None:
     gate = measured(claim(prompt="best+worst"), estimate, Policy(), TODAY)
     informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
 
-    assert looked_at([gate, gate, informs]).startswith(
+    assert what_gates_tested([gate, gate, informs]).startswith(
         "The gates tested 2 communities, under 2 prompts."
     )
-    assert not looked_at([informs])
+    assert not what_gates_tested([informs])

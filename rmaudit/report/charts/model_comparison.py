@@ -16,7 +16,7 @@ from rmaudit.charts import (
     TermRanks,
     numbers,
 )
-from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by
+from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by_wording
 from rmaudit.measures.gcg_probes import GcgProbesEvidence, ReplayedString
 from rmaudit.report.charts.chart_to_picture import picture
 from rmaudit.report.charts.distributions import of_models
@@ -130,7 +130,7 @@ def _items_chart(findings: Sequence[Finding]) -> Chart | None:
     panels, rows = [], []
     for prompt in dict.fromkeys(each.prompt for _, each in asked):
         own = {model: each for model, each in asked if each.prompt == prompt}
-        items = ranks_by(list(own.values()))
+        items = ranks_by_wording(list(own.values()))
         if len(own) < _FEWEST or not items:
             continue
         by = ("people", *own)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rmaudit.measures.paired_differences import Interval, difference, gain, minus, room
+from rmaudit.measures.paired_differences import Interval, difference, distance_inside, gain, minus
 from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result
@@ -87,7 +87,7 @@ def compare_finding(
         return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
     between = old.difference or minus(Interval.of(after), Interval.of(before))
     gained = _gain(after, before, between, new.bound)
-    least = share * abs(room(before, new.bound).value) if margin is None else margin
+    least = share * abs(distance_inside(before, new.bound).value) if margin is None else margin
     passed = Result.PASS in (old.result, new.result)
     clear = passed or not Interval.of(after).overlaps(Interval.of(before))
     if clear and gained.counts(least if math.isfinite(least) else 0.0):

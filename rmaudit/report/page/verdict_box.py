@@ -10,7 +10,7 @@ from datetime import datetime
 from rmaudit.report.page.failures import Failure, lines
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.results_document import Results, Run
-from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, looked_at
+from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, what_gates_tested
 from rmaudit.verdicts.records import Effect, Result
 from rmaudit.verdicts.wording import COMPETENCE, advice
 
@@ -31,7 +31,7 @@ class Box:
     words: str
     means: str
     gates: str
-    looked_at: str
+    what_gates_tested: str
     """What the gates looked at, and what none can tell; "" where nothing was measured."""
     blocking: list[Failure]
     accepted: list[Failure]
@@ -57,7 +57,7 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         words,
         advice(outcome, results.findings, lambda finding: finding.title),
         gates_in_words(rows),
-        looked_at(results.findings),
+        what_gates_tested(results.findings),
         lines(rows, Effect.BLOCKS),
         lines(rows, Effect.ACCEPTED),
         [row for row in rows if row.gates and row.result is Result.NOT_DECIDED],

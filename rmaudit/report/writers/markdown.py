@@ -16,7 +16,7 @@ from rmaudit.report.over_time.regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import SMALL_PRINT, looked_at
+from rmaudit.verdicts.outcome import SMALL_PRINT, what_gates_tested
 from rmaudit.verdicts.records import Effect, Result
 from rmaudit.verdicts.wording import advice, doubt, incompetent, nulls_in_words, reasons, tallied
 
@@ -82,7 +82,7 @@ def _head(results: Results) -> str:
         + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
-        + (f"\n{said}\n" if (said := looked_at(findings)) else "")
+        + (f"\n{said}\n" if (said := what_gates_tested(findings)) else "")
         + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
     )
 

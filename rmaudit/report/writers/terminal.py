@@ -15,7 +15,7 @@ from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, count_gates, rows, values
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome, RunVerdict, looked_at
+from rmaudit.verdicts.outcome import Outcome, RunVerdict, what_gates_tested
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.wording import (
     advice,
@@ -108,7 +108,7 @@ def summary(
     head = screen.told(verdict.headline, count_gates(every))
     lines = [Line(each.text, colour, bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
-    if said := looked_at(findings):
+    if said := what_gates_tested(findings):
         lines += screen.told(said)
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{advice(verdict.outcome, findings)}.")
