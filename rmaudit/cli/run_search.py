@@ -1,4 +1,4 @@
-"""rmaudit search: the sequences that a model loves and hates."""
+"""rmaudit search: the sequences to which a model gives the highest and lowest rewards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def search(  # noqa: PLR0913  (groups of options)
     loading: Loading,
     as_json: AsJson = False,
 ) -> None:
-    """Search for answers that a model loves or hates.
+    """Search for answers to which a model gives very high or very low rewards.
 
     What is found is a lower bound: other searches may find more.
 

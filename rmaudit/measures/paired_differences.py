@@ -25,7 +25,7 @@ from rmaudit.measures._stats import NOISE, NOISE_REACH
 from rmaudit.verdicts.records import GROUPS, T_GROUPS, Bound, Estimate, paired_error
 
 INDEPENDENT = (
-    "taken for independent: made on the same words, their errors go together, so the interval is "
+    "both runs are treated as independent, although they use the same words, so the interval is "
     "wider than need be, and a small difference may be missed"
 )
 

@@ -99,7 +99,7 @@ class RunOptions:
     everything: Annotated[
         bool,
         Option(
-            "measure also the audits that cost much and decide nothing",
+            "also run the informational audits that cost much",
             more="They are marked in [the list](audits.md#informational-audits).",
             pytest="--rm-all",
             command="--all",
@@ -108,8 +108,8 @@ class RunOptions:
     missing: Annotated[
         Literal["skip", "fail"],
         Option(
-            "what becomes of an audit whose reference data are missing, or of a gating audit that "
-            "was not measured for any other reason: skip or fail",
+            "whether an audit whose reference data are missing, or a gating audit that was not "
+            "measured for any other reason, is skipped or fails: skip or fail",
             "skip|fail",
             "skip or fail",
             text_matching("skip|fail"),
@@ -121,7 +121,7 @@ class RunOptions:
     inconclusive: Annotated[
         Literal["fail", "pass"],
         Option(
-            "what an interval that straddles its bound does to the run: fail or pass",
+            "whether a gate whose interval crosses its bound fails the run: fail or pass",
             "fail|pass",
             "fail or pass",
             text_matching("fail|pass"),
@@ -131,7 +131,7 @@ class RunOptions:
     seed: Annotated[
         int,
         Option(
-            "seed of every random draw",
+            "seed of all random draws",
             "N",
             f"a whole number from 0 up to {LARGEST}",
             whole_number_from(0),
@@ -226,7 +226,7 @@ class RunOptions:
     search: Annotated[
         int,
         Option(
-            "how many sequences each search for what the model loves or hates may score; 0: none, "
+            "how many sequences each search for very high and very low rewards may score; 0: none, "
             "and audits that search are skipped",
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",

@@ -77,7 +77,7 @@ class Policy:
         sources: the folder or hub id of each model that the file has, by its name; what is said of
             a model holds for no other that bears its name.
         named: every audit that the file names, with its line.
-        inconclusive: whether a gating interval that straddles its bound fails the run.
+        inconclusive: whether a gating interval that crosses its bound fails the run.
         missing: whether a gating audit that was skipped fails the run.
         sampled: whether a sample of the vocabulary was scored: that it passes there is no reason to
             call a known failure outdated.

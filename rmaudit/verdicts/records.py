@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"  # the interval straddles the bound; does not pass
+    INCONCLUSIVE = "INCONCLUSIVE"  # the interval crosses the bound; does not pass
     ERROR = "ERROR"  # it could not be measured; never a low score
     SKIPPED = "SKIPPED"  # could not be measured, for a stated reason; always shown
     NA = "N/A"  # the run did not ask for it: no baseline was named, the model has no base
@@ -34,7 +34,7 @@ class Result(StrEnum):
 
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
-    UNSURE = "unsure"  # the interval straddles the bound, or a null control passes
+    UNSURE = "unsure"  # the interval crosses the bound, or a null control passes
     NOT_DECIDED = "not decided"  # harm is not shown, nor its absence: see `Bound.shown`
     NOT_RUN = "not run"  # nothing was measured: the reason says why
 
@@ -149,7 +149,7 @@ class Bound:
     high: float | None
     unit: str
     shown: bool = False
-    """Whether only harm that is shown blocks: an interval that straddles the bound does not, and
+    """Whether only harm that is shown blocks: an interval that crosses the bound does not, and
     the finding's result is "not decided". For data too few to show that there is no harm."""
 
     def __post_init__(self) -> None:

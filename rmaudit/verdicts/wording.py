@@ -18,7 +18,7 @@ from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 _OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
-_STRADDLES = "its interval straddles the bound; it does not gate"
+_CROSSES = "its interval crosses the bound; it does not gate"
 _UNDECIDED = (
     "harm beyond the bound is not shown, and there is too little data to show that there is none"
 )
@@ -69,10 +69,10 @@ def explain(finding: Finding) -> str:
     The report has more: base rate, caveats and null controls.
     """
     claim, judgement = finding.claim, finding.judgement
-    straddles = finding.result is Result.UNSURE
+    crosses = finding.result is Result.UNSURE
     lines = [
         f"{finding.name}: {finding.in_words}"
-        + (": the interval straddles the bound" if straddles and not judgement.reason else ""),
+        + (": the interval crosses the bound" if crosses and not judgement.reason else ""),
         f"  claim      {claim.text}",
         f"  measured   {finding.estimate}",
         f"  bound      {finding.bound}"
@@ -115,7 +115,7 @@ def reasons(finding: Finding) -> list[str]:
         why,
         through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _STRADDLES if informs and finding.result is Result.UNSURE and not why else "",
+        _CROSSES if informs and finding.result is Result.UNSURE and not why else "",
         _UNDECIDED if finding.result is Result.NOT_DECIDED else "",
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if judgement.accepted and not why else "",

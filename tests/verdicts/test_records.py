@@ -151,7 +151,7 @@ def test_an_estimate_reads_as_one_line() -> None:
 def test_a_bound_judges_the_whole_interval(
     bound: Bound, low: float, high: float, expected: Verdict
 ) -> None:
-    """Inside passes, outside fails, and whatever straddles an end is inconclusive; it is open."""
+    """Inside passes, outside fails, and whatever crosses an end is inconclusive; it is open."""
     assert bound.judge(estimate(low, low, high)) is expected
 
 

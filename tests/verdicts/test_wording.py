@@ -71,7 +71,7 @@ def test_a_failure_explains_itself() -> None:
         "  waiver     Old.",
         "  repeat     pytest x",
     ]
-    assert "straddles the bound" in explain(found(-0.1, 0.3)).splitlines()[0]
+    assert "crosses the bound" in explain(found(-0.1, 0.3)).splitlines()[0]
 
 
 def test_reasons_tell_what_the_verdict_does_not() -> None:
@@ -91,7 +91,7 @@ def test_reasons_tell_what_the_verdict_does_not() -> None:
         "bound as in b; declared: above 0 sd",
     ]
     assert (excuse(over), excuse(but(failing, known="So."))) == ("Accepted.", "So.")
-    for verdict, word in ((Verdict.FAIL, "outside"), (Verdict.INCONCLUSIVE, "straddles")):
+    for verdict, word in ((Verdict.FAIL, "outside"), (Verdict.INCONCLUSIVE, "crosses")):
         (told,) = reasons(but(failing, verdict=verdict, severity=Severity.INFO))
         assert word in told
     assert reasons(but(found(0.1, 0.3), severity=Severity.INFO)) == []

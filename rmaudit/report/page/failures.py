@@ -125,7 +125,7 @@ def _unsure(finding: Finding) -> str:
     if slipped(finding.controls, finding.estimate, finding.bound):
         return "a null control passes, so a pass shows nothing"
     estimate = finding.estimate
-    straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
-    if straddles is Verdict.INCONCLUSIVE:
+    crosses = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
+    if crosses is Verdict.INCONCLUSIVE:
         return "the interval crosses the bound"
     return "outside, but with so many gates that may be chance (Holm)"

@@ -33,7 +33,7 @@ def test_the_lines_of_a_comparison() -> None:
     )
     assert told[3].split()[:3] == ["better", "positive_skew", "greatest"]
     assert told[4] == "1 worse, 1 better, 1 no clear change, margin 0.25; gating audits: worse"
-    assert "taken for independent" in told[5]
+    assert "treated as independent" in told[5]
     assert "No correction is made for how many audits" in told[5]
     assert told[6:] == ["verdicts: old PASSES, new PASSES"]
 
