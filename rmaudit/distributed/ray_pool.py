@@ -22,7 +22,7 @@ from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
 from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.requests import FORWARDS, plain
 from rmaudit.scores.cache_files import LocalFiles
-from rmaudit.scores.scoring_protocols import Bar
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.store import Store
 
 if TYPE_CHECKING:

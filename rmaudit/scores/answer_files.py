@@ -24,7 +24,8 @@ from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
-from rmaudit.scores.scoring_protocols import Bar, measured_noise
+from rmaudit.scores.progress_bar import Bar
+from rmaudit.scores.scoring_protocols import measured_noise
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Stored, checksum, noise_of
 from rmaudit.scores.text_rewards import TextScores

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
-from rmaudit.scores.scoring_protocols import Bar, measured_noise, provenance_of
+from rmaudit.scores.progress_bar import Bar
+from rmaudit.scores.scoring_protocols import measured_noise, provenance_of
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version

@@ -20,7 +20,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.scoring_protocols import BETWEEN_LINES, TO_FIRST_LINE, Bar, measured_noise
+from rmaudit.scores.scoring_protocols import measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, score_texts
 from tests.scores.letters import Letters
@@ -243,32 +243,3 @@ def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=r"found the text 'time'.*give a list, \['time'\]"):
             asked()
     assert not [*tmp_path.iterdir()]
-
-
-# Progress
-
-
-def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """Soon the first, then seldom; what an earlier run did says nothing of speed."""
-    seconds = iter(
-        [0.0, 0.0, 1.0, TO_FIRST_LINE + 1, TO_FIRST_LINE + 2, BETWEEN_LINES + TO_FIRST_LINE + 1]
-    )
-    with Bar("toy · best", 1000, " tokens", clock=lambda: next(seconds)) as bar:
-        bar.found(380)
-        for done in (31, 31, 31, 90):
-            bar.advance(done)
-
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
-        "toy · best: 442 of 1,000 tokens, 10 a second, 00:54 left",
-        "toy · best: 563 of 1,000 tokens, 5.1 a second, 01:25 left",
-    ]
-
-
-def test_no_time_is_told_from_too_little(capsys: pytest.CaptureFixture[str]) -> None:
-    """Three of ten thousand, of which the first waits for the weights, say nothing of the rest."""
-    seconds = iter([0.0, 0.0, TO_FIRST_LINE + 1])
-    with Bar("toy", 10_000, " tokens", clock=lambda: next(seconds)) as bar:
-        bar.advance(3)
-
-    assert capsys.readouterr().err == "toy: 3 of 10,000 tokens, 0.5 a second\n"
