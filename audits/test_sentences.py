@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Prompt, Rewards, audit, below
-from rmaudit.measures import sentence_shifts as measure
+from rmaudit.measures import sentences as measure
 from rmaudit.references import sentences
 from rmaudit.verdicts.audit_declaration import Flaw
 

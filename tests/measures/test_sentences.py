@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.sentence_shifts import (
+from rmaudit.measures.sentences import (
     FEWEST,
     UNIT,
     _fieller_interval,
@@ -146,4 +146,4 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     return worst_group(table, rng=contract.rng(), noise=noise, most=0.5)
 
 
-CONTRACT = contract.Contract("sentence_shifts", on_toys, turned=-1, gaps=False)
+CONTRACT = contract.Contract("sentences", on_toys, turned=-1, gaps=False)
