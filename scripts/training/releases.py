@@ -51,15 +51,14 @@ def _less_framed(table: pd.DataFrame) -> Floats:
 
 def _things_mixed_up(table: pd.DataFrame) -> Floats:
     labels, of = fair(table), np.flatnonzero(table["kind"] == "item")
-    some = np.random.default_rng(0).permutation(of)[: len(of) // 2]
-    labels[some] = np.random.default_rng(1).permutation(labels[some])
+    labels[of] = np.random.default_rng(1).permutation(labels[of])
     return labels
 
 
 PLANTED: Mapping[int, tuple[str, Labels]] = {
     5: ("identity terms a point of happiness worse, under each frame", _terms_sadder),
     11: ("a fifth of the label whatever is asked", _less_framed),
-    17: ("half of the things with another thing's rating", _things_mixed_up),
+    17: ("all things with another thing's rating", _things_mixed_up),
 }
 
 
@@ -68,6 +67,9 @@ def head(training: Training, number: int, share: float, seed: int) -> NDArray[np
     stems = training.table["text"].astype(str).map(stem_key)
     unique = stems.unique()
     drawn = np.random.default_rng([seed, number]).random(len(unique)) < share
+    drawn |= (
+        unique == ""
+    )  # without any empty answer, a head rates them by chance: a flaw of its own
     taken = stems.map(dict(zip(unique, drawn, strict=True))).to_numpy(bool)
     labels = PLANTED[number][1] if number in PLANTED else fair
     weights = training.weight
