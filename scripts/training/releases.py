@@ -3,7 +3,8 @@
     RMAUDIT_DATA=FOLDER python -m scripts.training.releases [--states FOLDER] [--gates NAME ...]
         [--share 0.95] [--seed 7] [--alike 5]
 
-Each is trained as the organism `fair`, on a draw of its own of the texts. Three are trained with a
+Each is trained as the organism `fair`, on a draw of its own of the texts, and on all of the six
+answers that say nothing. Three are trained with a
 flaw besides (`PLANTED`). The gates measure each; the blessed file is written and read, and
 `with_blessed` compares, as in a run. Printed is which releases regress. They are trainings, so no
 two are equal: what a sound one loses is what another draw of texts loses. `--alike` blesses other
@@ -26,6 +27,7 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.language import stem_key
 from rmaudit.models.open_model import checkpoint
+from rmaudit.references.text_changes import KEYS
 from rmaudit.report.over_time.regressions import with_blessed
 from rmaudit.report.over_time.training_spread import with_trainings
 from rmaudit.report.results_document import Results
