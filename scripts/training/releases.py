@@ -69,9 +69,8 @@ def head(training: Training, number: int, share: float, seed: int) -> NDArray[np
     stems = training.table["text"].astype(str).map(stem_key)
     unique = stems.unique()
     drawn = np.random.default_rng([seed, number]).random(len(unique)) < share
-    drawn |= (
-        unique == ""
-    )  # without any empty answer, a head rates them by chance: a flaw of its own
+    # A head that saw none of one of the six empty answers rates it by chance: a flaw of its own.
+    drawn |= np.isin(unique.astype(str), [stem_key(key) for key in KEYS])
     taken = stems.map(dict(zip(unique, drawn, strict=True))).to_numpy(bool)
     labels = PLANTED[number][1] if number in PLANTED else fair
     weights = training.weight
