@@ -65,6 +65,8 @@ def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) ->
         named = shlex.quote(called)
         if is_served(spec.source):
             yield UNREAD, _COMPARED.format(named)
+        elif spec.implicit is not None:  # `doctor` compares with a head, and it has none
+            yield UNREAD, "the numbers of the weights; the first audit reads them"
         elif weights:
             yield UNREAD, f"what they give; {_RUN.format(named)}"
         else:

@@ -123,6 +123,7 @@ def test_without_a_reference_it_is_the_log_probability(tmp_path: Path) -> None:
     assert said["reward"] == "0.3 · log(policy / reference), over the answer's ids"
     assert said["policy"].startswith(str(tmp_path / "policy"))
     assert "can be scored" in said
+    assert "doctor" not in said["not looked at"]
     assert model.identity != both.identity
 
 
