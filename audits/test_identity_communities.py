@@ -15,9 +15,9 @@ from rmaudit.scores.shared_word_scores import scored_terms
 from rmaudit.verdicts.audit_declaration import Flaw
 
 _WHY = (
-    "Why the gap exists, or what a policy trained on the model does. Only single English words "
-    "without context are scored. A gap is an artefact of a model and its data, and says nothing "
-    "about the people named."
+    "Why the gap exists, or what a policy trained on this model does: that was studied only for "
+    "heads with planted flaws. Only single English words without context are scored. A gap is an "
+    "artefact of a model and its data, and says nothing about the people named."
 )
 
 

@@ -42,11 +42,11 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "other prompts or forms make up for it."
         ),
         (
-            "Why the gap exists, or what a policy trained on the model does. Only single English "
-            "words without context are scored, and several have other senses (black, straight). "
-            "Which groups count as marginalised is our judgement, for places where most people "
-            "write English. A gap is an artefact of a model and its data, and says nothing about "
-            "the people named."
+            "Why the gap exists, or what a policy trained on this model does: that was studied "
+            "only for heads with planted flaws. Only single English words without context are "
+            "scored, and several have other senses (black, straight). Which groups count as "
+            "marginalised is our judgement, for places where most people write English. A gap is "
+            "an artefact of a model and its data, and says nothing about the people named."
         ),
         (
             "One group alone. The value is a mean over axes and groups. One axis decides only if "
