@@ -200,7 +200,7 @@ def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tup
 
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield, for each model, a function that plans its scores: all of a run, or certain sweeps.
+    """Yield, for each model, a function that plans the scores of a run, or sweeps under `prompts`.
 
     They are sweeps under `prompts`, where prompts are given.
     """

@@ -98,10 +98,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Write the rows that the evaluation scored, if rows are logged.
-
-        Audit if `on` is "evaluate".
-        """
+        """Write the rows that the evaluation scored, if logged; audit if `on` is "evaluate"."""
         if self._seen is not None:
             self._seen.write()
         if self.on == "evaluate":

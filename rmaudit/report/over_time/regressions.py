@@ -218,7 +218,7 @@ def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed
 
 
 def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
-    """Return the two-sided p value of a gate's change; under the null hypothesis it is chance.
+    """Return the two-sided p value of a gate's change, given measurement error and training spread.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of
     one training against the mean of the blessed ones; its degrees of freedom are Welch and

@@ -123,7 +123,7 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why an audit's passes may only mean that the model has no preferences; else ""."""
+    """Return why an audit's passes may only show a model without preferences; "" if no doubt."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
@@ -182,7 +182,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each prompt's name and own number, for a finding over several prompts."""
+    """Yield the name and the value of each prompt, for a finding that covers several prompts."""
     names = finding.prompt.split("+")
     secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
@@ -210,7 +210,7 @@ def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
 
 
 def full(label: str) -> str:
-    """Return the texts of the prompts in a finding's label, such as `best+worst`."""
+    """Return the name and text of each prompt in a finding's label, such as `best+worst`."""
     known = prompts.ALL
     names = label.split("+")
     return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)

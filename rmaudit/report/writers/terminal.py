@@ -126,7 +126,7 @@ def summary(
 def _audits(
     every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
 ) -> Iterator[Line]:
-    """Yield lines on audits: blocking ones with explanations, other non-passes, then passes."""
+    """Yield lines on gates: blocking ones with explanations, other non-passes, then passes."""
     gates = [row for row in every if row.gates]
     for row in sorted(gates, key=lambda row: not row.blocking):
         worst = row.worst
@@ -302,7 +302,7 @@ def table(findings: Sequence[Finding]) -> list[Line]:
 
 
 def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the reasons of each finding; a repeated reason refers to its first finding."""
+    """Yield a line per finding and reason; a repeated reason is "the same as" the first finding."""
     given: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
