@@ -165,7 +165,7 @@ class CountField(Panel):
     named: tuple[NamedPlace, ...] | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each part of the counts that does not fit the edges."""
+        """Yield an error text for each fault of `counts`, such as a size other than the bins'."""
         yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
 
 

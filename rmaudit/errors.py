@@ -53,7 +53,7 @@ class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNo
     """Error where a model's reward cannot be differentiated with respect to its input."""
 
     def __init__(self, model: str, why: str) -> None:
-        """Build a message from the model, the reason, and a method that needs no gradient."""
+        """Build the message: the model, why it has no gradient, and a method that needs none."""
         message = f"{model}: its reward has no gradient here ({why}); search without one"
         super().__init__(f"{message}: --method exhaustive")
 

@@ -109,7 +109,7 @@ def written_since(path: Path) -> bool:
 
 
 def _required() -> list[str]:
-    """Return the sorted names of the packages whose versions belong to the digest of the code."""
+    """Return the sorted names of the packages whose versions are part of the digest of `code`."""
     try:
         asked = [given for given in requires("rmaudit") or () if "extra ==" not in given]
     except PackageNotFoundError:

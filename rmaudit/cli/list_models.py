@@ -175,7 +175,7 @@ def _check_lines(
 
 @dataclass(frozen=True, slots=True)
 class _ModelLine:
-    """A model in the list of models: where its entry and weights are, sweeps, access on the Hub."""
+    """A model in the list of models: its models.yaml, local weights, stored scores, Hub access."""
 
     spec: ModelSpec
     file: str

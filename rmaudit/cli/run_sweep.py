@@ -251,7 +251,7 @@ def _planner_of_model(
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
-    """Return a plan of the scores that these audits need; where none is named, all audits."""
+    """Return a plan of the scores that these audits (or, if none is named, all audits) need."""
     from rmaudit.plugin.score_planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))

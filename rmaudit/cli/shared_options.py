@@ -149,7 +149,7 @@ _COMMAND = re.compile(r"#(?=#\w*\[)")  # of a CI system, wherever it stands in a
 
 
 class Commands(TyperGroup):
-    """Typer group that exits with code 4 for wrong usage and 3 for a crash, not with a verdict."""
+    """Typer group that exits with 4 for wrong usage and 3 for a crash: neither is a verdict."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse the options before a command; turn failures into exit codes 3 and 4."""

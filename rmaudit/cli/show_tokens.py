@@ -117,7 +117,7 @@ def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
 
 
 def _lines(sweep: Sweep, top: int) -> Iterator[str]:
-    """Yield the lines of one prompt: its text, the rewards' moments, and a row for each rank."""
+    """Yield the lines on one prompt: its text, moments of the rewards, best and worst tokens."""
     from rmaudit.measures.positive_skew import moments
     from rmaudit.report.safe_text import visible
 

@@ -92,7 +92,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         self._seen = SeenRows(trainer.model, Path(str(rows))) if logs else None
 
     def on_train_begin(self, *_: object, **__: object) -> None:
-        """Forget the step that was audited last, since a training begins."""
+        """Forget the step of the last audit, since a new training begins."""
         self._step = -1
 
     def on_evaluate(

@@ -166,7 +166,7 @@ def parts_as_text(parts: Iterable[float]) -> str:
 
 
 def question_digest(results: Results, finding: Finding) -> str:
-    """Return a hash of the prompts and words that a finding was measured on, not of the weights.
+    """Return a hash of the prompts and the words with which a finding was measured.
 
     It covers the texts of the prompts, whether all tokens were scored, and the user's own words;
     for a finding without prompts, such as one on pairs of answers, their number.

@@ -121,7 +121,7 @@ def _tables(results: Results) -> list[_Table]:
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
-    """Return a vocabulary's compressed columns by name: ids, texts, words, masks and flags.
+    """Return a vocabulary as compressed columns by name: token ids, texts, flags and so on.
 
     Line feeds join the texts, and the masks.
     """

@@ -120,7 +120,7 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield a Markdown table of findings in parts: head with the first row, then each other row."""
+    """Yield the parts of a Markdown table of findings: head and first row, then row by row."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"

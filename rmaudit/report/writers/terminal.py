@@ -234,7 +234,7 @@ def _unmeasured(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
 
 
 def _not_asked(finding: Finding) -> bool:
-    """Return whether this is an informational audit that the run was not asked to measure."""
+    """Return whether the finding is of an informational audit that the run did not ask for."""
     return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
 
 
@@ -288,7 +288,7 @@ def _short(text: str, screen: Screen) -> str:
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
-    """Return the table of `-v`: a line per finding, then each reason once, then the counts."""
+    """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
     cells = [tuple(map(line, _cells(finding))) for finding in findings]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     written = [
