@@ -128,7 +128,7 @@ _STYLES = {
 
 
 def _family() -> dict[str, Prompt]:
-    """Return the 54 prompts of the 2026 paper by name, the three of `PROMPTS` among them."""
+    """Return the 54 prompts of the 2026 paper by name; three of them are those in `PROMPTS`."""
     short = {prompt.text: prompt for prompt in PROMPTS.values()}
     family = {}
     for adjective, (words, frame) in _ADJECTIVES.items():

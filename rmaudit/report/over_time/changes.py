@@ -96,7 +96,7 @@ def compare_finding(
 
 
 def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
-    """Summarize an earlier run's finding, with the paired difference of the later one from it.
+    """Summarize an earlier run's finding, with the paired difference between both runs' values.
 
     The difference is None unless both estimates have `parts` (`measures.paired_differences`).
     """

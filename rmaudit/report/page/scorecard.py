@@ -115,15 +115,15 @@ def rows(
             anchors[own[0].model, audit],
             tuple(own),
             scales.get(audit),
-            _doubted(own, failed),
+            _why_doubted(own, failed),
         )
         for audit, own in grouped.items()
     ]
     return sorted(made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, row.title))
 
 
-def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why an audit's passes may only show a model without preferences; "" if no doubt."""
+def _why_doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why an audit's passes may only mean that the model has no preferences, or ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
@@ -202,7 +202,7 @@ def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
 
 
 def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
-    """Return the first scorecard row of each audit, sorted by title, to head a table column."""
+    """Return one scorecard row per audit, sorted by title: the columns of a table of models."""
     first: dict[str, ScorecardRow] = {}
     for row in rows:
         first.setdefault(row.audit, row)

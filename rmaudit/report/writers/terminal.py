@@ -119,7 +119,7 @@ def summary(
         lines += _audits(every, failed, screen)
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
-        lines += [each for name in failed for each in _doubted(name, failed, every, screen)]
+        lines += [each for name in failed for each in _doubtful_passes(name, failed, every, screen)]
     return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
 
 
@@ -150,10 +150,10 @@ def _audits(
     if certain:
         yield from screen.told(", ".join(certain), mark="pass")
     for name in failed:
-        yield from _doubted(name, failed, passed, screen)
+        yield from _doubtful_passes(name, failed, passed, screen)
 
 
-def _doubted(
+def _doubtful_passes(
     name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
     """Yield a line on the gates whose pass may only mean that the model has no preferences."""
