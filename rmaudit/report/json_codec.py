@@ -215,7 +215,7 @@ def _path_key(name: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """Quote a value as ASCII JSON, so that nothing in a file reaches a terminal raw."""
+    """Quote a value as ASCII JSON, so that no control character of a file reaches a terminal."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 

@@ -172,7 +172,7 @@ def pack(values: NDArray[Any]) -> Packed:
 
 
 def press(values: NDArray[Any]) -> str:
-    """Encode an array (n,) of little-endian numbers as text, in the way that `Packed` describes."""
+    """Encode an array (n,) of little-endian numbers as text (grouped bytes, zlib, base64)."""
     planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 

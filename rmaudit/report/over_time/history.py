@@ -137,7 +137,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def group_families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group models into families: by `of:` in models.yaml, else base and developer, else name.
+    """Group models into families: by their key `of` in models.yaml, base and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
     models.yaml names the family (`of:`).
