@@ -165,7 +165,7 @@ class CountField(Panel):
     named: tuple[NamedPlace, ...] | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each part of the counts that does not fit the edges."""
+        """Yield an error text for each fault of `counts`, such as a size other than the bins'."""
         yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
 
 
@@ -192,7 +192,7 @@ class Moves(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Bell:
-    """Row of `Dumbbells`: a term, two values, and one computed from them with an interval."""
+    """Row of a `Dumbbells` panel: a term, two values, and a third one with an interval."""
 
     name: str
     first: float
@@ -224,7 +224,7 @@ class TermRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class RankTable(Panel):
-    """Panel of ranks, terms by models or prompts, from 1 (best, the darkest) to `of`."""
+    """Panel with a table of ranks, a row per term: from 1 (best, the darkest) to `of` (worst)."""
 
     form: Literal["ranks"] = "ranks"
     by: tuple[str, ...]

@@ -34,7 +34,7 @@ _SHOWN = 40  # characters of a text that an error shows
 
 
 class RmauditError(Exception):
-    """Base class of all errors that rmaudit raises on purpose, failed audits aside."""
+    """Base class of all errors that rmaudit raises on purpose, except for failed audits."""
 
 
 class SpecError(RmauditError):
@@ -53,7 +53,7 @@ class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNo
     """Error where a model's reward cannot be differentiated with respect to its input."""
 
     def __init__(self, model: str, why: str) -> None:
-        """Build a message from the model, the reason, and a method that needs no gradient."""
+        """Build the message: the model, why it has no gradient, and a method that needs none."""
         message = f"{model}: its reward has no gradient here ({why}); search without one"
         super().__init__(f"{message}: --method exhaustive")
 
@@ -63,11 +63,11 @@ class MeasureError(RmauditError):
 
 
 class NoDirection(MeasureError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Error where an audit needs a prompt that asks for good or bad things, but its frame is 0."""
+    """Error where an audit needs a prompt for good or bad things, and its frame is 0 (neither)."""
 
 
 class EvidenceError(RmauditError, ValueError):
-    """Error in an audit's evidence, of which no chart can be drawn; `fault` names the field."""
+    """Error where an audit's evidence is invalid and cannot be drawn; `fault` names the field."""
 
     def __init__(self, evidence: str, fault: str) -> None:
         """Store the fault; the message is the evidence's class name, a dot, and the fault."""
@@ -89,7 +89,7 @@ class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as i
 
 
 class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
-    """Error where a needed score is not among the published scores of a recorded model."""
+    """Error where a model has only published scores, and they lack a score that is needed."""
 
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)
@@ -125,7 +125,7 @@ class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "fa
 
 
 class AuditInconclusive(AuditFailed):
-    """Raised for an audit that blocks without a fail, mostly as its interval crosses the bound."""
+    """Raised for an audit that blocks but did not fail; mostly its interval crosses the bound."""
 
 
 def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:

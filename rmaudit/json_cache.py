@@ -38,7 +38,7 @@ def cached(
     *,
     sure: Callable[[], bool] = lambda: True,
 ) -> Any:  # noqa: ANN401  (JSON)
-    """Return the value cached under `kind` and `fields`, or compute it by `make` and cache it.
+    """Return the value cached under `kind` and `fields`, or make it, and cache it if `sure()`.
 
     `sure` is called after `make` and says whether the value still belongs to `fields`. If not, for
     example because a file changed between its hash and its reading, nothing is written. Nothing is
@@ -109,7 +109,7 @@ def written_since(path: Path) -> bool:
 
 
 def _required() -> list[str]:
-    """Return the sorted names of the packages whose versions belong to the digest of the code."""
+    """Return the sorted names of the packages whose versions are part of the digest of `code`."""
     try:
         asked = [given for given in requires("rmaudit") or () if "extra ==" not in given]
     except PackageNotFoundError:

@@ -75,7 +75,7 @@ _STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
 @contextmanager
 def stemming(language: str) -> Iterator[None]:
-    """Stem words in `language` (a key of `STEMMERS`) within the block, in this context only."""
+    """Stem words in `language` (a key of `STEMMERS`) inside the `with` block, in its context."""
     token = _STEMS.set(language)
     try:
         yield
@@ -102,7 +102,7 @@ def _key(text: str, language: str) -> str:
 
 
 def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
-    """Return integers from 0, shape (n,): texts with the same stems have the same number."""
+    """Return an integer code per text, shape (n,); texts with the same stems have the same code."""
     import numpy as np
     import pandas as pd
 

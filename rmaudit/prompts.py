@@ -74,7 +74,7 @@ class Prompt:
 
     @property
     def direction(self) -> int:
-        """Return the frame, +1 or -1, by which a measure multiplies rewards.
+        """Return the frame, +1 or -1, as the factor of a measure's rewards; raise if it is 0.
 
         Raises:
             NoDirection: the frame is 0.
@@ -128,7 +128,7 @@ _STYLES = {
 
 
 def _family() -> dict[str, Prompt]:
-    """Return all 54 wordings of 2026 by name; the three of `PROMPTS` are the same objects."""
+    """Return the 54 prompts of the 2026 paper by name; three of them are those in `PROMPTS`."""
     short = {prompt.text: prompt for prompt in PROMPTS.values()}
     family = {}
     for adjective, (words, frame) in _ADJECTIVES.items():
@@ -257,7 +257,7 @@ def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
-    """Return which of an audit's prompts is called `name`, or the only one if `name` is None.
+    """Return the audit's prompt that is called `name`, or its only prompt if `name` is None.
 
     `by` begins error messages.
 

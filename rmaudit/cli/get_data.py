@@ -111,7 +111,7 @@ def import_(
 def _import_tables(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Import each table; yield a line to print and a JSON dict, with an `error` where it failed."""
+    """Import each table of scores; yield a line to print, and a dict for JSON, errors included."""
     from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
@@ -176,7 +176,7 @@ def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was as
     folder: Path,
     asked: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield lines on models that lack an expected table of tokens, or have no table at all.
+    """Yield lines on models that lack an expected table of token scores, or have no table at all.
 
     A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
     that have scores of items (`rated`); a table of words (`listed`) will do instead.

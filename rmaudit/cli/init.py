@@ -106,7 +106,7 @@ def _files_to_write(
 
 
 def _workflow_installing(workflow: str, source: str | None) -> str:
-    """Return the workflow that installs `source` by pip; without it, OWNER is left to fill in."""
+    """Return the CI workflow that installs `source`; if None, the user must fill in OWNER."""
     if source is None:
         return workflow.replace("VERSION", rmaudit.__version__)
     known = f'      - run: pip install "{source}"\n'

@@ -18,8 +18,8 @@ from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
 
 
-class _Named(TyperGroup):
-    """Typer group of `rmaudit models`, which lists models and takes no model's name."""
+class _ModelsGroup(TyperGroup):
+    """Typer group of `rmaudit models` that explains the error of naming a model after it."""
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
         """Find a subcommand; for a model's name in its place, end with a hint to `models check`."""
@@ -30,7 +30,7 @@ class _Named(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Named,
+    cls=_ModelsGroup,
     invoke_without_command=True,
     epilog="Example: rmaudit models --online; rmaudit models check N-Lla-8B",
 )
@@ -137,7 +137,7 @@ def check(  # noqa: PLR0913  (its options)
             say(f"{spec.name}: {spec.source}")
         found = []
         called = spec.name if registry.models.get(spec.name) is spec else model
-        for what, said in _found(spec, cache, called, on, weights=weights):
+        for what, said in _check_lines(spec, cache, called, on, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
                 say(f"  {what.ljust(scoring_preview.WIDTH)}  {said}")
@@ -148,7 +148,7 @@ def check(  # noqa: PLR0913  (its options)
         raise typer.Exit(FAILED)
 
 
-def _found(
+def _check_lines(
     spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
@@ -175,7 +175,7 @@ def _found(
 
 @dataclass(frozen=True, slots=True)
 class _ModelLine:
-    """A line of the list of models: its file, weights here, cached sweeps, access on the Hub."""
+    """A model in the list of models: its models.yaml, local weights, stored scores, Hub access."""
 
     spec: ModelSpec
     file: str
@@ -185,7 +185,7 @@ class _ModelLine:
     online: str | None
 
     def words(self) -> list[str]:
-        """Return what the list says of a model: where its weights are, sweeps and hub access."""
+        """Return the list's words on a model: where its weights are, sweeps, access on the Hub."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]

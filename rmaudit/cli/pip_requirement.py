@@ -15,7 +15,7 @@ _WAIT = 10  # seconds for git
 
 
 def requirement() -> str | None:
-    """Return the requirement for pip, such as `rmaudit @ git+https://…@<commit>`, or None.
+    """Return from where pip can install this rmaudit: `rmaudit @ git+https://…@<commit>`, or None.
 
     None if nobody else could install from that place, such as a folder of this machine. What was
     installed from a package index is required by its version: so the day on which rmaudit is

@@ -68,7 +68,7 @@ def survival(
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
-    """Return the entry of `model`, of which a tokenizer is needed and no config.json."""
+    """Return the spec of a model or folder of which only the tokenizer will be loaded."""
     from rmaudit.checkpoints import source
 
     if template is not None and not template.is_file():

@@ -91,7 +91,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
 
 def _is_behind_server(model: str, loading: Loading) -> bool:
-    """Return whether a server scores the model, so that `--dtype` is for its checkpoint alone."""
+    """Return whether a server scores the model; `--dtype` then applies only to its checkpoint."""
     return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
 
 

@@ -70,7 +70,7 @@ def nulls(
 
 
 def page(found: Sequence[Tried]) -> str:
-    """Return a Markdown page: a table of audits by null controls, and each audit's numbers."""
+    """Return a Markdown page: how each null control fares in each audit, and all numbers."""
     by_audit: dict[str, list[Tried]] = {}
     for one in found:
         by_audit.setdefault(one.declaration.name, []).append(one)
@@ -125,7 +125,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _line(one: Tried) -> str:
-    """Format a trial's result: `elo_agreement[greatest]: 8 of 9 stopped; 'random' +0.37 pass`."""
+    """Say how many null controls an audit stopped: `elo_agreement[best]: 8 of 9 stopped; ...`."""
     stops = [control for control in one.controls.values() if control.stops]
     through = [f"{name!r} {one.controls[name]}" for name in one.slips]
     said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"

@@ -76,7 +76,7 @@ def search(  # noqa: PLR0913  (groups of options)
 def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
-    """Run one search for each prompt, start and direction; add the found strings to the ledgers."""
+    """Run a search per prompt, start and direction; add the found strings to exploit ledgers."""
     from rmaudit.models.open_model import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.api import search as run

@@ -186,7 +186,7 @@ def _outcomes_of_change(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[Be
 
 
 def _line(outcome: BenchOutcome) -> str:
-    """Format an outcome: `elo_agreement  human 0  stated  200 runs  blocked 99 %  FAIL 98 %`."""
+    """Format a self-test outcome: flaw, number of runs, shares of blocked and of failed runs."""
     what = f"{outcome.kind:<20}{outcome.said:<46}{outcome.at:<18}"
     value = "" if outcome.value is None else f"  value {outcome.value:+.3f}"
     shares = f"blocked {100 * outcome.blocked:5.1f} %  FAIL {100 * outcome.failed:5.1f} %"

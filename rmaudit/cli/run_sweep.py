@@ -200,7 +200,7 @@ def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tup
 
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield, for each model, a function that plans its scores: all of a run, or certain sweeps.
+    """Yield, for each model, a function that plans the scores of a run, or sweeps under `prompts`.
 
     They are sweeps under `prompts`, where prompts are given.
     """
@@ -251,7 +251,7 @@ def _planner_of_model(
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
-    """Return a plan of the scores that these audits need; where none is named, all audits."""
+    """Return a plan of the scores that these audits (or, if none is named, all audits) need."""
     from rmaudit.plugin.score_planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))

@@ -107,7 +107,7 @@ class AllowedSequences:
 
 @dataclass(frozen=True, slots=True)
 class GcgOptions:
-    """Command-line options that only GCG has."""
+    """Command-line options that only the search method GCG (greedy coordinate gradient) has."""
 
     batch: Annotated[int, typer.Option(help="GCG: swaps that a step scores")] = _GCG.batch
     greedy: Annotated[bool, typer.Option(help="GCG: the most promising swaps, not random ones")] = (
@@ -152,7 +152,7 @@ def starts(asked: SearchOptions) -> tuple[str | None, ...]:
 
 
 def directions(asked: SearchOptions) -> tuple[Direction, ...]:
-    """Return the directions to search in: one or both."""
+    """Return the directions of the search: up (to high rewards), down (to low ones), or both."""
     return DIRECTIONS if asked.direction == "both" else (asked.direction,)
 
 

@@ -66,7 +66,7 @@ Cached = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Options for finding and loading a model; `grouped` makes each field a command's option."""
+    """Options of commands that load a model: device, dtype, score cache, and models.yaml."""
 
     device: Annotated[str, OPTIONS["device"]] = "auto"
     dtype: Annotated[Dtype | None, OPTIONS["dtype"]] = None
@@ -123,7 +123,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
-    """Return a dataclass's fields, each with its run option, or None for typer's own options."""
+    """Map each field of a dataclass to rmaudit's `Option`, or to None if typer alone reads it."""
     if kind is RunOptions:
         return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
     hints = get_type_hints(kind, include_extras=True)
@@ -132,7 +132,7 @@ def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  
 
 
 def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
-    """Return the typer parameter for a dataclass field; run options are texts, lists or flags."""
+    """Return the typer parameter for the field `name` of a dataclass, as `option` describes it."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]
         default = next(one.default for one in fields(kind) if one.name == name)
@@ -149,7 +149,7 @@ _COMMAND = re.compile(r"#(?=#\w*\[)")  # of a CI system, wherever it stands in a
 
 
 class Commands(TyperGroup):
-    """Typer group that exits with code 4 for wrong usage and 3 for a crash, not with a verdict."""
+    """Typer group that exits with 4 for wrong usage and 3 for a crash: neither is a verdict."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse the options before a command; turn failures into exit codes 3 and 4."""

@@ -111,13 +111,13 @@ def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
 
 
 def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
-    """Return a sweep's `top` highest and `top` lowest tokens, each under the heading it has."""
+    """Return a sweep's `top` best and `top` worst tokens, by heading of the printed column."""
     found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
     return {end: frame[frame["score"].notna()] for end, frame in found}
 
 
 def _lines(sweep: Sweep, top: int) -> Iterator[str]:
-    """Yield the lines of one prompt: its text, the rewards' moments, and a row for each rank."""
+    """Yield the lines on one prompt: its text, moments of the rewards, best and worst tokens."""
     from rmaudit.measures.positive_skew import moments
     from rmaudit.report.safe_text import visible
 
@@ -134,7 +134,7 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
 
 
 def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
-    """Return a text for each token, with reward and readable token, all of the same width."""
+    """Format each token with its reward, padded so that all texts have the same width."""
     from rmaudit.scores.sweep_views import readable
 
     return [

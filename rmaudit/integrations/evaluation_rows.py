@@ -17,7 +17,7 @@ from rmaudit.scores.logged_rows import MOST
 
 
 class SeenRows:
-    """A log of the rows that a model was given in evaluation mode, and their rewards.
+    """A log of the token ids that a model was given in evaluation mode, and their rewards.
 
     Only the first `MOST` rows of an evaluation are kept: the doctor reads no more.
     """

@@ -37,7 +37,7 @@ def rewards_in_training(
     batch: int,
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> Iterator[Rewards]:
-    """Yield a function that returns a model's rewards, in training, for a prompt and responses.
+    """Yield a function that scores responses to a prompt by a model that is still in training.
 
     `model` gives one logit a row; one of PEFT is asked with its adapters. `batch` is how many whole
     rows run at once where the prompt cannot be shared. `autocast` is the trainer's. Afterwards the
@@ -62,11 +62,11 @@ def rewards_in_training(
                 alone: list[float] = weights.own_rewards(rows).tolist()
                 return alone
             if weights is None or not prefix:
-                return _whole(model, tokenizer, rows, batch)
+                return _score_whole_rows(model, tokenizer, rows, batch)
             if not tried:
                 weights, tried = _checked(weights, prefix, rests[0]), True
             if weights is None:
-                return _whole(model, tokenizer, rows, batch)
+                return _score_whole_rows(model, tokenizer, rows, batch)
             found: list[float] = engine.score(weights.scorer, prefix, rests, ()).tolist()
             return found
 
@@ -90,7 +90,7 @@ def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Head:
-    """A head that is the model's own output layer, as it is at this training step."""
+    """Reward head for the scoring engine that calls the output layer of the model in training."""
 
     reads_prefix: ClassVar[bool] = False
     layer: torch.nn.Module
@@ -150,7 +150,7 @@ def _autocasts() -> bool:
 
 
 @torch.no_grad()  # what a module remembers in inference mode, no gradient may pass later
-def _whole(model: Any, tokenizer: Any, rows: Sequence[Ids], batch: int) -> list[float]:  # noqa: ANN401  (transformers')
+def _score_whole_rows(model: Any, tokenizer: Any, rows: Sequence[Ids], batch: int) -> list[float]:  # noqa: ANN401  (transformers')
     """Return the logit of each row, run in batches of similar length and padded as TRL does."""
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     found = np.empty(len(rows))

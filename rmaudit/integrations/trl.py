@@ -92,16 +92,13 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         self._seen = SeenRows(trainer.model, Path(str(rows))) if logs else None
 
     def on_train_begin(self, *_: object, **__: object) -> None:
-        """Forget the step that was audited last, since a training begins."""
+        """Forget the step of the last audit, since a new training begins."""
         self._step = -1
 
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Write the rows that the evaluation scored, if rows are logged.
-
-        Audit if `on` is "evaluate".
-        """
+        """Write the rows that the evaluation scored, if logged; audit if `on` is "evaluate"."""
         if self._seen is not None:
             self._seen.write()
         if self.on == "evaluate":

@@ -174,7 +174,7 @@ def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _unmeasured_judgement(judged: Judgement) -> Judgement:
-    """Return the judgement (verdict, p values, waiver) that a finding without an estimate has."""
+    """Return the judgement as a finding without an estimate must have it: no p value, no waiver."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
@@ -204,7 +204,7 @@ def _control_faults(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _expected_judgement(finding: Finding, estimate: Estimate) -> Judgement:
-    """Return the judgement that follows from bound and estimate; a `p_holm` in range is kept."""
+    """Return the judgement (verdict, p values, reason) that a bound and an estimate imply."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:

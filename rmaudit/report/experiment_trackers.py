@@ -95,7 +95,7 @@ def numbers(findings: Sequence[Finding]) -> dict[str, float]:
 
 
 def metrics(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return the metrics to log: `numbers`, and each result as 1 (pass), 0 (unsure) or -1 (fail).
+    """Return the metrics to log: values, intervals, and results as 1 (pass), 0 (unsure), -1 (fail).
 
     Results are named `rmaudit/<audit>/result`; 0 is also "not decided".
     """

@@ -76,7 +76,7 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
 
 
 def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
-    """Convert parsed JSON to a value of type `kind`; raise if it does not fit.
+    """Convert parsed JSON to a value of type `kind`; raise if a key is unknown, missing or wrong.
 
     Without `whole`, keys that have a default may be missing, as in files of an older rmaudit.
 
@@ -101,7 +101,7 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
 
 @cache
 def _adapter(kind: Hashable, *, described: bool = False) -> TypeAdapter[Any]:
-    """Return pydantic's parser for a list of `kind`; `described` adds field docstrings (slow)."""
+    """Return a pydantic parser of lists of `kind`; `described` puts docstrings into its schema."""
     from pydantic import TypeAdapter
 
     from rmaudit import measures
@@ -215,7 +215,7 @@ def _path_key(name: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """Quote a value as ASCII JSON, so that nothing in a file reaches a terminal raw."""
+    """Quote a value as ASCII JSON, so that no control character of a file reaches a terminal."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 

@@ -32,7 +32,7 @@ _LARGEST = 2**31  # bytes of an array
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An array of numbers as text: bytes grouped by place (planes), zlib-compressed, in base64."""
+    """An array of numbers as text: all first bytes, all second, ... (planes), zlib, base64."""
 
     type: Literal["int32", "uint32", "float32", "uint8"]
     n: Annotated[int, Ge(0)]
@@ -44,7 +44,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts packed as one array of bytes (lone surrogates as three each), and their lengths."""
+    """Packed texts: the UTF-8 bytes of all (a lone surrogate as three), and the length of each."""
 
     lengths: Packed
     """The bytes of each."""
@@ -53,7 +53,7 @@ class PackedTexts:
 
 @dataclass(frozen=True, slots=True)
 class PackedVocabulary:
-    """A packed vocabulary: the id, text and token of each row of a sweep."""
+    """A packed vocabulary: each token's id, its decoded text, and how the tokenizer spells it."""
 
     ids: Packed
     texts: PackedTexts
@@ -152,7 +152,7 @@ def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFr
 
 
 def spelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Spell out lone surrogates in the frame's texts, since pandas cannot compare them."""
+    """Escape lone surrogates (half characters) in a frame's texts: pandas cannot compare them."""
     if frame["text"].dtype != object:
         return frame
     texts = [text.encode("utf-8", "backslashreplace").decode() for text in frame["text"]]
@@ -172,7 +172,7 @@ def pack(values: NDArray[Any]) -> Packed:
 
 
 def press(values: NDArray[Any]) -> str:
-    """Encode an array (n,) of little-endian numbers as text: byte planes, zlib, base64."""
+    """Encode an array (n,) of little-endian numbers as text (grouped bytes, zlib, base64)."""
     planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 
@@ -202,7 +202,7 @@ def unpack(packed: Packed, what: str) -> NDArray[Any]:
 
 
 def _joined(texts: pd.Series[str]) -> list[NDArray[Any]]:
-    """Return two arrays: the length of each text in bytes, and the bytes of all texts."""
+    """Encode texts as two arrays: the length of each in bytes, and the joined bytes of all."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts.tolist()]
     lengths = np.array([len(text) for text in encoded], dtype=np.uint32)
     return [lengths, np.frombuffer(b"".join(encoded), dtype=np.uint8)]

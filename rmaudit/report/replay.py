@@ -24,7 +24,7 @@ UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A replayed finding: its model, audit and prompt, its estimate, and the bound."""
+    """A stored finding judged again: its model, audit and prompt, its estimate, and the bound."""
 
     model: str
     audit: str

@@ -68,7 +68,7 @@ class Run:
 
     @property
     def others(self) -> bool:
-        """Return whether the run used prompts or words of the user's, in place of the audits'."""
+        """Return whether the user gave prompts or words of their own in place of the audits'."""
         return OWN_LISTS in self.environment
 
     @property

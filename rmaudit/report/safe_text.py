@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 
 
 def visible(text: str, longest: int = _LONGEST) -> str:
-    """Spell out every character of a token that would not show, and cut it after `longest`."""
+    """Write a token's invisible characters as escapes, and cut it after `longest` characters."""
     shown = text[:longest]
     characters = [spelled(character) for character in shown]
     for end in (0, -1):
@@ -31,17 +31,17 @@ def visible(text: str, longest: int = _LONGEST) -> str:
 
 
 def block(text: str) -> str:
-    """Spell out the hidden characters of a text; line breaks and tabs stay."""
+    """Write a text's invisible characters as escapes, except line breaks and tabs."""
     return "".join(character if character in "\n\t" else spelled(character) for character in text)
 
 
 def line(text: str) -> str:
-    """Spell out the hidden characters of a text, and join its lines to one."""
+    """Write a text's invisible characters as escapes, and join its lines to one."""
     return block(" ".join(text.split()))
 
 
 def log(text: str) -> str:
-    """Make a text safe to print in a CI log: the CI system takes no line for a command."""
+    """Escape a text for a CI log, so that the CI system does not execute any line as a command."""
     return _COMMAND.sub(_escaped_mark, block(text))
 
 
@@ -57,5 +57,5 @@ def _host_only(url: re.Match[str]) -> str:
 
 
 def _escaped_mark(command: re.Match[str]) -> str:
-    """Return the mark that starts a CI command, its last character escaped: CI then ignores it."""
+    """Escape the last character of the mark that starts a CI command, so that CI ignores it."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"

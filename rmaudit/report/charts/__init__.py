@@ -43,5 +43,5 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Return a picture of each sweep's distribution of rewards; None if no rewards vary."""
+    """Return one picture of all sweeps' rewards, a violin for each; None if no rewards vary."""
     return picture_cache.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))

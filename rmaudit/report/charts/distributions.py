@@ -58,7 +58,7 @@ def _outline(sweep: SweepSummary) -> list[dict[str, float]]:
 
 
 def _varies(sweep: SweepSummary) -> bool:
-    """Return whether a sweep's rewards vary; if not, their sd is no unit for an axis.
+    """Return whether a sweep's rewards vary enough for an axis in units of their sd.
 
     It is none either if mean or sd are so large that rounding leaves the bins without a width.
     """
@@ -124,7 +124,7 @@ def _in_sd(sweep: SweepSummary, score: float) -> float:
 
 
 def of_models(models: Sequence[AuditedModel]) -> Picture | None:
-    """Draw each model's violin under every prompt that two or more models have; else None."""
+    """Draw each model's rewards as a violin, for each prompt that two or more models have."""
     found = [(model.name, s) for model in models for s in model.sweeps if _varies(s)]
     prompts = {}
     for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):

@@ -126,7 +126,7 @@ def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[al
 
 
 def shaded(share: float) -> float:
-    """Return a cell's opacity for a share from 0 to 1; text on the darkest cell stays readable."""
+    """Convert a number from 0 to 1 to a cell's opacity, at which the cell's text stays readable."""
     return FAINTEST + (DENSEST - FAINTEST) * min(max(share, 0.0), 1.0)
 
 
@@ -151,7 +151,7 @@ def as_svg(
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
-    """Return part of a Vega-Lite spec without characters that crash the compiler, such as NUL.
+    """Escape characters of a Vega-Lite spec that crash the compiler, except in the labels `kept`.
 
     Vega counts characters beyond the basic plane, such as emoji, as two, cuts long labels between
     the two, and then fails. Characters of placeholders are removed too, except in the placeholders

@@ -31,7 +31,7 @@ _LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last o
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The value axis that all pictures of one audit share: its range, and the ends of the bound."""
+    """Value axis of all pictures of an audit: its range, and the ends of the passing range."""
 
     low: float
     high: float
@@ -84,7 +84,7 @@ class Scale:
 
 
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """Return a finding as an SVG strip: passing range, interval, published models, null controls.
+    """Draw a finding as an SVG strip; `alone` adds values of published models and null controls.
 
     A strip beside those of other models (not `alone`) leaves out published models and controls.
     """
@@ -185,7 +185,7 @@ def in_words(finding: Finding, estimate: Estimate) -> str:
 
 
 def over_releases(series: Series) -> str:
-    """Return an SVG of one gate's findings over the releases; "" if no release measured it."""
+    """Draw one gate's findings over a model's releases as SVG; "" if no release measured it."""
     scale = Scale.of(series.measured)
     if scale is None:
         return ""

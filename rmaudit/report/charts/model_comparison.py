@@ -50,7 +50,7 @@ def between(
 
 
 def _agreement_chart(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return a chart of Kendall's tau between models, and a map of them, for each prompt."""
+    """Return a chart of how alike models rank words: for each prompt Kendall's tau, and a map."""
     if not comparison:
         return None
     panels: list[Form] = []

@@ -180,7 +180,7 @@ def _y() -> alt.Y:
 
 
 def _name_labels(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return each row's index (`place`) and the placeholder label of its name."""
+    """Return chart data for each row: its index (`place`), and a placeholder for its name."""
     labels = placeholders([row.name for row in rows])
     return [{"place": place, "name": label} for place, label in enumerate(labels)]
 

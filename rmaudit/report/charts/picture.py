@@ -52,7 +52,7 @@ def with_evidence(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Fin
 
 
 def as_label(text: str) -> str:
-    """Return `text` as a chart label: hidden characters spelled out, and cut if very long."""
+    """Return `text` as a chart label: invisible characters as escapes, and cut if very long."""
     shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
     return spelled_out(shown)
 
@@ -64,7 +64,7 @@ def quoted_term(term: str) -> str:
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
-    """Return a placeholder for each term, about as wide as it, which `with_terms` replaces."""
+    """Return a placeholder for each term, about as wide as the term; `with_terms` replaces it."""
     return [chr(_FIRST + i) + "n" * (len(short_label(term)) - 1) for i, term in enumerate(terms)]
 
 

@@ -61,7 +61,7 @@ def cached_flags(what: str, texts: Sequence[str], test: Callable[[str], bool]) -
 def svgs(
     specs: Sequence[Mapping[str, Any]], make: Callable[[Sequence[Mapping[str, Any]]], Svgs]
 ) -> Svgs:
-    """Return the SVG of each Vega-Lite spec, cached or compiled by `make`; None if that fails."""
+    """Return each Vega-Lite spec's SVG, from the cache or from `make`; None where `make` fails."""
     cache = _CACHE.get()
     if cache is None:
         return make(specs)

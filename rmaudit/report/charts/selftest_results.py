@@ -127,7 +127,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def picture(outcomes: Sequence[BenchOutcome]) -> str:
-    """Draw a panel for each flaw: shares of runs that FAIL (points) and are blocked (dashed)."""
+    """Draw a panel per planted flaw: shares of FAIL and of blocked runs, by the flaw's size."""
     import altair as alt
 
     panels, facts = [], []

@@ -66,7 +66,7 @@ class BenchmarkTask:
 
     @property
     def prompt(self) -> str:
-        """Return the label of the task's prompts, as findings have it, such as `best+worst`."""
+        """Return the names of the task's prompts as one label, such as `best+worst`."""
         return label(self.prompts)
 
     @property

@@ -116,7 +116,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the benchmark task that a finding measures; None if none, or for a user's pairs."""
+    """Return a finding's benchmark task; None if it has none or used a user's pairs of answers."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 

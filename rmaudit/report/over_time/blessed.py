@@ -110,7 +110,7 @@ def bless(  # noqa: PLR0913  (keyword-only after the subjects)
     on: date,
     days: int = DAYS,
 ) -> Blessing:
-    """Make the blessed (approved) release of a model from the results of a whole run.
+    """Make the record of an approved (blessed) release of a model, from a whole run's results.
 
     The family is `family`, or else the model's `of:`, or else the model's name.
 
@@ -161,12 +161,12 @@ def _gate(finding: Finding, of: Estimate, digest: str) -> BlessedGate:
 
 
 def parts_as_text(parts: Iterable[float]) -> str:
-    """Return an estimate's `parts` as a gate stores them: to four digits, separated by spaces."""
+    """Format an estimate's `parts` (terms of its error) to four digits, separated by spaces."""
     return " ".join(f"{part:.{_DIGITS}g}" for part in parts)
 
 
 def question_digest(results: Results, finding: Finding) -> str:
-    """Return a hash of the prompts and words that a finding was measured on, not of the weights.
+    """Return a hash of the prompts and the words with which a finding was measured.
 
     It covers the texts of the prompts, whether all tokens were scored, and the user's own words;
     for a finding without prompts, such as one on pairs of answers, their number.
@@ -190,7 +190,7 @@ def lineage(model: AuditedModel | ModelSpec) -> str:
 
 
 def blessed_path(folder: Path, family: str) -> Path:
-    """Return the path of a family's blessed (approved) release; `folder` has the models.yaml."""
+    """Return the path of the file of a family's blessed release; `folder` has the models.yaml."""
     return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
 
 

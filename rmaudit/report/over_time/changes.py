@@ -68,7 +68,7 @@ class Changed:
 def compare_finding(
     old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
 ) -> Changed:
-    """Compare one audit's finding in two runs under the new bound: better, worse or unclear.
+    """Say whether an audit's finding got better or worse between two runs, by the new run's bound.
 
     It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
     unit, and the 95 % interval of the difference excludes 0. Without a margin, it must differ by
@@ -96,7 +96,7 @@ def compare_finding(
 
 
 def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
-    """Summarize a finding of an earlier run, with its paired difference from the later one.
+    """Summarize an earlier run's finding, with the paired difference between both runs' values.
 
     The difference is None unless both estimates have `parts` (`measures.paired_differences`).
     """

@@ -94,7 +94,7 @@ class Unpaired:
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """The comparison of two runs: changes by model, counts of changes, and the outcome."""
+    """The comparison of two runs (releases): changes by model, counts of changes, the outcome."""
 
     old: Origin
     new: Origin
@@ -201,7 +201,7 @@ def _model_pairs(
     name: str | None,
     other: str | None,
 ) -> list[tuple[AuditedModel, AuditedModel]]:
-    """Return the pairs of models to compare, in the order of the new file."""
+    """Return the pairs (old model, new model) to compare, in the order of the new file."""
     if other is not None:
         return [(_find_model(old, name, "old"), _find_model(new, other, "new"))]
     if name is None and len(old) == len(new) == 1:
@@ -265,7 +265,7 @@ def _side(finding: Finding | None) -> Side | None:
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:
-    """Return what else differs between two findings, such as the bound; "" if nothing does."""
+    """Return a remark on two compared findings: one is missing, or the bound changed; else ""."""
     if old is None or new is None:
         return f"only in the {'new' if old is None else 'old'} file"
     if old.bound != new.bound:
@@ -298,7 +298,7 @@ def _gate_raised_error(new: Results, models: set[str]) -> bool:
 
 
 def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool, broken: bool) -> str:
-    """Return the outcome over all gates: worse if one is worse, undecided if one may be worse.
+    """Say whether the gates got worse: worse if one did, undecided if one may have, or neither.
 
     It is undecided, too, if no gate was compared, if a model is missing (`gone`), if a gate ends in
     an error in the new file (`broken`), or if that run was cut short (`cut`).

@@ -118,7 +118,7 @@ def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
 
 
 def _policy_lines(policy: PolicyChange) -> Iterator[str]:
-    """Yield lines that compare the policies after equal training on the old and on the new model.
+    """Yield lines that compare policies trained equally on the old and on the new reward model.
 
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
     """

@@ -137,7 +137,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def group_families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group audited models into families: by models.yaml's `of:`, or base and developer, or name.
+    """Group models into families: by their key `of` in models.yaml, base and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
     models.yaml names the family (`of:`).
@@ -211,7 +211,7 @@ def as_json(family: ReleaseFamily) -> dict[str, Any]:
 
 
 def _point(point: Point) -> dict[str, Any] | None:
-    """Return a gate's result in one release; None if the release did not run it."""
+    """Return a gate's result in one release as a JSON dict; None if the release did not run it."""
     if point.finding is None:
         return None
     of = point.finding.estimate
@@ -247,7 +247,7 @@ def _family(model: AuditedModel) -> str:
 
 
 def _why_family(model: AuditedModel, name: str, joined: str) -> str:
-    """Return in words why a model belongs to the family `name`, such as `their name`."""
+    """Return what puts a model into the family `name`, in words such as `their name`."""
     if joined:
         return "--family"
     if name == model.of:
@@ -278,7 +278,7 @@ def _words_asked(run: Run) -> str:
 
 
 def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:
-    """Return each audit's findings over the releases, for gates or for informational audits."""
+    """Return, for each audit of this severity, its findings over the releases, sorted by title."""
     tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
     series = [Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in keys]

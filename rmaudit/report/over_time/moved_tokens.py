@@ -61,7 +61,7 @@ class SweepChange:
 def compare_sweeps(
     old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
 ) -> Iterator[SweepChange]:
-    """Compare the old and the new sweep of each prompt text and protocol; yield their changes.
+    """Yield, for each prompt and protocol of both releases, how alike their sweeps rank tokens.
 
     Sweeps without a score per token (only a summary is stored) are left out.
 
@@ -125,7 +125,7 @@ def _moved_tokens(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """A policy's answers to one prompt after equal training on the old and on the new rewards.
+    """The policies that result for one prompt from equal training on the old and the new rewards.
 
     `same_policy` says whether both started from the same policy; if not, the releases are not the
     only difference.
@@ -137,7 +137,7 @@ class PolicyChange:
 
 
 def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
-    """Yield both runs' trained policies for each prompt and amount of training that they share."""
+    """Yield the old and the new policy for each prompt and amount of training in both runs."""
     before, after = _stages(old), _stages(new)
     for (prompt, training), stage in after.items():
         if earlier := before.get((prompt, training)):
@@ -156,7 +156,7 @@ def _same_start(one: Stage | None, other: Stage | None) -> bool:
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
-    """Return the stages of training that charts show, by prompt and amount, such as "4 nats".
+    """Return the policy at each charted stage of training, by prompt and amount, such as "4 nats".
 
     A stage describes the policy after that training.
     """

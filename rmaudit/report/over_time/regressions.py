@@ -63,7 +63,7 @@ class BlessedComparison:
 
 
 def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results:
-    """Compare results with the blessed (approved) releases of their models; add regressions.
+    """Compare results with the blessed (approved) releases of their models; mark regressions.
 
     `blessings` are keyed by model name. If nothing can be compared with a release, a fault is added
     to the run, which is then not whole.
@@ -84,7 +84,7 @@ def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results
 
 
 def with_regressions(results: Results) -> Results:
-    """Add regressions against blessed (approved) releases to the findings and the verdict."""
+    """Mark findings that are worse than in a blessed (approved) release; judge the run anew."""
     found = find_regressions(results.findings, results.blessed)
     findings = tuple(
         _with_regression(finding, found.get(_key(finding), "")) for finding in results.findings
@@ -218,7 +218,7 @@ def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed
 
 
 def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
-    """Return the two-sided p value of a gate's change; under the null hypothesis it is chance.
+    """Return the two-sided p value of a gate's change, given measurement error and training spread.
 
     The standard error combines the measurement's (from the 95 % interval of the gain) and that of
     one training against the mean of the blessed ones; its degrees of freedom are Welch and

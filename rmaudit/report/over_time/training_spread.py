@@ -91,7 +91,7 @@ def _refuse_stranger(other: Results, blessed: Blessing) -> None:
 
 
 def _estimates(other: Results, gates: Sequence[BlessedGate]) -> list[Estimate]:
-    """Return what another training's run measured for these gates, in their order."""
+    """Return the estimates of these gates, in order, from the run on another training's model."""
     found = {(finding.audit, finding.prompt): finding for finding in other.findings}
     estimates = []
     for gate in gates:

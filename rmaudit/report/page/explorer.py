@@ -60,7 +60,7 @@ class _Table:
 
 
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
-    """Render the token explorer of all sweeps that have a score per token; "" if there are none.
+    """Render a searchable table of every token's scores, in `room` bytes at most; "" if none.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
 
@@ -121,7 +121,7 @@ def _tables(results: Results) -> list[_Table]:
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
-    """Return a vocabulary's compressed columns by name: ids, texts, words, masks and flags.
+    """Return a vocabulary as compressed columns by name: token ids, texts, flags and so on.
 
     Line feeds join the texts, and the masks.
     """
@@ -234,7 +234,7 @@ def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Coarse:
-    """Rounded scores: whole steps above `low`, with exact scores for the best and worst `rows`."""
+    """Scores rounded to whole steps above `low`; the best and worst `rows` keep exact scores."""
 
     levels: NDArray[Any]  # uint8 or uint16, shape (n,)
     missing: int  # the level of an unscored token

@@ -40,7 +40,7 @@ class Failure:
 
 
 def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
-    """Return the verdict box's line for each audit with this effect, the clearest failure first."""
+    """Return a line for each audit with findings of this effect, such as blocks; clearest first."""
     own = [(row, [f for f in row.findings if f.effect is effect]) for row in rows]
     failing = sorted(
         (each for each in own if each[1]), key=lambda each: min(map(clearest, each[1]))

@@ -17,7 +17,7 @@ from rmaudit.report.safe_text import line
 def render(
     families: Sequence[ReleaseFamily], left: Sequence[str], apart: Sequence[str] = ()
 ) -> str:
-    """Return the history page as HTML.
+    """Return the history page as HTML, with remarks on skipped runs and on separate families.
 
     `left` says which runs were passed over, and why; `apart` why there is more than one family.
     """
@@ -70,7 +70,7 @@ def _why_no_regression(family: ReleaseFamily) -> str:
 
 
 def _remarks(family: ReleaseFamily) -> Iterator[str]:
-    """Yield remarks: gates that the last run did not measure, and runs on different words."""
+    """Yield remarks: gates that the last run did not measure, and whether runs used other words."""
     if family.compared and (gates := family.unmeasured):
         last = _release_name(family.releases[-1])
         yield f"The last run ({last}) did not measure: {_titles(gates)}."

@@ -177,7 +177,7 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
 
 
 def _spell_out(value: object) -> object:
-    """Spell out the hidden characters of a string; return other values, such as markup, as is."""
+    """Write a string's invisible characters as escapes; return other values (markup) as is."""
     return block(value) if type(value) is str else value
 
 

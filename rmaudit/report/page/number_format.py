@@ -27,7 +27,7 @@ def bound_end(number: float) -> str:
 
 
 def number(of: float) -> str:
-    """Format a secondary number: whole ones without decimals, tiny ones such as `1.2e-03`."""
+    """Format any number but an estimate: `4,912` if whole, `0.75`, or `1.2e-03` if tiny."""
     if float(of).is_integer():
         return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
@@ -99,7 +99,7 @@ def distance_beyond(finding: Finding) -> float:
 
 
 def standard_errors_beyond(finding: Finding) -> float:
-    """Return a finding's distance to its bound, in standard errors taken from its interval.
+    """Return how many standard errors an estimate lies beyond its bound; negative if inside it.
 
     Infinite for an interval of no width, and for a bound without an end.
     """

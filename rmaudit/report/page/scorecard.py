@@ -115,15 +115,15 @@ def rows(
             anchors[own[0].model, audit],
             tuple(own),
             scales.get(audit),
-            _doubted(own, failed),
+            _why_doubted(own, failed),
         )
         for audit, own in grouped.items()
     ]
     return sorted(made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, row.title))
 
 
-def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why an audit's passes may only mean that the model has no preferences; else ""."""
+def _why_doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why an audit's passes may only mean that the model has no preferences, or ""."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
@@ -182,7 +182,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each prompt's name and own number, for a finding over several prompts."""
+    """Yield the name and the value of each prompt, for a finding that covers several prompts."""
     names = finding.prompt.split("+")
     secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
@@ -202,7 +202,7 @@ def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
 
 
 def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
-    """Return the first scorecard row of each audit, sorted by title, to head a table column."""
+    """Return one scorecard row per audit, sorted by title: the columns of a table of models."""
     first: dict[str, ScorecardRow] = {}
     for row in rows:
         first.setdefault(row.audit, row)
@@ -210,7 +210,7 @@ def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
 
 
 def full(label: str) -> str:
-    """Return the texts of the prompts in a finding's label, such as `best+worst`."""
+    """Return the name and text of each prompt in a finding's label, such as `best+worst`."""
     known = prompts.ALL
     names = label.split("+")
     return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)

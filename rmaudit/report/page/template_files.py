@@ -17,7 +17,7 @@ def template(name: str) -> Markup:
 
 
 def part(name: str, /, **values: object) -> Markup:
-    """Render a part of a page by its template, which escapes all `values`."""
+    """Render a part of a page from its template, with `values` filled in and escaped."""
     return Markup(_environment().get_template(name).render(values))  # noqa: S704  (escaped)
 
 

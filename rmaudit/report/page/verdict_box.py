@@ -115,7 +115,7 @@ def _status(row: ScorecardRow) -> str:
 
 
 def ran(run: Run) -> str:
-    """Return in words how many of the collected checks finished."""
+    """Say how many checks of the run finished, such as `9 of 12 checks finished`."""
     if run.finished >= run.collected:
         return f"a whole run of {run.collected:,} checks"
     return f"{run.finished:,} of {run.collected:,} checks finished"

@@ -18,7 +18,7 @@ _WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPT
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """Findings of one audit for one model: all that are gates, or all that are not."""
+    """Findings of one audit for one model that share a severity: all are gates, or none is."""
 
     findings: tuple[Finding, ...]
 

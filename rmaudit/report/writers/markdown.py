@@ -98,7 +98,7 @@ def _since(results: Results) -> Iterator[str]:
 
 
 def _against(results: Results) -> Iterator[str]:
-    """Yield the comparison with each blessed (approved) release, and a warning if that is old."""
+    """Yield the comparison with each blessed release, and a warning if the release is old."""
     for each in blessed_comparisons(results):
         head, *rest = map(escape, each.says)
         yield f"\n### {head}\n\n"
@@ -120,7 +120,7 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield a Markdown table of findings in parts: head with the first row, then each other row."""
+    """Yield the parts of a Markdown table of findings: head and first row, then row by row."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"
@@ -180,7 +180,7 @@ def _foot(run: Run) -> str:
 
 
 def _fit(top: str, parts: Iterable[str], largest: int) -> str:
-    """Join as many parts as fit into the size limit, and say how many were left out."""
+    """Append to `top` as many parts as fit into `largest` bytes; say how many were left out."""
     text, size = top, len(top.encode())
     parts = list(parts)
     for i, part in enumerate(parts):

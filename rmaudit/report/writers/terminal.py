@@ -119,14 +119,14 @@ def summary(
         lines += _audits(every, failed, screen)
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
-        lines += [each for name in failed for each in _doubted(name, failed, every, screen)]
+        lines += [each for name in failed for each in _doubtful_passes(name, failed, every, screen)]
     return [*lines, *_unmeasured(findings, screen), *_remarks(findings, every, screen)]
 
 
 def _audits(
     every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
 ) -> Iterator[Line]:
-    """Yield lines on audits: blocking ones with explanations, other non-passes, then passes."""
+    """Yield lines on gates: blocking ones with explanations, other non-passes, then passes."""
     gates = [row for row in every if row.gates]
     for row in sorted(gates, key=lambda row: not row.blocking):
         worst = row.worst
@@ -150,10 +150,10 @@ def _audits(
     if certain:
         yield from screen.told(", ".join(certain), mark="pass")
     for name in failed:
-        yield from _doubted(name, failed, passed, screen)
+        yield from _doubtful_passes(name, failed, passed, screen)
 
 
-def _doubted(
+def _doubtful_passes(
     name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
     """Yield a line on the gates whose pass may only mean that the model has no preferences."""
@@ -234,7 +234,7 @@ def _unmeasured(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
 
 
 def _not_asked(finding: Finding) -> bool:
-    """Return whether this is an informational audit that the run was not asked to measure."""
+    """Return whether the finding is of an informational audit that the run did not ask for."""
     return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
 
 
@@ -288,7 +288,7 @@ def _short(text: str, screen: Screen) -> str:
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
-    """Return the table of `-v`: a line per finding, then each reason once, then the counts."""
+    """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
     cells = [tuple(map(line, _cells(finding))) for finding in findings]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     written = [
@@ -302,7 +302,7 @@ def table(findings: Sequence[Finding]) -> list[Line]:
 
 
 def _reasons(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the reasons of each finding; a repeated reason refers to its first finding."""
+    """Yield a line per finding and reason; a repeated reason is "the same as" the first finding."""
     given: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
