@@ -219,7 +219,7 @@ def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
 
 
 def split_shared_prefix(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:
-    """Return the longest prefix that all rows share, leaving each an id, and the rest of each."""
+    """Return the longest prefix that all rows share, and the rest of each, which is never empty."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

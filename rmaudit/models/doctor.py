@@ -1,4 +1,4 @@
-"""`rmaudit doctor`: compare rewards with the model's own forward, and across batches and dtypes.
+"""`rmaudit doctor`: compare rewards with the model's own forward pass, across batches and dtypes.
 
 The scoring path, the batch size, the neighbours in a batch and the dtype should not move a reward.
 Each is changed alone and the rewards of the same answers compared; differences are in sd of these
@@ -78,7 +78,7 @@ class Examination:
 
 
 def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
-    """Score random answers alone, in batches and by the model's own forward; compare the rewards.
+    """Compare rewards of random answers: alone, in batches, and by the model's own forward pass.
 
     There are `answers` answers: ids of the vocabulary, and a few answers of several ids.
 

@@ -70,7 +70,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capped:
-    """The difference of two logits, each capped by `cap` · tanh(logit / `cap`), in float32."""
+    """A head with reward yes - no, both being logits capped by `cap` · tanh(logit / `cap`)."""
 
     reads_prefix: ClassVar[bool] = False
     yes: Linear

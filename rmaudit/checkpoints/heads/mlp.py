@@ -118,7 +118,7 @@ def check_layers(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Check the head tensors `there` against the linear `layers`; return the tensors' names.
+    """Check names (`there`) and shapes of a head's tensors against its `layers`; return the names.
 
     Tensors that are `optional` may be missing.
 
