@@ -162,7 +162,7 @@ def _rendered(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Return each conversation as the chat template prints it; `process`: see `limited_process`."""
+    """Return each conversation as the chat template prints it, in child process `process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:

@@ -213,7 +213,7 @@ def rows(
 
 @with_model_errors
 def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
-    """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
+    """Return the ids that the tokenizer appends to every text, such as an EOS; mostly ()."""
     ids = tuple(tokenizer("").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 

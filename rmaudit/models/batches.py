@@ -28,7 +28,7 @@ def do_nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a scorer is called: with `answers` responses per call, and `at_once` calls at a time.
+    """The pace of calls to a scorer: `answers` responses per call, and `at_once` calls at a time.
 
     `stop` is called to end, soon, the calls that are under way.
     """

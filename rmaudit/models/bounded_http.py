@@ -26,7 +26,7 @@ _IDENTITY = ("", "identity")
 
 
 class BoundError(HTTPError):
-    """Raised when a response exceeds a limit, or after `stop`; a retry would not help."""
+    """Raised when a response exceeds a limit or requests were stopped; a retry would not help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,9 @@ class Checkpoint(TokenModel):
 
     @contextmanager
     def keeping_outputs(self) -> Iterator[None]:
-        """Store every output of the head in a `with` block, so that `siblings` need no second pass.
+        """Store all head outputs in a `with` block, so models of other outputs need no second pass.
 
-        `siblings` are the run's models of the head's other outputs; without any, none is stored.
+        Those models are the `siblings`; without any, nothing is stored.
         """
         self._memory.keeps = bool(self.siblings)
         try:

@@ -32,7 +32,7 @@ _SMALL = 64  # ids in the small batches
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A comparison of two computations of the same rewards: largest and rms difference, in sd.
+    """A comparison of two computations of the same rewards; differences are in sd of the rewards.
 
     `allowed` limits the largest and `allowed_rms` the rms difference; None is no limit.
     """
@@ -46,7 +46,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Return whether both differences are within their limits; a NaN is not."""
+        """Return whether both differences are within their limits; NaN counts as outside."""
         fine = self.allowed is None or self.largest <= self.allowed
         return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
 

@@ -166,7 +166,7 @@ class RewardModel(HasScores, Protocol):
         """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return a row of ids per text: the prompt and the text as its answer, tokenized as one.
+        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """

@@ -125,7 +125,7 @@ def weights_of_output(
 
 
 def with_cache(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return `outputs` with a cache of its results, by row and the dtype the model runs in.
+    """Return the function `outputs` with a cache of its results, by row and the model's dtype.
 
     So the rows on which noise is measured run once for all objectives.
     """

@@ -55,7 +55,7 @@ class ServerChecks:
 
     @property
     def ok(self) -> bool:
-        """Return whether the checks and the rank correlation are within tolerance; a NaN is not."""
+        """Return whether the checks and the rank correlation are within tolerance; NaN is not."""
         ranks = self.rank_correlation
         fine = ranks is None or ranks >= self.least_correlation
         return fine and all(check.ok for check in self.checks)

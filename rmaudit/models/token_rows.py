@@ -171,7 +171,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Return a response as token ids: a text is tokenized as an answer, ids are checked.
+        """Return a response as token ids: a text is tokenized as an answer, ids only checked.
 
         A text gets no special tokens.
 
@@ -239,7 +239,7 @@ class TokenModel(RewardModel):
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Return a response as token ids: a text is tokenized as an answer, ids are checked."""
+        """Return a response as token ids: a text is tokenized as an answer, ids only checked."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -261,7 +261,7 @@ class TokenModel(RewardModel):
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return a row of ids per text: the prompt and the text as its answer, tokenized as one.
+        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """

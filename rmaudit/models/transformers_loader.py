@@ -37,7 +37,7 @@ class Native:
     """A loader of checkpoints whose backbone is a class of transformers; see `Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
-        """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
+        """Take a checked checkpoint, whose weights `load` can load if they are on this machine.
 
         What its configuration means is remembered in `cache`, if that is given: to read it again
         takes transformers, which takes seconds.

@@ -163,7 +163,7 @@ def _refuse_shape(
 
 
 def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
-    """Return the hidden size in config.json, which is the width of the states the head reads.
+    """Return config.json's hidden size: the width of the hidden states that a head reads.
 
     Raises:
         ModelError: config.json names none.
