@@ -96,7 +96,7 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the head's tensors: merged with a LoRA, or as saved in adapter or base."""
+        """Return the head's tensors: from `merged` if a LoRA changes them, else as saved."""
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):

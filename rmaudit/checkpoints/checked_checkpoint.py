@@ -1,4 +1,4 @@
-"""Read a checkpoint's config.json and tensor shapes, find its head, refuse what has none.
+"""Read a checkpoint's config.json and tensor shapes, find its head, and refuse headless ones.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
@@ -211,7 +211,7 @@ def check(looked: Unchecked) -> Checked:
 
 @contextmanager
 def _errors_named(model: str) -> Iterator[None]:
-    """Put the model's name before the text of a `ModelError` that is raised in the block."""
+    """Put the model's name before the text of a `ModelError` that is raised in a `with` block."""
     try:
         yield
     except ModelError as error:

@@ -76,7 +76,7 @@ def quantization(config: Mapping[str, Any]) -> str | None:
 
 
 def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
-    """Raise if weights are quantized and models.yaml does not allow it (`wanted`), or the reverse.
+    """Raise if weights are quantized but models.yaml does not say so (`wanted`), or the reverse.
 
     Raises:
         ModelError: they are quantized and not wanted so, or wanted so and not quantized.

@@ -20,7 +20,7 @@ _PATIENCE = 2.0  # seconds of waiting before it is said
 
 @contextmanager
 def held(path: Path, *, doing: str) -> Iterator[None]:
-    """Hold a lock for `path` in the block; the lock is a file next to `path`.
+    """Hold a lock for `path` in a `with` block; the lock is a file next to `path`.
 
     Waits as long as another process holds it, and says so on stderr after two seconds; `doing` is
     what the holder does then.
@@ -43,7 +43,7 @@ def held(path: Path, *, doing: str) -> Iterator[None]:
 
 @contextmanager
 def one_process_of_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock in the block, so that one process of this user and host at a time does `work`.
+    """Hold a lock in a `with` block: one process of this user and host at a time does `work`.
 
     The lock spares work and guards nothing: results are right without it. So its file is in the
     host's folder for temporary files, never beside the scores: their file system may have no

@@ -40,7 +40,7 @@ def unreadable(model: str, what: str, folder: Path, error: BaseException) -> Mod
 
 @contextmanager
 def as_model_error(model: str, what: str, folder: Path) -> Iterator[None]:
-    """Raise a `ModelError` of one line in place of any error of a third-party reader in the block.
+    """Turn any error of a third-party reader in a `with` block into a `ModelError` of one line.
 
     Raises:
         ModelError: the block raised; also for a panic of a Rust library.
@@ -66,7 +66,7 @@ def is_failure(error: BaseException) -> bool:
 
 @contextmanager
 def transformers_log_held_back() -> Iterator[None]:
-    """Hold back what transformers logs in the block; log it once at the end, if all went well."""
+    """Hold back what transformers logs in a `with` block; log it at the end if all went well."""
     from transformers.utils import logging as theirs
 
     logger = theirs.get_logger("transformers")

@@ -137,7 +137,7 @@ Kind = Folder | HubCommit
 
 
 def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
-    """Find an entry's files: build the bundled model's, download all of a hub id's but weights.
+    """Find a model's files; build the bundled model, or download a hub id's files without weights.
 
     `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
     where that is not by the model's name.

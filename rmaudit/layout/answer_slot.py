@@ -29,7 +29,7 @@ _ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as no
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A prompt in a chat template or an encoder's pair, with a hole where the answer's ids go."""
+    """A prompt as token ids, by a chat template or text pair, with a hole for the answer's ids."""
 
     prompt: Asked
     prefix: tuple[int, ...]
@@ -116,7 +116,7 @@ def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str
 def read_back(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:
-    """Decode each piece's token ids to text, special tokens included.
+    """Decode each sequence of token ids in `pieces` to text, special tokens included.
 
     Unless `alone`, a piece is decoded behind another: decoders take a space off the start of a
     text.
@@ -130,7 +130,7 @@ def read_back(
 
 
 def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids that `text` has in mid-text, without the dummy space that a start may get."""
+    """Return the ids of `text` in the middle of a text, where no tokenizer adds a space to it."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
         if start is not None:
@@ -145,7 +145,7 @@ def _ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _ids_and_boundaries(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """Return a text's ids, and the index of the first id at or after each character index.
+    """Return a text's ids, and the index of the id that starts at each character index (`places`).
 
     The index is None where a token spans the place. A gap is no boundary: some tokenizers leave a
     token's space out of its offsets.

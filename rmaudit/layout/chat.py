@@ -162,7 +162,7 @@ def _rendered(
     *,
     process: int = 0,
 ) -> list[str]:
-    """Return each conversation as the chat template prints it; `process`: see `limited_process`."""
+    """Return each conversation as the chat template prints it, in child process `process`."""
     template = _template(tokenizer, model)
     settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:
@@ -229,7 +229,7 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
 
 @lru_cache(maxsize=4)
 def _reopened_turn(tokenizer: PreTrainedTokenizerBase, template: str, model: str) -> str:  # noqa: ARG001  (the key of the cache)
-    """Return the text that opens another assistant turn after the answer; "" if none does.
+    """Return what a template prints after the answer to open an assistant turn; "" if nothing.
 
     It is the same for all prompts, so it is computed once for a tokenizer and its `template`.
     Llama-3.1 had one.

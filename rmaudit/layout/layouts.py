@@ -213,13 +213,13 @@ def rows(
 
 @with_model_errors
 def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
-    """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
+    """Return the ids that the tokenizer appends to every text, such as an EOS; mostly ()."""
     ids = tuple(tokenizer("").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 
 def split_shared_prefix(rows: Sequence[Ids]) -> tuple[Ids, list[Ids]]:
-    """Return the longest prefix that all rows share, leaving each an id, and the rest of each."""
+    """Return the longest prefix that all rows share, and the rest of each, which is never empty."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

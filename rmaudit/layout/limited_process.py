@@ -1,4 +1,4 @@
-"""Run untrusted chat templates and tokenizers in a child process with limits: the parent.
+"""Run untrusted chat templates and tokenizers in a child process with limits: the parent's side.
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
@@ -30,7 +30,7 @@ _THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memo
 
 
 class RefusedError(Exception):
-    """Raised when a chat template or tokenizer needs too much memory or time, or makes too much."""
+    """Raised when a chat template or tokenizer exceeds a limit on memory, time or output."""
 
 
 class FailedError(Exception):
@@ -60,7 +60,7 @@ def printed(
 
 
 def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> bool:
-    """Try a tokenizer within limits in a child process; return False if it was tried before.
+    """Run a tokenizer on test texts in a limited child process; return False if that was done.
 
     `path` is a tokenizer.json, `described` its content. The tokenizer reads every text of its
     vocabulary, and long runs of letters. A tokenizer that has stood the trial in this process is

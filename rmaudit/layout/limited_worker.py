@@ -1,4 +1,4 @@
-"""Run untrusted chat templates and tokenizers with limits of memory and time: the child process.
+"""Run untrusted chat templates and tokenizers in a child process with limits: the child's side.
 
 Run by its path. Reads a line of JSON for each question on standard input, and writes one for its
 answer. Where a question takes too much, the process ends, and with it all that it took.
@@ -50,7 +50,7 @@ def print_conversations(request: Mapping[str, Any]) -> list[str]:
 
 
 def try_tokenizer(request: Mapping[str, Any]) -> None:
-    """Raise if a tokenizer makes too many ids or characters from its vocabulary or long runs."""
+    """Raise if a tokenizer turns its own tokens or repeated letters into far too long an output."""
     from tokenizers import Tokenizer
 
     if (described := request["described"]) is None:

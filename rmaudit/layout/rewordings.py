@@ -1,4 +1,4 @@
-"""Reword a judge's template so that it asks the same, as far as its text allows.
+"""Reword a judge's template but ask the same: swap prompt and answer, or add a blank line.
 
 Two can: the block of the prompt and that of the answer change places, and a blank line is put
 between them. Both keep every word. They are made where the template prints prompt and answer once
@@ -15,7 +15,7 @@ _PRINTED = re.compile(r"\{\{-?[^{}]*?\bmessages\s*\[\s*(-?\d+)\s*\][^{}]*\}\}")
 
 
 def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
-    """Return reworded templates that ask the same, by the change made; {} if none can be made.
+    """Return rewordings of a judge's template, by the change made; {} if it allows none.
 
     `marks` are the tokenizer's special tokens: where one stands between prompt and answer, these
     are turns of their own, whose order means something.
@@ -27,7 +27,7 @@ def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
     between = template[first.end() : second.start()]
     if "\n" not in between or any(mark in between for mark in marks):
         return {}
-    begin = _begin(template[: first.start()])
+    begin = _start_of_block(template[: first.start()])
     gap = re.match(r"[ \t]*\n\s*", between)
     if gap is None:  # a block that goes on after what it prints
         return {}
@@ -39,8 +39,8 @@ def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
     }
 
 
-def _begin(before: str) -> int:
-    """Return the index where the block at the end of `before` begins, heading line included."""
+def _start_of_block(before: str) -> int:
+    """Return where the last line of `before` starts, or the heading above if that line is blank."""
     line = before.rfind("\n") + 1
     if before[line:].strip():
         return line

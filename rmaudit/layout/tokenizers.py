@@ -163,7 +163,7 @@ def _refuse_many_added(folder: Path, model: str) -> None:
 
 @cache
 def _try_file_once(path: Path, _size: int, _written: int) -> None:
-    """Try a tokenizer file within limits, once for each path, size and time of writing.
+    """Test a tokenizer file in a limited process, once for each path, size and time of writing.
 
     A trial takes seconds for a large vocabulary.
     """
@@ -173,7 +173,7 @@ def _try_file_once(path: Path, _size: int, _written: int) -> None:
 def _refuse_costly(
     model: str, folder: Path, *, path: Path | None = None, described: str | None = None
 ) -> None:
-    """Raise if the tokenizer takes too much memory or time, as a trial in another process shows.
+    """Raise if the tokenizer takes too much memory or time in a trial run in a child process.
 
     A normalizer may turn one word into a gigabyte, so this runs before it reads any text here.
     """

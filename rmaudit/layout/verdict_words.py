@@ -1,4 +1,4 @@
-"""Find the token ids of a judge's two verdict words (yes and no) where it would say one.
+"""Find the token ids of a judge's two verdict words (yes and no), as they follow a prompt.
 
 A reward that is a logit has one token to be the logit of. And it means something only where the
 model would say the verdict: a model that thinks first says none there, and the logits of both words
@@ -62,7 +62,7 @@ def verdict_ids(spec: ModelSpec, layout: Layout, folder: Path) -> tuple[int, ...
 
 
 def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
-    """Raise if the judge's template, or the model's own, opens a <think> before the verdict.
+    """Raise if a judge's or the model's own template leaves a <think> open before the verdict.
 
     `folder` has the tokenizer, whose own chat template says whether the model begins its turns with
     a thought. A template that closes the thought itself is fine.

@@ -28,7 +28,7 @@ def do_nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many answers one call scores (`answers`), and how many calls run at once (`at_once`).
+    """The pace of calls to a scorer: `answers` responses per call, and `at_once` calls at a time.
 
     `stop` is called to end, soon, the calls that are under way.
     """
@@ -72,7 +72,7 @@ def by_prompt(
     responses: Sequence[str],
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Score each response to its own prompt, shape (n,); adjacent equal prompts share a call."""
+    """Score each response to the prompt at its index, (n,); adjacent equal prompts share a call."""
     parts, first = [np.empty(0, np.float32)], 0
     for prompt, same in groupby(prompts):
         after = first + len(list(same))

@@ -26,7 +26,7 @@ _IDENTITY = ("", "identity")
 
 
 class BoundError(HTTPError):
-    """Raised when an answer exceeds a limit or the run was stopped; a retry would not help."""
+    """Raised when a response exceeds a limit or requests were stopped; a retry would not help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class BoundedHttp:
     """
 
     def __init__(self, *, silence: float, at_once: int) -> None:
-        """Set the time limits: `silence` seconds without data, twice as long for a whole response.
+        """Set the time limits: `silence` seconds without data, twice that for a whole response.
 
         `at_once` is the number of connections that the pool holds. No request is sent yet.
         """

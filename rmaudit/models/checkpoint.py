@@ -86,7 +86,7 @@ class Checkpoint(TokenModel):
         self._files = file_hashes.states([] if loader else self.loader.files())
 
     def sibling(self, spec: ModelSpec) -> Checkpoint:
-        """Return the model of another objective (head output) of this checkpoint, weights shared.
+        """Return a model for another output (objective) of the same head; both share the weights.
 
         Raises:
             ModelError: it has no such objective.
@@ -106,7 +106,10 @@ class Checkpoint(TokenModel):
 
     @contextmanager
     def keeping_outputs(self) -> Iterator[None]:
-        """Keep all head outputs of each pass in a `with` block, if the run has other objectives."""
+        """Store all head outputs in a `with` block, so models of other outputs need no second pass.
+
+        Those models are the `siblings`; without any, nothing is stored.
+        """
         self._memory.keeps = bool(self.siblings)
         try:
             yield
@@ -115,7 +118,7 @@ class Checkpoint(TokenModel):
             self._memory.outputs.clear()
 
     def siblings_with_outputs(self) -> Sequence[Checkpoint]:
-        """Return the run's models of other objectives if outputs were kept for them, else ()."""
+        """Return `siblings` (models of other outputs) if their outputs are stored, else ()."""
         return self.siblings if self._memory.outputs else ()
 
     # What it is
@@ -153,7 +156,7 @@ class Checkpoint(TokenModel):
 
     @property
     def _loose_check(self) -> str:
-        """Return why the check of scoring could not run in float32; "" if it could or need not."""
+        """Return why rewards were not checked in float32; "" if they were, or need not be."""
         tried = self._memory.tried.values()
         return next((each.loosely for each in tried if each.loosely), "")
 
@@ -223,7 +226,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start what `score` does; return rewards or, on a GPU, a function that waits for them."""
+        """Start `score`; return the rewards or, on a GPU, a function that waits for them."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
@@ -244,7 +247,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the rewards of rows (prompt and answer ids), shape (n,); a shared start runs once.
+        """Return the reward of each row of ids (prompt and answer); their common prefix runs once.
 
         Raises:
             ModelError: the rows share no first id, one has an unknown id, or the weights cannot
@@ -259,7 +262,7 @@ class Checkpoint(TokenModel):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start what `score_rows` does; return rewards or, on a GPU, a function that waits."""
+        """Start `score_rows`; return the rewards or, on a GPU, a function that waits for them."""
         prefix, rests = self.rows.split(rows)
         return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
 
@@ -294,7 +297,7 @@ class Checkpoint(TokenModel):
         return self._unless_changed(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,)."""
+        """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
         if not rows:
             return np.empty(0, dtype=np.float32)
         return self._unless_changed(self.weights(rows[0][:-1], ()).own_rewards(rows))
@@ -302,11 +305,12 @@ class Checkpoint(TokenModel):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Return the weights, checked to give the model's own rewards; the first call loads them.
+        """Load the weights, check their rewards against the model's own forward pass, return them.
 
-        The check scores test answers between `prefix` and `suffix`. It is made again if `answers`
-        (a number above 0) are to be scored after a prefix of a new length: on every kind of id for
-        `preflight.MANY` answers or more, on a few rows for fewer.
+        Weights in memory are not loaded again. The check scores test answers between `prefix` and
+        `suffix`. It is made again if `answers` (a number above 0) are to be scored after a prefix
+        of a new length: on every kind of id for `own_forward_check.MANY` answers or more, on a few
+        rows for fewer.
 
         Raises:
             ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
@@ -351,7 +355,7 @@ class Checkpoint(TokenModel):
         return computed
 
     def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Check rewards against the model's own forward, once for each length of `prefix`.
+        """Check that rewards equal those of the model's own forward pass, once per prefix length.
 
         With `every`, every kind of id is tried. Without it, four rows are tried, and an earlier
         check at a similar length is enough: texts have hundreds of lengths.

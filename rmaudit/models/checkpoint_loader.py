@@ -60,7 +60,7 @@ class Loader(RowSource, Protocol):
 
     @property
     def pad(self) -> int | None:
-        """Return the pad id that is skipped in finding where a reward is read; None if none is."""
+        """Return the pad id that is skipped to find a row's last token; None if none is skipped."""
 
     @property
     def dtype(self) -> str:

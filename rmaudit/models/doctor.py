@@ -1,4 +1,4 @@
-"""`rmaudit doctor`: compare rewards with the model's own forward, and across batches and dtypes.
+"""`rmaudit doctor`: compare rewards with the model's own forward pass, across batches and dtypes.
 
 The scoring path, the batch size, the neighbours in a batch and the dtype should not move a reward.
 Each is changed alone and the rewards of the same answers compared; differences are in sd of these
@@ -32,7 +32,7 @@ _SMALL = 64  # ids in the small batches
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A comparison of two computations of the same rewards: largest and rms difference, in sd.
+    """A comparison of two computations of the same rewards; differences are in sd of the rewards.
 
     `allowed` limits the largest and `allowed_rms` the rms difference; None is no limit.
     """
@@ -46,7 +46,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Return whether both differences are within their limits; a NaN is not."""
+        """Return whether both differences are within their limits; NaN counts as outside."""
         fine = self.allowed is None or self.largest <= self.allowed
         return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
 
@@ -78,7 +78,7 @@ class Examination:
 
 
 def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
-    """Score random answers alone, in batches and by the model's own forward; compare the rewards.
+    """Compare rewards of random answers: alone, in batches, and by the model's own forward pass.
 
     There are `answers` answers: ids of the vocabulary, and a few answers of several ids.
 

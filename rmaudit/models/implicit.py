@@ -88,7 +88,7 @@ class ImplicitReward(TokenModel):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return hashes of both models and tokenizers, dtypes, beta, and which ids are counted."""
+        """Return hashes of models and tokenizers, dtypes, beta, and which ids the reward sums."""
         said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
         said["counted"] = "answer and closing" if self.implicit.closing else "answer"
         for role, model in self._models.items():
@@ -140,7 +140,7 @@ class ImplicitReward(TokenModel):
         return slot
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """Yield lines (label, text) on the models, the ids counted, and a prompt as token ids.
+        """Yield lines (label, text): the models, the reward's formula, vocabulary, a sample prompt.
 
         Raises:
             ModelError: their tokenizers differ, or a prompt cannot be laid out.
@@ -238,7 +238,7 @@ class ImplicitReward(TokenModel):
         return (*answer, *slot.suffix) if self.implicit.closing else answer
 
     def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
-        """Return row indices grouped by the prompt that rows begin with, the longest that fits."""
+        """Return row indices by the prompt with which rows begin, the longest one that fits."""
         known = sorted(self._slots.values(), key=lambda slot: -len(slot.prefix))
         found: dict[Slot, list[int]] = {}
         for place, row in enumerate(rows):

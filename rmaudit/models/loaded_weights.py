@@ -221,7 +221,7 @@ class Weights:
             self.model.set_attn_implementation(ATTENTION if shared else self.attention)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,).
+        """Return each row's reward, (n,), by the model's own forward pass on that row alone.
 
         Raises:
             ModelError: the forward fails, as with a configuration that does not make sense.
@@ -245,7 +245,7 @@ class Weights:
     @exact_products()
     @torch.inference_mode()
     def _by_own_layers(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
-        """Return `of(row)` for each row, computed with the model's own layers and attention."""
+        """Return `of(row)` for each row, while the model runs uncompiled with its own attention."""
         try:
             with as_written(self.scorer), self._own_attention():
                 return [of(row) for row in rows]

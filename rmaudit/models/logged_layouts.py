@@ -1,4 +1,4 @@
-"""Layouts in which a trainer may have scored logged rows, and deviations from the model's own.
+"""Row layouts that a trainer may have scored, and how they deviate from the model's own layout.
 
 The model's own layout is by its chat template. Each possible layout gives one row of token
 ids for each logged row. Deviations are read off the rows themselves: how many BOS they begin with,
@@ -21,7 +21,7 @@ _JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a te
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Special token ids of a model, such as BOS, EOS and pad; where they stand tells layouts apart.
+    """Special token ids of a model (BOS, EOS, pad and others), by which row layouts are told apart.
 
     Attributes:
         bos: the tokenizer's BOS id, None without one.
@@ -71,9 +71,9 @@ def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
 
 
 def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
-    """Return variants of logged rows that a trainer may have scored, by name; as logged first.
+    """Return, by name, the rows as logged, and variants with a BOS or EOS more, or a BOS less.
 
-    The others have one BOS more, one BOS less, or one EOS more.
+    A trainer may have scored any of these.
     """
     ways = {"as logged": list(rows)}
     if marks.bos is not None:
@@ -88,7 +88,10 @@ def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]
 def layouts_of_pairs(
     pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
 ) -> Mapping[str, list[Ids]]:
-    """Return (prompt, response) pairs as rows of ids by layout name, the model's own first."""
+    """Return (prompt, response) pairs as rows of ids, in each layout a trainer may have used.
+
+    The keys are names of layouts; the model's own is the first.
+    """
     own = []
     for prompt, response in pairs:
         slot = model.slot(prompt)
@@ -110,7 +113,7 @@ def layouts_of_pairs(
 
 
 def deviations(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
-    """Return how all `rows` deviate from the model's own layout, in words such as "no BOS".
+    """Return how the layout of `rows` deviates from the model's own, in words such as "no BOS".
 
     `way` is the layout's name, which tells the deviation if the rows themselves show none.
     """

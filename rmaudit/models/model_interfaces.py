@@ -138,7 +138,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start what `score` does; return scores or, on a GPU, a function that waits for them.
+        """Start `score`; return the scores or, on a GPU, a function that waits for them.
 
         The next call may be begun before one waits for this one. Raises as `score` does, here or
         on waiting.
@@ -151,7 +151,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start what `score_rows` does; return scores or, on a GPU, a function that waits."""
+        """Start `score_rows`; return the scores or, on a GPU, a function that waits for them."""
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
@@ -166,7 +166,7 @@ class RewardModel(HasScores, Protocol):
         """
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
+        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """
@@ -177,7 +177,7 @@ class RewardModel(HasScores, Protocol):
         """Return the reward of each row (prompt and answer ids), all of one prompt, shape (n,)."""
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        """Return the rewards of rows of ids by the model's own forward, one by one, shape (n,)."""
+        """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Return rewards of equally long answers, and gradients with respect to one-hot tokens.
@@ -204,7 +204,7 @@ _BY_ENDPOINT = (
 
 
 def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return caveats about stored scores, as sentences; `about` has cache key and provenance."""
+    """Return caveats on stored scores as sentences; `about` has their cache key and provenance."""
     known = about.get(KNOWN_BY)
     caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
     if reason := about.get(LOOSELY):

@@ -32,7 +32,7 @@ Call = tuple[Ids, Ids, tuple[Ids, ...]]  # prefix, suffix, answers
 
 @dataclass(slots=True)
 class InMemory:
-    """A checkpoint's loaded weights and kept head outputs, shared by its objectives in a run.
+    """A checkpoint's loaded weights and stored head outputs, shared by the models of its outputs.
 
     Attributes:
         weights: the loaded weights, for the objective that was scored first; None before.
@@ -74,7 +74,7 @@ class InMemory:
         on_progress: Callable[[int], None],
         name: str,
     ) -> Begun:
-        """Start scoring answers by head output `at`, from kept outputs or by a pass that gives all.
+        """Start scoring answers by head output `at`: from stored outputs, else by a forward pass.
 
         Raises as `engine.begin`; the weights are loaded.
         """
@@ -96,7 +96,7 @@ class InMemory:
         return finished if callable(begun) else finished()
 
     def _scorer(self, at: int | None) -> Scorer:
-        """Return a scorer for output `at` (None: all) that runs rows as the loaded scorer does."""
+        """Return a scorer for head output `at` (None: all) with the loaded scorer's settings."""
         loaded = self.weights
         assert loaded is not None, "the weights are loaded"  # noqa: S101  (for types)
         own, head = loaded.scorer, loaded.scorer.head
@@ -125,7 +125,7 @@ def weights_of_output(
 
 
 def with_cache(outputs: Callable[[Ids], Tensor], model: Any) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return `outputs` with a cache of its results, by row and the dtype the model runs in.
+    """Return the function `outputs` with a cache of its results, by row and the model's dtype.
 
     So the rows on which noise is measured run once for all objectives.
     """

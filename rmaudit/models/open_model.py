@@ -108,7 +108,7 @@ def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
 
 
 def _refuse_objective(spec: ModelSpec) -> None:
-    """Raise if a model's reward is not an output of a head, so that no output can be chosen.
+    """Raise for a model without head outputs to choose among, such as a function or a server.
 
     Raises:
         ModelError: the model is a function, a server, a log-ratio, or runs its own code.

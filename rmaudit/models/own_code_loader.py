@@ -1,4 +1,4 @@
-"""Load a checkpoint with the Python code in it, if models.yaml allows that and pins a commit.
+"""Load a checkpoint by the Python code it comes with, if models.yaml allows and pins that code.
 
 `trust_remote_code: true` needs the full commit hash of a hub id, so that the code that runs is the
 code that was read; code of another repository, which that hash does not pin, is refused. The class
@@ -96,7 +96,7 @@ class OwnCode:
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration; a class that the checkpoint brings for it is run here."""
+        """Return the configuration, which the checkpoint's own class makes if it has one."""
         import transformers
 
         with as_model_error(self.spec.name, "config.json", self.folder):

@@ -1,4 +1,4 @@
-"""Check, before the first score, that rmaudit's rewards equal those of the model's own forward.
+"""Check before the first score that rmaudit's rewards are those of the model's own forward pass.
 
 A new version of transformers, an unusual configuration, or a head of another kind would show here
 and nowhere else. A few rows are scored both ways, in one batch here and each alone there: ids from
@@ -46,7 +46,7 @@ _LEAST = 0.01  # of the largest reward: rewards that are closer together leave n
 
 
 class PathChecks(NamedTuple):
-    """The result of comparing rmaudit's rewards with the model's own forward.
+    """The result of comparing rmaudit's rewards with those of the model's own forward pass.
 
     Attributes:
         sd: of the rewards, in the model's units.
@@ -70,7 +70,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Compare rmaudit's rewards with the model's own forward; score more slowly if they differ.
+    """Check rewards against the model's own forward pass; switch to slower scoring if they differ.
 
     Args:
         weights: what is checked.
@@ -89,14 +89,14 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     answers = _answers(rows, edges)
     if not every:
         answers = _four_of(answers)
-    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _in_own_dtype)
+    found = _test_answers(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _in_own_dtype)
     trials, loosely = [found], ""
     if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
         loosely = why_not_float32(weights.model)
         try:
             if not loosely:
                 wide = TOLERANCE["float32"]
-                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, in_float32))
+                trials.append(_test_answers(weights, prefix, answers, suffix, wide, sd, in_float32))
         except (ModelError, ScoreError) as error:
             loosely = str(error)
 
@@ -108,7 +108,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def length_class(length: int) -> int:
-    """Return the class of a prefix length; lengths of a class differ by a factor up to about 1.4.
+    """Return the bin into which a prefix length falls; bin edges grow by a factor of about 1.4.
 
     What goes wrong with length does so beyond some length: that of a window, a rotation, or a
     fused kernel.
@@ -156,8 +156,8 @@ def _slow_down_until_equal(weights: Weights, gap: Callable[[], str], name: str) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
-    """Test answers with their rewards by the model's own forward, to compare with rmaudit's.
+class _TestAnswers:
+    """A set of test answers, and their rewards computed by the model's own forward pass.
 
     `own` has shape (n,), one reward for each answer, in one dtype; `allowed` is the largest
     difference, in units of `unit`.
@@ -174,11 +174,11 @@ class _Trial:
 
     @property
     def sd(self) -> float:
-        """Return the standard deviation of the rewards by the model's own forward."""
+        """Return the standard deviation of the rewards by the model's own forward pass."""
         return float(self.own.std())
 
     def gap(self) -> str:
-        """Return how rmaudit's rewards differ from the model's own; "" if they agree."""
+        """Return how rmaudit's rewards of the answers differ from `own`; "" if they agree."""
         try:
             with self.run_in(self.weights):
                 scores = engine.score(self.weights.scorer, self.prefix, self.answers, self.suffix)
@@ -198,7 +198,7 @@ class _Trial:
         )
 
 
-def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
+def _test_answers(  # noqa: PLR0913, PLR0917  (private, and called twice)
     weights: Weights,
     prefix: Ids,
     answers: Sequence[Ids],
@@ -206,8 +206,8 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     allowed: float,
     sd: float,
     run_in: Callable[[Weights], AbstractContextManager[None]],
-) -> _Trial | None:
-    """Return the test answers with finite rewards by the model's own forward; None if too few.
+) -> _TestAnswers | None:
+    """Return the answers whose rewards by the model's own forward pass are finite; None if too few.
 
     If they are too few, the scores that were asked for are refused later, with an error that names
     their ids.
@@ -220,7 +220,7 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     some = [answer for answer, kept in zip(answers, finite, strict=True) if kept]
     own = own[finite]
     unit = max(float(own.std()), _LEAST * float(np.abs(own).max()), sd)
-    return _Trial(weights, prefix, some, suffix, own, unit, allowed, run_in)
+    return _TestAnswers(weights, prefix, some, suffix, own, unit, allowed, run_in)
 
 
 def _in_own_dtype(_: Weights) -> AbstractContextManager[None]:
@@ -235,7 +235,7 @@ def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
 
 
 def _four_of(answers: Sequence[Ids]) -> list[Ids]:
-    """Return four of the test answers: first and last id, a middle id, and one of several ids."""
+    """Return four test answers: the first, the last and a middle id, and one of three ids."""
     return [*answers[:2], answers[-4], answers[-2]]
 
 
@@ -250,7 +250,7 @@ def warn_of_pad(pad: int, *, name: str) -> None:
 
 
 def why_not_float32(model: nn.Module) -> str:
-    """Return why the weights cannot be held in float32, too, for a check; "" if they can."""
+    """Return why the model cannot run in float32, such as too little memory; "" if it can."""
     needed: Counter[torch.device] = Counter()
     for tensor in _tensors(model):
         if tensor.is_meta:
@@ -267,7 +267,7 @@ def why_not_float32(model: nn.Module) -> str:
 
 @contextmanager
 def in_float32(weights: Weights) -> Iterator[None]:
-    """Run the model in float32 inside a `with` block; put its own tensors back afterwards."""
+    """Run the model in float32 inside a `with` block; put the original tensors back afterwards."""
     scorer = weights.scorer
     own = [(tensor, tensor.data) for tensor in _tensors(weights.model) if tensor.dtype in HALF]
     size = scorer.ids_per_batch  # found for the model as it is

@@ -89,7 +89,7 @@ def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> N
 
 
 def too_large(name: str, dtype: str, size: int, free: Sequence[int]) -> ModelError:
-    """Return the error for weights of `size` bytes that do not fit on the GPUs together."""
+    """Return the error for weights of `size` bytes that do not fit on all GPUs together."""
     each = ", ".join(f"cuda:{gpu} {left / 2**30:.1f}" for gpu, left in enumerate(free))
     message = (
         f"{name}: its weights take {size / 2**30:.1f} GiB in {dtype}, and the GPUs have room for "

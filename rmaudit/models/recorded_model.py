@@ -56,7 +56,7 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return the names that its file of published scores may have; () if there is none."""
+        """Return possible names of the CSV file of published scores; () if none are published."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()

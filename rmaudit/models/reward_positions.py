@@ -19,7 +19,10 @@ Rewards = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """A rule for where rewards were read: its name ("" for the model's own), each row's index."""
+    """A rule by which a trainer read rewards: its name, and the index at which it reads each row.
+
+    The name `cause` is "" for the model's own rule.
+    """
 
     cause: str
     places: tuple[int, ...]
@@ -29,7 +32,7 @@ class Reading(NamedTuple):
 def readings(
     rows: Sequence[Ids], before: Sequence[int], marks: Marks, pad: int | None
 ) -> Iterator[Reading]:
-    """Yield rules for the index at which a trainer may have read each row, the model's own first.
+    """Yield rules for the index at which a trainer may read a row's reward, the model's own first.
 
     `before` counts the pads before each row as it was logged; `pad` is the id that the model's own
     rule skips.
@@ -54,7 +57,7 @@ def readings(
 
 
 def _left_padded(rows: Sequence[Ids], pads: Sequence[int], detail: str) -> Reading:
-    """Return the `Reading` of a trainer that ignores left padding: `pads` ids before the last.
+    """Return the rule of a trainer that ignores left padding, and reads each row `pads` ids early.
 
     The index -1 stands for any pad. `detail` says how rows were batched, "" if pads were logged.
     """
@@ -67,7 +70,7 @@ def _rightmost(row: Ids, skipped: frozenset[int | None]) -> int:
 
 
 class Fit(NamedTuple):
-    """A fit of logged rewards to rmaudit's: logged = scale · ours + offset, for one order of rows.
+    """A fit of logged rewards to rmaudit's rewards (ours): logged = scale · ours + offset.
 
     Attributes:
         causes: the deviations by name, such as "sign"; none where ours equal the logged ones.

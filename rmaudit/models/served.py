@@ -75,7 +75,7 @@ class ServedIds(TokenModel):
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Return what identifies the scores: URL, served name, tokenizer hash, version, verdicts.
+        """Return what identifies the scores: URL, model name, version, tokenizer, a judge's words.
 
         Without a version in models.yaml, what the server says of the model stands for it.
         """

@@ -1,4 +1,4 @@
-"""`rmaudit doctor` for a server: compare its rewards with its checkpoint's and with repeated ones.
+"""`rmaudit doctor` for a server: check that its rewards repeat and equal those of its checkpoint.
 
 Server and checkpoint score the same answers. The server may run in another dtype, so if its rewards
 are not those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far
@@ -35,7 +35,7 @@ Rewards = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ServerChecks:
-    """The result of comparing a server's rewards with its checkpoint's and with repeated ones.
+    """The result of checking that a server's rewards repeat and equal those of its checkpoint.
 
     Attributes:
         sd: of the server's rewards.
@@ -55,7 +55,7 @@ class ServerChecks:
 
     @property
     def ok(self) -> bool:
-        """Return whether the checks and the rank correlation are within tolerance; a NaN is not."""
+        """Return whether the checks and the rank correlation are within tolerance; NaN is not."""
         ranks = self.rank_correlation
         fine = ranks is None or ranks >= self.least_correlation
         return fine and all(check.ok for check in self.checks)
@@ -68,7 +68,7 @@ def compare(
     *,
     answers: int = 256,
 ) -> ServerChecks:
-    """Compare a server's rewards of random answers with repeated ones and with those of `local`.
+    """Check that a server's rewards of random answers repeat, and equal those of `local`.
 
     `local` is the checkpoint that the server is said to serve; None if there is none here.
 
@@ -101,8 +101,8 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class _Dtype:
-    """A comparison of a server's rewards with its checkpoint's in one dtype (`here`, shape (n,)).
+class _Comparison:
+    """A comparison of a server's rewards with `here`, its checkpoint's rewards in one dtype.
 
     `noise` is the rms change of rewards by the dtype, in the model's units; `ranks` is
     Spearman's correlation, and `least_ranks` the lowest that is allowed.
@@ -123,15 +123,15 @@ class _Dtype:
 
 def _comparisons(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
-) -> tuple[list[_Dtype], list[str]]:
-    """Compare the server with the checkpoint in each dtype; float32 alone if that agrees.
+) -> tuple[list[_Comparison], list[str]]:
+    """Compare the server with the checkpoint in float32 and, if they differ, in 16-bit dtypes.
 
     Returns the comparisons, and a sentence for each dtype that could not be tried.
 
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.
     """
-    fits: list[_Dtype] = []
+    fits: list[_Comparison] = []
     failures: list[str] = []
     asked_for = () if local.spec.dtype == "auto" else (local.spec.dtype,)
     for dtype in dict.fromkeys(("float32", *(asked_for or ("bfloat16", "float16")))):
@@ -148,7 +148,7 @@ def _comparisons(
     return fits, failures
 
 
-def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
+def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Comparison:
     """Compare the server's rewards with `here`, the checkpoint's rewards in one dtype.
 
     `widest` are the checkpoint's rewards in the widest dtype that could run.
@@ -160,7 +160,9 @@ def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> 
     difference = (served - here) / sd
     if widest is here:  # nothing to measure its noise with
         allowed = EXACT if dtype == "float32" else ITSELF
-        return _Dtype(dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION)
+        return _Comparison(
+            dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION
+        )
     rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
     noise = rounded - widest
     lost = 1 - float(spearmanr(rounded, widest).statistic)
@@ -170,10 +172,10 @@ def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> 
         _check(name, difference, max(EXACT, TIMES * rms / sd)),
         allowed=max(EXACT, TIMES_LARGEST * largest / sd),
     )
-    return _Dtype(dtype, here, rms, check, ranks, least)
+    return _Comparison(dtype, here, rms, check, ranks, least)
 
 
-def _nearest(fits: Sequence[_Dtype]) -> _Dtype:
+def _nearest(fits: Sequence[_Comparison]) -> _Comparison:
     """Return the comparison with the best rank correlation, preferring acceptable ones."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
@@ -189,7 +191,7 @@ def _without_limits(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _sentences(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
+def _sentences(served: Rewards, best: _Comparison, noise: float) -> Iterator[str]:
     """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
 
     `noise` is the rms noise of the narrowest dtype, which the server may run in.

@@ -61,7 +61,7 @@ class TextScorer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Return the function's name, and its version or source hash; `SpecError` without."""
+        """Return the function's name, and its version or source hash; may raise `SpecError`."""
         return self.entry.identity
 
     @property

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RowSource(Protocol):
-    """Interface of what `Rows` needs to make token ids: a layout, a configuration, a row count."""
+    """Interface of a source from which `Rows` makes token ids: layout, configuration, row count."""
 
     @property
     def layout(self) -> Layout:
@@ -52,7 +52,7 @@ class RowSource(Protocol):
 
 
 class Rows:
-    """A converter of prompts and answers to token ids, all with a row in the embedding."""
+    """A converter of prompts and answers to token ids; ids that the embedding lacks are errors."""
 
     def __init__(self, loader: RowSource, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""
@@ -171,7 +171,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """Return a response as token ids: a text is tokenized as an answer, ids are checked.
+        """Return a response as token ids: a text is tokenized as an answer, ids only checked.
 
         A text gets no special tokens.
 
@@ -227,7 +227,7 @@ class TokenModel(RewardModel):
 
     @property
     def template_digest(self) -> str:
-        """Return the hash of the chat template and its pinned date, or of an encoder's layout."""
+        """Return a hash of the chat template and its fixed date, or of an encoder's layout."""
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
@@ -239,7 +239,7 @@ class TokenModel(RewardModel):
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """Return a response as token ids: a text is tokenized as an answer, ids are checked."""
+        """Return a response as token ids: a text is tokenized as an answer, ids only checked."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
@@ -261,7 +261,7 @@ class TokenModel(RewardModel):
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """Return rows of ids: the prompt with each text as its answer, tokenized together as one.
+        """Return a row of ids per text: the prompt, and the text as its answer, tokenized together.
 
         This is the protocol "paper", that of Christian et al. 2025.
         """

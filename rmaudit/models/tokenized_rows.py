@@ -17,7 +17,7 @@ from rmaudit.layout.verdict_words import verdict_ids
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
-    """Return a served model's entry with the folder or hub id `where` in place of its server."""
+    """Return a served model's entry with the folder or hub id `where` as source, not its server."""
     plain = ModelSpec(spec.name, where)
     return replace(
         plain,
@@ -29,7 +29,7 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return an entry for a served model's tokenizer, else its checkpoint; None if it has neither.
+    """Return an entry whose source is a served model's tokenizer, or else its checkpoint; or None.
 
     For an implicit reward this is the entry itself, whose source is the policy.
     """
@@ -40,7 +40,7 @@ def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
 
 
 class ServedRows:
-    """The tokenizer and layout of a served model or a policy, with which `Rows` makes token ids."""
+    """A `RowSource` for served models and implicit rewards: it has a tokenizer, but no weights."""
 
     def __init__(self, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer's folder; small files of a hub id are downloaded.

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class Native:
-    """A loader of checkpoints that transformers' own classes run; see `Loader`."""
+    """A loader of checkpoints whose backbone is a class of transformers; see `Loader`."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
-        """Take a checked checkpoint; it can be loaded later if its weights are on this machine.
+        """Take a checked checkpoint, whose weights `load` can load if they are on this machine.
 
         What its configuration means is remembered in `cache`, if that is given: to read it again
         takes transformers, which takes seconds.
@@ -146,7 +146,7 @@ class Native:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Return facts for the report: the model's class, an adapter's base, whether compiled."""
+        """Return facts for the report: model class, an adapter's base, if layers are compiled."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
         compiled = {"compiled": "layers"} if self.spec.compiled else {}
         kind = linear.architecture(self.checked.config)
@@ -185,7 +185,7 @@ class Native:
         }
 
     def _head(self, saved: Mapping[str, Tensor]) -> Head:
-        """Build the head from its `saved` tensors; of several outputs, it gives the audited one."""
+        """Build the head from its `saved` tensors, reduced to the chosen output, if any."""
         family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
         if at is None:
             return family.build(saved, {**config, judging.SETTING: self.verdict})
@@ -280,7 +280,7 @@ def as_weights(
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:
-    """Return the name of transformers' auto class that loads every tensor but those of our heads.
+    """Return the name of transformers' auto class for the checkpoint, such as AutoModel.
 
     A judge is a causal language model. An adapter beside a value head was trained on one, so its
     tensors have the names of that class.
@@ -292,7 +292,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
 
 
 def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return names of head tensors, which may be missing in the class or in the files."""
+    """Return names of tensors that model class or files may lack, as rmaudit builds the head."""
     head = checked.head
     whole = classifier or head.family.NAME == judging.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED
@@ -323,7 +323,7 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
 
 
 def _reward_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to its reward by the forward of transformers' class.
+    """Return a function from a row of ids to its reward, by transformers' forward pass.
 
     Backbone, attention and pooling are transformers'; a plain head is in float32.
 
@@ -334,7 +334,7 @@ def _reward_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # n
 
 
 def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to its logits (labels,) by transformers' own forward."""
+    """Return a function from a row of ids to logits (labels,), by transformers' forward pass."""
     import torch
 
     from rmaudit.scoring.paths import device_of, reset_rotary_lengths
@@ -384,7 +384,7 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
 
 
 def _reward_by_head(scorer: Scorer) -> Callable[[Ids], float]:
-    """Return a function from a row of ids to its reward by our head on the backbone's states.
+    """Return a function from a row of ids to its reward, by rmaudit's head on its hidden states.
 
     Transformers has no class for this head.
     """
@@ -393,7 +393,7 @@ def _reward_by_head(scorer: Scorer) -> Callable[[Ids], float]:
 
 
 def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
-    """Return a function from a row of ids to our head's output: a scalar, or shape (outputs,)."""
+    """Return a function from a row of ids to the output of rmaudit's head, () or (outputs,)."""
     from rmaudit.scoring.paths import FullRows
 
     head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head

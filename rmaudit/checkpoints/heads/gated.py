@@ -152,7 +152,7 @@ class Gated:
     pattern: tuple[int, ...]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the function from states (..., hidden) to rewards (...) for one prompt.
+        """Return a function that maps states (..., hidden) to rewards (...) after this prompt.
 
         Raises:
             ModelError: the prompt has no place that the gate could read.
@@ -271,14 +271,14 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
 
 
 def _transforms(settings: _Settings) -> bool:
-    """Return whether the published class of such a head applies a transform to its objectives."""
+    """Return whether the head's published class applies a transform matrix to its objectives."""
     if settings.backbone != "llama":
         return False
     return settings.quantiles is None or settings.objectives != _HELPSTEER
 
 
 def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
-    """Raise if the saved `transform` is not the identity, though the head's class applies none.
+    """Raise if a saved `transform` matrix is not the identity, where the head's class applies none.
 
     Raises:
         ModelError: it is not the identity, and whether it is to be applied is unknown.

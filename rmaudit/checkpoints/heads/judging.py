@@ -61,7 +61,7 @@ def _refuse_shape(key: str, shape: tuple[int, ...], config: Mapping[str, Any]) -
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | Capped:
-    """Return a head for the logit of yes minus that of no; `config` has the ids of the words."""
+    """Return a head for the logit of yes minus that of no, whose token ids are in `config`."""
     (weight,) = tensors.values()
     yes, no = (weight[i].detach().float().clone() for i in config[SETTING])
     cap = (config.get("text_config") or config).get(CAP)
@@ -70,7 +70,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capped:
-    """The difference of two logits, each capped by `cap` · tanh(logit / `cap`), in float32."""
+    """A head with reward yes - no, both being logits capped by `cap` · tanh(logit / `cap`)."""
 
     reads_prefix: ClassVar[bool] = False
     yes: Linear

@@ -25,7 +25,7 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """Return the name of the output layer's tensor if models.yaml names a `logit`, else None.
+    """Return the name of the output layer's tensor if models.yaml sets `logit` (an id), else None.
 
     It is `lm_head.weight`, or for tied embeddings that saved none, the backbone's embedding.
 

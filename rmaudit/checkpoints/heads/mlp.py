@@ -118,7 +118,7 @@ def check_layers(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Check the head tensors `there` against the linear `layers`; return the tensors' names.
+    """Check names (`there`) and shapes of a head's tensors against its `layers`; return the names.
 
     Tensors that are `optional` may be missing.
 
@@ -163,7 +163,7 @@ def _refuse_shape(
 
 
 def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
-    """Return the hidden size in config.json, which is the width of the states the head reads.
+    """Return config.json's hidden size: the width of the hidden states that a head reads.
 
     Raises:
         ModelError: config.json names none.

@@ -1,4 +1,4 @@
-"""Objectives: the outputs of a head that gives several, each audited as a reward by its name.
+"""Objectives: the outputs of a head that has several, any of which can be audited as reward.
 
 An objective is what the model's own class returns for it before outputs are combined: `rewards` of
 ArmoRM (W x) and of QRM (the mean over an output's quantiles, after the transform where there is
@@ -84,7 +84,7 @@ def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, 
 
 
 def index_of(asked: str, family: str, found: Sequence[str]) -> int:
-    """Return the index of the output that `asked` names, by name, number or end of the name.
+    """Return the index of the output `asked` for: by its name, its number, or the end of its name.
 
     `honesty` is `ultrafeedback-honesty` if no other name ends so.
 
@@ -120,7 +120,7 @@ def build(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneOutput:
-    """The head of one objective: output `at` of the head `every`, which gives (..., outputs)."""
+    """A head that gives one output, `at`, of another head, `every`, which gives (..., outputs)."""
 
     every: Head
     at: int
@@ -131,7 +131,7 @@ class OneOutput:
         return self.every.reads_prefix
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the function from states (..., hidden) to rewards (...) for one prompt."""
+        """Return a function that maps states (..., hidden) to rewards (...) after this prompt."""
         outputs = self.every.after(prefix, states)
         return lambda pooled: outputs(pooled)[..., self.at]
 

@@ -1,4 +1,4 @@
-"""The head of URM (uncertainty-aware reward model): attributes' means, weighted by a network.
+"""The head of URM (uncertainty-aware reward model): a weighted sum of attributes' means.
 
 The network reads the same state as the means. With x the pooled state and s = W x, whose entries
 alternate between μ and log σ of an attribute:
@@ -94,7 +94,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertain
 
 
 def outputs(config: Mapping[str, Any], shapes: Shapes) -> int:  # noqa: ARG001  (as all families have it)
-    """Return the number of attributes (outputs), which is half the number of scores."""
+    """Return the number of attributes: half the rows of `score.weight`, which has two for each."""
     return shapes[_SCORE][0] // 2
 
 
@@ -111,7 +111,7 @@ class Uncertainty:
     tensors: Mapping[str, Tensor]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the function from states (..., hidden) to rewards (...), the same for all prompts.
+        """Return a function that maps states (..., hidden) to rewards (...), whatever the prompt.
 
         It is on the states' device.
         """
