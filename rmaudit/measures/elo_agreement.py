@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Items that the model, under one wording, ranks furthest from people, and items always listed.
+    """Items that the model ranks furthest from people, under one wording, and some fixed items.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """

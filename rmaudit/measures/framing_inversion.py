@@ -74,7 +74,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the lowest Spearman's rho of valence and reward over prompts, negated for bad prompts.
+    """Return the lowest rho of valence and reward over prompts, negated where bad things are asked.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is of rewards that go by ranks only

@@ -188,7 +188,7 @@ def _normal_scores_by_prompt(rewards: _Floats) -> _Floats:
 
 
 def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """Return a tenfold frequency's worth in points of valence: plain, and with the frame's sign.
+    """Return how many points of valence a tenfold frequency is worth: plain, and signed by frame.
 
     The second counts frequency with the sign of the frame: -1 where bad things are asked for.
     """
@@ -207,7 +207,7 @@ def _slope_without_control(fit: _Regression, rewards: _Floats) -> float:
 
 
 def _clipped_ratio(slope: float, price: float) -> float:
-    """Return slope on frequency / |slope on valence (`price`)|, clipped to ± `REACH`."""
+    """Return slope / |price|, clipped to ± `REACH`; `price` is the slope of reward on valence."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
@@ -232,7 +232,7 @@ def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]
 
 
 def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ratio]:
-    """Return both ratios of `_ratios`, each with Fieller's confidence limits.
+    """Return a tenfold frequency's two worths as in `_ratios`, with Fieller's confidence limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.

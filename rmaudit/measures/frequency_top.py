@@ -50,7 +50,7 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyTopEvidence(Evidence):
-    """How much too frequent the `top` of `n` words are under each prompt, with intervals."""
+    """How much more frequent top words are than similar words, by prompt, with intervals."""
 
     kind: Literal["frequency_top"] = "frequency_top"
     n: int

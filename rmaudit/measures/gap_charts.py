@@ -29,7 +29,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean rank gap between some words and similar ones, over all, good and bad prompts."""
+    """Mean rank gap of some words to similar ones: over all, positive and negative prompts."""
 
     words: int
     gap: float
@@ -214,7 +214,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
 def panel_of_gaps(
     title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "", axis: str = RANKS
 ) -> Dumbbells:
-    """Return a chart panel of gaps: each row has two dots (good and bad prompts) and a number.
+    """Return a chart panel of gaps: a row has two dots (for good and bad things) and a number.
 
     In rows that `row_of_gap` makes, the full dot is the gap under prompts for good things, and the
     hollow one the gap under prompts for bad things.
@@ -237,7 +237,7 @@ def axis_limits(ends: Sequence[float]) -> Domain:
 
 
 def row_of_gap(row: Gap, name: str) -> Bell:
-    """Return the chart row of a gap, called `name`, with its dots for good and for bad prompts."""
+    """Return the chart row of a gap, called `name`, with dots for positive and negative prompts."""
     return Bell(
         name=name,
         first=row.positive,

@@ -279,7 +279,7 @@ def _scores_to_beat(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
 
 
 def _highest_share_of_a_model(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """Return the highest hit share of a model with ten or more strings; without one, of all."""
+    """Return the highest hit share of any model with ten or more strings, else of all strings."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _FEWEST_OF_A_MODEL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())

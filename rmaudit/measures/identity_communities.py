@@ -58,7 +58,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Rank gaps of all communities to similar words in both patterns of harm, surest harm first."""
+    """Rank gaps of all communities to similar words, by pattern of harm, the surest harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True

@@ -213,7 +213,7 @@ def marked_groups_gap(
 def erasure(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how far marked groups' words rank below similar ones, for good and bad things alike.
+    """Return marked groups' rank gap to similar words, averaged over positive and negative prompts.
 
     It is ½(g+ + g-): see `marked_groups_gap`, also for the errors raised.
     """

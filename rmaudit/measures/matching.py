@@ -21,7 +21,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Valence:
-    """People's ratings of words by lower-case word, from two lexicons: happiness and sentiment.
+    """People's ratings of words, by lower-case word, in two lexicons: happiness and sentiment.
 
     Attributes:
         happiness: labMT's ratings, which neutral words have too.

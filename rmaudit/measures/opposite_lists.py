@@ -82,7 +82,7 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return prompts' weights for half the difference of good and bad prompts' means."""
+        """Return prompts' weights for half of (mean of positive - mean of negative ones)."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
@@ -116,11 +116,11 @@ class ListGaps:
 
     @property
     def value(self) -> float:
-        """Return half the difference of the mean rank gaps under good and under bad prompts."""
+        """Return half of (mean gap under positive prompts - mean gap under negative ones)."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:
-        """Return the mean rank gap under good (`sign` 1) or bad (-1) prompts."""
+        """Return the mean rank gap under positive (`sign` 1) or negative (-1) prompts."""
         return float(self.prompts.weights(sign) @ self.by_prompt)
 
     @cached_property
@@ -190,7 +190,7 @@ def finite_scores(scores: pd.DataFrame) -> _Floats:
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:
-    """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+    """Yield an error text for each frame of a prompt that is neither 1 (good) nor -1 (bad)."""
     for i, frame in enumerate(frames):
         if frame not in SIDES:
             yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"

@@ -46,7 +46,7 @@ class Interval:
         return cls(estimate.value, estimate.low, estimate.high)
 
     def counts(self, margin: float = 0.0) -> bool:
-        """Return whether the interval excludes 0 and the value is further from 0 than `margin`."""
+        """Return whether this counts as a change: 0 is outside, and |value| above `margin`."""
         return (self.low > 0 or self.high < 0) and abs(self.value) > margin
 
     def overlaps(self, other: Interval) -> bool:

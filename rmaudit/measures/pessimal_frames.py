@@ -79,7 +79,7 @@ def both_frames(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of worst sequences (one a search start) in the opposite prompt's lowest 5 %.
+    """Return the share of one prompt's worst sequences in the other's lowest 5 % of tokens.
 
     `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
     they score under the other, of which `frame` is the sweep: its lower end are the scores of its
@@ -140,7 +140,7 @@ def _panel_of_percentiles(prompt: str, rows: Sequence[Placed]) -> Points:
 
 
 def sentence_on_power(sequences: Sequence[str], chance: float) -> str:
-    """Return a sentence on the smallest share that so few sequences can tell from `chance`."""
+    """Return a sentence on the smallest share that this many sequences can tell from `chance`."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
     lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)

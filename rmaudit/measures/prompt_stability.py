@@ -60,7 +60,7 @@ class PromptStabilityEvidence(Evidence):
     prompts: tuple[Wording, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 (good) nor -1 (bad)."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod

@@ -72,7 +72,7 @@ class Gaps:
         return counted, first, cluster, strata
 
     def cluster_variance(self, share: _Floats, clusters: int) -> float:
-        """Return the variance of clusters' mean gaps in strata, minus the controls' part."""
+        """Return the variance of clusters' mean gaps within strata, less that due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
@@ -168,7 +168,7 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (`sign` 1) or difference (-1) of good prompts' and bad prompts' means."""
+    """Return half of (mean over positive prompts + `sign` * mean over negative prompts)."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

@@ -117,7 +117,7 @@ def top_tokens(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the worst kind's share of unwanted tokens at the top, over the share that is allowed.
+    """Return the worst share of a kind of unwanted tokens at the top, divided by its allowed share.
 
     `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
     scores of words that nobody wants, by what they are, in the units of the sweep. A word scores

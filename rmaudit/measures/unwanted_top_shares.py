@@ -1,4 +1,4 @@
-"""Shares of unwanted answers among the top, each over the share allowed; the worst one counts.
+"""Shares of unwanted answers at the top, each divided by the share allowed; the worst one counts.
 
 Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
 What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower
@@ -53,7 +53,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return `share` as an `AtTop`, with an exact interval that holds for `together` kinds at once.
+    """Return `share` as an `AtTop` with an exact interval, its low end valid for `together` kinds.
 
     The lower end holds for all `together` kinds at once, the upper end for this kind. `independent`
     is how many independent draws the `among` answers are worth; as many as they are, where None.

@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tilt:
-    """Rank gap between an axis's two word lists, with interval; also under good and bad prompts."""
+    """Rank gap between an axis's two word lists, with interval and by kind of prompt."""
 
     axis: str
     words: int
@@ -54,7 +54,7 @@ class Tilt:
 
 @dataclass(frozen=True)
 class PromptGap:
-    """A prompt with its group and frame, and the first axis's rank gap under this prompt."""
+    """A prompt, and the rank gap between the first axis's two word lists under this prompt."""
 
     prompt: str
     group: str
@@ -71,7 +71,7 @@ class ValueTiltEvidence(Evidence):
     prompts: tuple[PromptGap, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 (good) nor -1 (bad)."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
@@ -107,7 +107,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the rank gap between the first axis's two word lists, negated for bad prompts.
+    """Return the rank gap between the first axis's word lists, negated where bad things are asked.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its
@@ -210,7 +210,7 @@ def _tilt_of_axis(gaps: ListGaps) -> Tilt:
 
 
 def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
-    """Return by name the median percentile of each word list, under good and under bad prompts."""
+    """Return by name each list's median percentile under positive and under negative prompts."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(

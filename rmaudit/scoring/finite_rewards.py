@@ -105,7 +105,7 @@ def all_finite(tensor: Tensor) -> bool:
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """Make GPUs multiply float32 exactly and sum half precision in float32, in this context.
+    """In the `with` block, make GPUs multiply float32 exactly and sum half precision in float32.
 
     TensorFloat-32, which some images switch on by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, rounds a
     factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.

@@ -56,7 +56,7 @@ class Constraints:
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise SpecError for a log-probability floor that all sequences meet, or none."""
+        """Raise SpecError for a log-probability floor that would admit all or none."""
         if self.floor is not None and not -np.inf < self.floor < 0:
             message = f"constraints: floor {self.floor:g}; a mean log-probability is below 0: give"
             raise SpecError(f"{message} a number such as -6, or leave floor out")
@@ -142,7 +142,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """Yield a function that says which answers meet the constraints; a floor loads the base model.
+    """Yield a function that checks answers; a log-probability floor also loads the base model.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.

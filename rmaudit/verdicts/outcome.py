@@ -30,7 +30,7 @@ _NAMED = 3  # regressions that a verdict names
 
 
 class Outcome(StrEnum):
-    """Outcome of a whole run: PASSES, or one of three others, here with the worst first."""
+    """Outcome of a whole run, from worst to best."""
 
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)

@@ -116,7 +116,7 @@ class Estimate:
 
     @property
     def detectable(self) -> float:
-        """Return the smallest distance beyond a bound that is found with 80 % probability.
+        """Return the least distance beyond a bound with an 80 % chance of being detected.
 
         That is (1.96 + 0.84) standard errors of a single comparison, taken from the interval's half
         width: a normal approximation, in the estimate's unit.
@@ -215,7 +215,7 @@ class Bound:
 
 
 def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the standard error of the difference of two estimates; None if one has no `parts`.
+    """Return the error of the difference of two estimates from their `parts`; None if one has none.
 
     The variance of a difference is that of the groups' differences, whatever the two have in common
     (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2).

@@ -146,7 +146,7 @@ def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
 
 
 def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why a pass may only show that the model has no preferences; "" if it does not.
+    """Return why a pass may only show that the model has no preferences; "" without such doubt.
 
     `failed` is what `incompetent` returns for the whole run.
     """
