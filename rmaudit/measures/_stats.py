@@ -81,7 +81,7 @@ def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, f
 
 
 def jackknife_variance(left: _Floats) -> float:
-    """Return the jackknife variance from `left`, the estimates with one cluster left out each."""
+    """Return the jackknife variance; `left` has the estimates that each leave out one cluster."""
     return (len(left) - 1) * float(np.var(left))
 
 
@@ -113,7 +113,7 @@ def clustered_freedom(
 
 
 def even_clusters(clusters: NDArray[Any]) -> float:
-    """Return the effective number of clusters (Kish 1965), given each row's cluster, shape (n,).
+    """Return how many equally large clusters the given ones are worth (Kish 1965).
 
     Where a few clusters have most rows, this number minus 1 is the degrees of freedom of a variance
     over clusters.
@@ -167,7 +167,7 @@ def group_means(values: _Floats, groups: NDArray[np.integer[Any]]) -> _Floats:
 
 
 def absolute_interval(low: float, high: float) -> tuple[float, float]:
-    """Return the interval of a number's absolute value, given the ends of the number's own."""
+    """Return the interval of |x|, given the ends `low` and `high` of the interval of a number x."""
     return max(low, -high, 0.0), max(high, -low)
 
 

@@ -1,4 +1,4 @@
-"""Adjust ranks for nuisance variables, by a regression that fits curves and steps, not lines.
+"""Adjust ranks for nuisance variables, by regression on curves and steps of these variables.
 
 Ranks of scores are regressed on a basis that follows any smooth or stepped function of each
 variable, and their products two by two; what is left of two rankings is then compared. A straight
@@ -64,7 +64,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
 
 
 def residual_ranks(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
-    """Regress ranks of `values` on `held`; return the residuals, (n,), and their variance share.
+    """Regress ranks of `values` on `held`; return residuals, (n,), and their share of the variance.
 
     The share is of the ranks' variance, 0 to 1.
 

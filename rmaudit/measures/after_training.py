@@ -1,4 +1,4 @@
-"""Measure how training on the reward would change a policy's one-token answers; none is run.
+"""Compute how training on a reward would change a policy's one-token answers; nothing is trained.
 
 Over a whole vocabulary both RLHF's optimum under a KL penalty and the winners of best of n are
 exact sums (`tilt`), so nothing is sampled or trained here.
@@ -162,7 +162,7 @@ def strengths(
 def _scored_answers(
     own: Answers, logprobs: pd.Series[float]
 ) -> tuple[pd.Series[str], _Floats, _Floats]:
-    """Return texts, log-probabilities and scores of the answers that lack neither number."""
+    """Return texts, log-probabilities and scores of the answers that have both numbers."""
     likely = own.frame["token_id"].map(logprobs)
     kept = own.frame["score"].notna() & likely.notna()
     if not kept.any():
@@ -222,7 +222,7 @@ def _stages(one: _PromptAnswers) -> Iterator[Stage]:
 
 
 def _optimum_if_reachable(one: _PromptAnswers, nats: float) -> Tilted | None:
-    """Return RLHF's optimum at a KL of `nats` from the policy; None if no policy is so far away."""
+    """Return RLHF's optimum at a KL of `nats` from the policy; None if that KL is out of reach."""
     try:
         return tilted(one.policy, one.scores, nats)
     except MeasureError:

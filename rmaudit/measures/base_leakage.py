@@ -110,7 +110,7 @@ def _array(values: ArrayLike) -> _Array:
 
 
 def _mean_ranks_of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
-    """Return each word's mean dense rank over its spellings; `places` is each value's word code."""
+    """Return each word's mean rank over its spellings; `places` numbers the word of each value."""
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
     return group_means(ranks, places)
 

@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TraitShift:
-    """One trait's mean among the winners of best of `draws`, and its change from plain samples.
+    """Mean of a trait (such as length) among best-of-n winners, and its change from plain samples.
 
     For best of 1, which is any sample, the change is 0. `share` is True where the trait is a yes or
     no of each answer, so that its mean is a share.
@@ -63,7 +63,7 @@ class Winner:
 
 @dataclass(frozen=True, kw_only=True)
 class BestOfAnswersEvidence(Evidence):
-    """Mean of each trait among best-of-n winners, for several n, and some example winners."""
+    """Mean of each trait of answers among best-of-n winners, for several n, and example winners."""
 
     kind: Literal["best_of_answers"] = "best_of_answers"
     shifts: tuple[TraitShift, ...]

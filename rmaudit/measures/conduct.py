@@ -43,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindShare:
-    """One kind of conduct: its value, with a simultaneous interval, and its number of contexts."""
+    """Result for one kind of conduct (a share or a shift), with interval and number of contexts."""
 
     kind: str
     value: float
@@ -54,7 +54,7 @@ class KindShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductExample:
-    """One of a kind's worst pairs: the other answer outscores the better (or plain) one by most.
+    """A pair of answers of one kind in which the worse answer outscores the better (or plain) one.
 
     Where the answer is the same and the prompt differs, `other_prompt` is that of the other one,
     and the two rewards are the furthest apart.
@@ -71,7 +71,7 @@ class ConductExample:
 
 @dataclass(frozen=True, kw_only=True)
 class ConductEvidence(Evidence):
-    """Values of all kinds of conduct tested together, in `unit`, and the worst pairs of each."""
+    """Results for all kinds of conduct, in the measure's `unit`, and the worst pairs of each."""
 
     kind: Literal["conduct"] = "conduct"
     unit: str
@@ -206,7 +206,7 @@ def paid_for(
     rows = _shifts(given, rewards)
     return widened(
         _estimate_of_worst_kind(rows, PAID, "Student's t", _worst_pairs(frame, given), {}),
-        lambda drawn: max(map(_in_sd, _gains_by_kind(given, drawn))),
+        lambda drawn: max(map(_mean_gain_in_sd, _gains_by_kind(given, drawn))),
         rewards,
         noise,
         rng,
@@ -235,7 +235,7 @@ def moved_by(
     evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
     return widened(
         replace(found, evidence=evidence, secondary={row.kind: row.value for row in rows}),
-        lambda drawn: max(abs(_in_sd(each)) for each in _gains_by_kind(given, drawn)),
+        lambda drawn: max(abs(_mean_gain_in_sd(each)) for each in _gains_by_kind(given, drawn)),
         rewards,
         noise,
         rng,
@@ -255,8 +255,8 @@ def _gains_by_kind(
         yield gain, kind.by_context(rewards[kind.better])
 
 
-def _in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
-    """Return a kind's mean gain over contexts, in sd of the plain rewards of these contexts."""
+def _mean_gain_in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
+    """Return a kind's mean gain in sd of the plain rewards; takes a pair of `_gains_by_kind`."""
     gain, plain = of_contexts
     return float(gain.mean() / plain.std(ddof=1))
 
@@ -272,7 +272,7 @@ def _shifts(given: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
         spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
             raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
-        value = _in_sd((gain, plain))
+        value = _mean_gain_in_sd((gain, plain))
         off = (plain - plain.mean()) ** 2 / spread**2 - 1
         influence = (gain - gain.mean()) / spread - value * off / 2
         error = float(influence.std(ddof=1)) / math.sqrt(many)
@@ -332,7 +332,7 @@ def _estimate_of_worst_kind(
     examples: Iterable[ConductExample],
     secondary: Mapping[str, float],
 ) -> Estimate:
-    """Return the estimate of the worst kind; each interval end is the worst one of all kinds."""
+    """Return the worst kind's value as an estimate, with the worst of all kinds' interval ends."""
     worst = min if unit == WON else max
     return Estimate(
         worst(row.value for row in rows),
@@ -351,7 +351,7 @@ def _estimate_of_worst_kind(
 def _worst_pairs(
     frame: pd.DataFrame, kinds: Sequence[_KindPairs], *, either_way: bool = False
 ) -> Iterator[ConductExample]:
-    """Yield, for each kind, the pairs whose other answer outscores the better one by most.
+    """Yield, for each kind, the pairs in which the worse answer outscores the better one by most.
 
     With `either_way`, yield the pairs whose rewards are furthest apart.
     """

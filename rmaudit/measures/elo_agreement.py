@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """One wording's items that the model ranks furthest from people, and items chosen beforehand.
+    """Items that the model ranks furthest from people, under one wording, and some fixed items.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """
@@ -75,7 +75,7 @@ class WordingRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class EloAgreementEvidence(Evidence):
-    """Ranks of items by people and by the model; `unshown` counts names not printed."""
+    """Ranks of items by people and by the model; `unshown` is how many names are not printed."""
 
     kind: Literal["elo_agreement"] = "elo_agreement"
     n: int
@@ -142,7 +142,7 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest rank agreement with people, over wordings, raw or adjusted for `surface`.
+    """Return the lowest rank agreement with people over wordings, raw or adjusted for `surface`.
 
     Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
 
@@ -255,7 +255,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` and the scores' ranks, these after regression on `held`.
+    """Return Kendall's tau of `human` with what regression on `held` leaves of the scores' ranks.
 
     `human` holds the residuals of people's ranks on the same features.
     """
@@ -301,7 +301,7 @@ def _lowest_of_all(parts: list[Estimate]) -> Estimate:
 
 
 def _largest_noise(parts: list[Estimate]) -> dict[str, float]:
-    """Return {NOISE: largest noise sd of the estimates}; empty if none has numeric noise."""
+    """Return {NOISE: the largest numeric noise, as sd, in any estimate}; empty if none has any."""
     found = [part.secondary[NOISE] for part in parts if NOISE in part.secondary]
     return {NOISE: max(found)} if found else {}
 
@@ -341,7 +341,7 @@ def _secondary_of_first_wording(
 
 
 def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b among the best and least liked half and 100 items; `elo` is descending."""
+    """Return tau-b in either half and in the 100 best and least liked; `elo` is descending."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (
@@ -382,7 +382,7 @@ def _items_of_table(ranks: pd.DataFrame) -> tuple[Item, ...]:
 
 
 def ranks_by_wording(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
-    """Return ranks of the `also` items: people's rank, then the model's under each wording."""
+    """Return the ranks of the items in `also`: by people, then by the model for each wording."""
     named = [{item.name: item for item in each.also} for each in wordings]
     return tuple(
         TermRanks(name, (item.human, *(each[name].model for each in named)))

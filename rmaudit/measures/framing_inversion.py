@@ -36,7 +36,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class FramingInversionEvidence(Evidence):
-    """Rewards under each prompt by bins of valence; `axis` names the lexicon."""
+    """Rewards under each prompt in bins of valence; `axis` names the lexicon it comes from."""
 
     kind: Literal["framing_inversion"] = "framing_inversion"
     axis: str
@@ -74,7 +74,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the lowest rho of valence and reward over prompts, each times its frame (1 or -1).
+    """Return the lowest rho of valence and reward over prompts, negated where bad things are asked.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is of rewards that go by ranks only
@@ -128,7 +128,7 @@ def inversion(
 def _estimate_under_prompt(
     ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
-    """Return the estimate of `sign` times Spearman's rho of valence and reward under one prompt."""
+    """Return `sign` times Spearman's rho of valence and reward under one prompt, as an estimate."""
 
     def value_of(rewards: _Floats) -> float:
         return sign * _rho(happy, rewards)
@@ -154,7 +154,7 @@ def _estimate_under_prompt(
 def _lowest_rho(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """Return the lowest signed rho over prompts by another lexicon; raise if too few are rated."""
+    """Return what `inversion` finds with another valence lexicon; raise if it has few words."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"

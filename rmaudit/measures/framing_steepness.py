@@ -88,7 +88,7 @@ def steepness(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how much more steeply reward follows valence among words that the prompt asks for.
+    """Return how much steeper reward is in valence among words a prompt asks for than among others.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text, its neutral point is 0. Under each prompt the reward,
@@ -149,7 +149,7 @@ def steepness(
 
 
 def _positive_and_negative(rated: pd.DataFrame) -> _Sides | None:
-    """Return row numbers and valences of positive and of negative words; None if too few."""
+    """Return row numbers and valences of positive words, then of negative ones; None if too few."""
     sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
     if not all(map(enough_that_differ, sides)):
         return None

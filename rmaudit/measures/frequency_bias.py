@@ -43,7 +43,7 @@ class _Ratio(NamedTuple):
     high: float
 
     def mirrored(self) -> _Ratio:
-        """Return the value and limits of the negative ratio, -b / c."""
+        """Return the ratio with reversed sign: value and limits of -b / c."""
         return _Ratio(-self.value, -self.high, -self.low)
 
 
@@ -79,7 +79,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how many points of valence raise the reward as much as a tenfold word frequency does.
+    """Return how many points of valence are worth as much reward as a tenfold word frequency.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
@@ -155,7 +155,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Regression:
-    """Words that are scored and in both lists (frequency, valence), with the design matrix.
+    """Design matrix for words that every prompt scores and both lists (frequency, valence) have.
 
     `terms` (words, 5): frequency, valence, letters, each minus its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
@@ -188,7 +188,7 @@ def _normal_scores_by_prompt(rewards: _Floats) -> _Floats:
 
 
 def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """Return the worth of a tenfold frequency in points of valence: plain, and signed by prompt.
+    """Return how many points of valence a tenfold frequency is worth: plain, and signed by frame.
 
     The second counts frequency with the sign of the frame: -1 where bad things are asked for.
     """
@@ -207,14 +207,14 @@ def _slope_without_control(fit: _Regression, rewards: _Floats) -> float:
 
 
 def _clipped_ratio(slope: float, price: float) -> float:
-    """Return slope / |price|, clipped to ± `REACH`: a tenfold frequency in points of valence."""
+    """Return slope / |price|, clipped to ± `REACH`; `price` is the slope of reward on valence."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
 
 
 def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return words' influences on the value of `slope` (delta method), as `paired.GROUPS` sums.
+    """Return words' influences on the value of `slope` (delta method), summed over groups of stems.
 
     From two models' influences comes the error of their difference (`paired.difference`).
     """
@@ -232,7 +232,7 @@ def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]
 
 
 def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ratio]:
-    """Return both ratios of `_ratios`, plain and signed by prompt, each with Fieller's limits.
+    """Return a tenfold frequency's two worths as in `_ratios`, with Fieller's confidence limits.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.
@@ -253,7 +253,7 @@ def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ra
 def _ratio_with_fieller_limits(
     fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float
 ) -> _Ratio:
-    """Return b / c with Fieller's limits: all r for which b - r c is within t errors of 0.
+    """Return the ratio b / c of two coefficients at `places`, with Fieller's limits at t errors.
 
     `places` are the indices of b and c among the coefficients `fitted`.
     """
@@ -267,7 +267,7 @@ def _ratio_with_fieller_limits(
 
 
 def _larger_distance_from_0(sets: tuple[_Ratio, ...]) -> _Ratio:
-    """Return the greater of the ratios' distances from 0, with an interval for that distance."""
+    """Return the ratio furthest from 0, without its sign, and an interval for that distance."""
     outward = [each if each.value >= 0 else each.mirrored() for each in sets]
     value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
     return _Ratio(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Excess:
-    """How much more frequent the top words are than words as happy and as long, in powers of ten.
+    """How much more frequent top-scoring words are than equally happy, equally long ones, in log10.
 
     The ends hold for all prompts together; `words` are those of the top that differ most from words
     like them, in the direction of the value.
@@ -50,7 +50,7 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyTopEvidence(Evidence):
-    """Excess of frequency among the `top` of `n` words under each prompt, with intervals."""
+    """How much more frequent top words are than similar words, by prompt, with intervals."""
 
     kind: Literal["frequency_top"] = "frequency_top"
     n: int
@@ -68,7 +68,7 @@ class FrequencyTopEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of the top words' excess frequency, by evidence (panel) and prompt."""
+        """Return a chart of the top words' excess frequency, with a row for each prompt."""
         given = [evidence for _, evidence in found if evidence.found]
         if not given:
             return None
@@ -92,7 +92,7 @@ class FrequencyTopEvidence(Evidence):
 
 
 class _AdjustedWords(NamedTuple):
-    """Words that are scored and in both lists (frequency, valence), with adjusted frequencies.
+    """Words that are scored and in both lists; their frequency is adjusted for valence and length.
 
     `frequency` and `letters` (words,) are what is left of each when the other and valence are held
     fixed; `design` (words, 5) is the regression that leaves the first.

@@ -51,7 +51,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Ends:
-    """Words at both ends of an axis (best + worst or best - worst), the outermost first."""
+    """Words with the highest and lowest best + worst (or best - worst), the most extreme first."""
 
     top: tuple[Extreme, ...]
     bottom: tuple[Extreme, ...]
@@ -82,7 +82,7 @@ class FunnelEvidence(Evidence):
     field: Field
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text if the counts do not fit the edges of the field."""
+        """Yield an error text if the histogram's counts do not fit its bin edges in shape."""
         field = self.field
         yield from misfits("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
 
@@ -200,7 +200,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Scores of the spellings of words under one prompt, and each spelling's word number.
+    """Scores of all spellings of words under one prompt, with the number of the word each spells.
 
     The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
     """

@@ -29,7 +29,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean rank gap of some words to similar ones, with interval, and by frame of the prompt."""
+    """Mean rank gap of some words to similar ones: over all, positive and negative prompts."""
 
     words: int
     gap: float
@@ -90,7 +90,7 @@ class GapTables:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityErasureEvidence(GapTables, Evidence):
-    """Rank gaps to similar words, averaged over prompts for good and for bad things (erasure)."""
+    """Rank gaps of erasure: group terms below similar words whether good or bad is asked for."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
 
@@ -109,7 +109,7 @@ class IdentityErasureEvidence(GapTables, Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityHostilityEvidence(GapTables, Evidence):
-    """Rank gaps under prompts for good things minus those for bad things, halved (hostility)."""
+    """Rank gaps of hostility: group terms low if good is asked for and high if bad is."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
 
@@ -129,7 +129,7 @@ class IdentityHostilityEvidence(GapTables, Evidence):
 def gap_tables(
     terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats], kind: Callable[..., Evidence]
 ) -> Evidence:
-    """Return evidence of the class `kind` on the gaps of all axes, groups and terms.
+    """Return evidence, an instance of `kind`, with the rank gaps of all axes, groups and terms.
 
     `sides` are the gaps of the terms under good and under bad prompts, shape (terms,) each.
     """
@@ -214,7 +214,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
 def panel_of_gaps(
     title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "", axis: str = RANKS
 ) -> Dumbbells:
-    """Return a chart panel of gaps: each row has a full dot, a hollow one, and a number.
+    """Return a chart panel of gaps: a row has two dots (for good and bad things) and a number.
 
     In rows that `row_of_gap` makes, the full dot is the gap under prompts for good things, and the
     hollow one the gap under prompts for bad things.
@@ -230,14 +230,14 @@ def panel_of_gaps(
 
 
 def axis_limits(ends: Sequence[float]) -> Domain:
-    """Return axis limits that include all of `ends` and 0, with a margin."""
+    """Return limits of a chart axis that include all of `ends` and 0, with a margin."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
 
 
 def row_of_gap(row: Gap, name: str) -> Bell:
-    """Return the chart row `name` of a gap, with its dots for prompts for good and bad things."""
+    """Return the chart row of a gap, called `name`, with dots for positive and negative prompts."""
     return Bell(
         name=name,
         first=row.positive,

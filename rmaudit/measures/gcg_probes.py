@@ -67,7 +67,7 @@ class ReplayedString:
 
 @dataclass(frozen=True, kw_only=True)
 class GcgProbesEvidence(Evidence):
-    """Replayed strings, those furthest above real answers of similar length first."""
+    """Strings found on other models and scored here, those furthest above real answers first."""
 
     kind: Literal["gcg_probes"] = "gcg_probes"
     strings: tuple[ReplayedString, ...]
@@ -131,7 +131,7 @@ class GcgProbesEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StringScores:
-    """Scores of strings and of real answers under the prompt for which the strings were found.
+    """Scores of found strings and of real answers, under the prompt the strings were found for.
 
     `strings` has `text`, `direction`, `model`, `source` and `score`, `real` has `text` and `score`,
     all scored as text in the units of the sweep `frame`. `noise` is that of a score.
@@ -145,7 +145,7 @@ class StringScores:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Strings with enough real answers of similar length; `like` has those answers' row numbers."""
+    """Strings to compare; `like` has each one's real answers of similar length, as row numbers."""
 
     asked: StringScores
     kept: pd.DataFrame
@@ -167,7 +167,7 @@ class _Comparison:
         strings, then of the real answers.
         """
         n = len(self.kept)
-        return np.asarray((scores[:n] > _bars(scores[n:], self.like))[self.pleasing])
+        return np.asarray((scores[:n] > _scores_to_beat(scores[n:], self.like))[self.pleasing])
 
 
 def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -> Estimate:
@@ -270,8 +270,8 @@ def _strings_with_similar_answers(
     return strings[enough], [places for places in like if len(places) >= _FEWEST]
 
 
-def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
-    """Return, for each string, the 99th percentile of its similar real answers, shape (strings,).
+def _scores_to_beat(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
+    """Return the score each string must beat: the 99th percentile of its similar real answers.
 
     `honest` holds the real answers' scores, `like` the row numbers of each string's answers.
     """
@@ -279,7 +279,7 @@ def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
 
 
 def _highest_share_of_a_model(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """Return the highest share of hits among ten or more strings of a model; else that of all."""
+    """Return the highest hit share of any model with ten or more strings, else of all strings."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _FEWEST_OF_A_MODEL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())
@@ -310,7 +310,7 @@ def _evidence_of_strings(held: Mapping[str, _Comparison]) -> GcgProbesEvidence:
     shown: list[ReplayedString] = []
     for prompt, each in held.items():
         kept, frame = each.kept, each.asked.frame
-        bars = _bars(each.asked.real["score"].to_numpy(float), each.like)
+        bars = _scores_to_beat(each.asked.real["score"].to_numpy(float), each.like)
         z, below = placed(kept["score"], frame)
         bar, _ = placed(bars, frame)
         columns = (kept[name] for name in ("text", "direction", "model", "source", "score"))
@@ -335,7 +335,7 @@ def _evidence_of_strings(held: Mapping[str, _Comparison]) -> GcgProbesEvidence:
 
 
 def _panel_of_strings(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
-    """Return a chart panel of the strings furthest above real answers, or least far below."""
+    """Return a chart panel of the strings that exceed real answers by most, at most `_DRAWN`."""
     beaten = sum(row.above for row in pleasing)
     said = f"{beaten} of {len(pleasing)} above real answers of their length"
     meaning = "full: above" + (f"; the {_DRAWN} furthest" if len(pleasing) > _DRAWN else "")

@@ -47,7 +47,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Gap between a community's words and similar ones, by pattern of harm ("erased", "demonised").
+    """Rank gap of one community's words to similar ones, for one pattern of harm ("erased", ...).
 
     All intervals hold at once. `community` may be all communities of an axis: "all of religion".
     """
@@ -58,7 +58,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Rank gaps of all communities to similar words in both patterns of harm, surest harm first."""
+    """Rank gaps of all communities to similar words, by pattern of harm, the surest harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Gaps to similar words of all communities, in log-odds after training, surest harm first."""
+    """Log-odds gaps after training of communities' words to similar ones, surest harm first."""
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True
@@ -157,7 +157,7 @@ def worst_community(
     rng: np.random.Generator,
     strengths: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the gap to similar words of the most certainly harmed community, in its worst pattern.
+    """Return the gap between the most certainly harmed community's words and similar words.
 
     `answers` are by the prompt's name. The gap of a term is as in `identity_gaps`: the mean
     percentile of its controls (like form, frequency, valence) minus its own. A community's gap is
@@ -281,7 +281,7 @@ def worst_community(
 
 
 def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> str:
-    """Return a caveat on the worst community, those with a gap of `most`, and undecided ones."""
+    """Return a caveat naming the worst community, those sure of `most`, and undecided ones."""
     open_ = list(dict.fromkeys(row.community for row in rows if row.low < most <= row.high))
     harmed = list(dict.fromkeys(row.community for row in rows if row.low >= most))
     many = len({row.community for row in rows})

@@ -88,7 +88,7 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """Return identity terms with their control words, matched from tables of `References.identity`.
+    """Return identity terms with control words, both from the tables of `References.identity`.
 
     `single` is as in `matching.matched`. Controls that no term has are left out.
 
@@ -117,7 +117,7 @@ def marked_groups_gap(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far marked groups' words rank below similar ones: erasure, or hostility (`sign`).
+    """Return marked groups' rank gap to similar words: erasure (`sign` 1) or hostility (`sign` -1).
 
     With `sign` 1 (erasure) it is half the sum of the mean gaps under prompts for good and for bad
     things; with `sign` -1 (hostility), half their difference. `answers` are by the prompt's name.
@@ -213,7 +213,7 @@ def marked_groups_gap(
 def erasure(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how far words for marked groups rank below similar words under every prompt.
+    """Return marked groups' rank gap to similar words, averaged over positive and negative prompts.
 
     It is ½(g+ + g-): see `marked_groups_gap`, also for the errors raised.
     """
@@ -223,7 +223,7 @@ def erasure(
 def hostility(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how far words for marked groups rank low for good things and high for bad ones.
+    """Return how far marked groups' words rank too low for good things and too high for bad ones.
 
     It is ½(g+ - g-): see `marked_groups_gap`, also for the errors raised.
     """
@@ -261,7 +261,7 @@ def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Return low, value, high of the mean gap, or of one axis's gap less `ALONE`, with its code.
+    """Return the mean gap, or one axis's gap minus `ALONE` if worse: low, value, high, axis number.
 
     The code is None for the mean; `marked_groups_gap` says when an axis takes its place.
     """
@@ -280,7 +280,7 @@ def _mean_gap_or_that_of_one_axis(
 
 
 def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
-    """Return groups' and control words' influences on the mean gap, as `paired.GROUPS` sums.
+    """Return groups' and control words' influences on the mean gap, summed over groups by name.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
@@ -304,7 +304,7 @@ def _caveat_on_deciding_axis(terms: pd.DataFrame, inside: _Flags, value: float) 
 
 
 def _secondary_gaps(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
-    """Return mean gaps of other terms or by other controls, by name, such as "unmarked groups"."""
+    """Return further mean gaps by name: of unmarked groups, by neutral controls, of rated terms."""
     marked, out = asked.terms["marked"].to_numpy(bool), {}
     mean = float(found.term_weights(found.has_control & marked) @ found.gaps)
     if (rest := found.has_control & ~marked).any():

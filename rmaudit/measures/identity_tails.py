@@ -52,7 +52,7 @@ class TailExcess:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityTailsEvidence(Evidence):
-    """Excess share of group terms among the worst tenth of texts, by prompt and word form."""
+    """Excess of group terms over similar words in the worst tenth, by prompt and word form."""
 
     kind: Literal["identity_tails"] = "identity_tails"
     about_people: ClassVar[bool] = True
@@ -122,7 +122,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much more often marked groups' words are in the worst tenth than similar ones.
+    """Return how much more often marked groups' words are among the worst tenth than similar words.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones

@@ -35,7 +35,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     between: bool = False,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the largest mean shift of rewards that one of `changes` causes, in sd of answers.
+    """Return the largest mean shift of rewards that one of `changes` causes, in sd of the rewards.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others.
@@ -110,7 +110,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
-    """Return weights (n,) that turn a mean into the mean over lines of chosen minus rejected."""
+    """Return weights (n,) that turn a mean of rewards into one of chosen minus rejected ones."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
@@ -118,7 +118,7 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
 
 
 def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return scores' squared distances from their prompt's mean, (n,), times k/(k - 1).
+    """Return squared distances from the prompt's mean, (n,), scaled so that their mean is unbiased.
 
     A prompt has k answers; the factor makes a variance unbiased.
     """

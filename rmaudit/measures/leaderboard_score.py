@@ -97,7 +97,7 @@ def is_ties(section: str) -> bool:
 
 
 class _Section(NamedTuple):
-    """A section's score, and each line's or question's share of it, which give the interval.
+    """A section's score, and the scores of its lines (or Ties questions), which give the interval.
 
     Where the score is not the mean of the shares, the interval is shifted by the difference.
     """
@@ -204,7 +204,7 @@ def rm_bench(
 
 
 class _BoardLines:
-    """Lines of a leaderboard's file: each is a prompt with chosen and rejected answers, as rows."""
+    """Lines of a leaderboard's file: a prompt with chosen and rejected answers, a row for each."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes = pd.factorize(table["line"])[0]
@@ -231,14 +231,14 @@ class _BoardLines:
         return (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
-        """Return the section `name` of the lines `own`; its score is the mean of their `shares`."""
+        """Return the section `name` of the lines in `own`; its score is their mean share."""
         return _Section(
             name, float(shares[own].mean()), shares[own], self._group[own], int(own.sum())
         )
 
 
 def _section_of_ties(table: pd.DataFrame, scores: _Floats) -> _Section:
-    """Return the section Ties, whose questions are asked with one right answer and with many."""
+    """Return the section Ties: questions with one right answer, and questions with many."""
     kind, number = (table["id"].str.partition(":")[part] for part in (0, 2))
     asked = pd.DataFrame({"kind": kind, "number": number.astype(int), "reward": scores})
     right, wrong = (
@@ -305,7 +305,7 @@ def _estimate_of_board(
 
 
 def _mean_of_sections(name: str, rows: Sequence[SectionScore]) -> SectionScore:
-    """Return the mean score of some sections, called `name`, with an interval made from theirs."""
+    """Return the mean score of some sections under one `name`, its interval joined from theirs."""
     many, value = len(rows), float(np.mean([row.value for row in rows]))
     low = value - math.hypot(*(row.value - row.low for row in rows)) / many
     high = value + math.hypot(*(row.high - row.value for row in rows)) / many
@@ -321,7 +321,7 @@ def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
 
 
 def _grouped_influences(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return lines' influences on the mean of the sections, as `paired.GROUPS` sums."""
+    """Return lines' influences on the mean of the sections, summed over groups of names."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

@@ -21,7 +21,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Valence:
-    """How people rate words' valence, by lower-case word, from two sources.
+    """People's ratings of words, by lower-case word, in two lexicons: happiness and sentiment.
 
     Attributes:
         happiness: labMT's ratings, which neutral words have too.

@@ -1,4 +1,4 @@
-"""Measure if one model can replace another: what is lost when it picks the best of 16 answers.
+"""Measure if one model can replace another: what is lost when it picks the best of 16 words.
 
 A reward model is used to pick the best of several answers. So the question is not how alike two
 models rank 100,000 tokens, most of which no answer has, but how much of the baseline's own gain is
@@ -46,7 +46,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MovedWord:
-    """Word with its percentiles (0 to 1) by the model and by the baseline."""
+    """Word with its percentile (0 to 1) among all words, by the model and by the baseline."""
 
     text: str
     model: float
@@ -55,7 +55,7 @@ class MovedWord:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAgreementEvidence(Evidence):
-    """Counts of words by percentile (baseline, model), and the words that fell and rose furthest.
+    """Word counts by percentile under baseline and model, and the words that fell or rose furthest.
 
     `cells` counts by the baseline's percentile (rows) and by the model's (columns).
     """
@@ -112,7 +112,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of the baseline's gain that is lost when the model picks the best of 16.
+    """Return how much is lost, by the baseline's ranks, if the model picks the best of 16 words.
 
     Frames have columns `text` and `score`; `words` are lower case: the real ones, of which those
     count that both have scored. A word has the mean score of its spellings. Sixteen words are drawn
@@ -188,7 +188,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
-    """Return the mean percentile by `scores`, minus ½, of the best of 16 words by `picks`."""
+    """Return the mean percentile by `scores`, minus ½, of words that are best of 16 by `picks`."""
     n, ranks = len(picks), np.arange(1, len(picks) + 1)
     logs = scipy.special.gammaln(np.maximum(ranks, ANSWERS)) - scipy.special.gammaln(
         np.maximum(ranks - ANSWERS + 1, 1)
@@ -202,7 +202,7 @@ def _best_of_16_gain(picks: _Floats, scores: _Floats) -> float:
 
 
 def _influences_on_gain(picks: _Floats, scores: _Floats) -> _Floats:
-    """Return each word's influence function on `_best_of_16_gain` of `picks` by `scores`, (n,).
+    """Return each word's influence on the result of `_best_of_16_gain(picks, scores)`, shape (n,).
 
     The gain is 16 E[V C^15] - 1/2 with V and C a word's percentiles by `scores` and by `picks`. A
     word adds its own term, raises V of all that score higher, and C of all that are picked before.

@@ -26,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 
 def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """Return the tokens that both models have, by text: columns `text`, `model`, `baseline`.
+    """Return the tokens that both models have: a table with columns `text`, `model` and `baseline`.
 
     Where several ids of one model decode to the same text it is their mean score; texts with a
     replacement character stand for parts of many characters and are left out, as is what either
@@ -142,7 +142,7 @@ def correlation(
 def _tau_of_whole_words(
     both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
 ) -> dict[str, float]:
-    """Return Kendall's tau over the alphabetic words, by name; empty if too few differ."""
+    """Return {name: Kendall's tau over words made of letters}; empty if there are too few."""
     counts = np.bincount(codes)
     alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
     sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))

@@ -48,7 +48,7 @@ class Axis:
         return self.first + self.second
 
     def only(self, kept: Mapping[str, bool]) -> Axis:
-        """Return the axis with only those words for which `kept` is True."""
+        """Return the axis without the words that `kept` lacks or maps to False."""
         first, second = (
             tuple(word for word in pole if kept.get(word)) for pole in (self.first, self.second)
         )
@@ -57,14 +57,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Framed:
-    """Each prompt's sign (1 if it asks for good things, -1 for bad ones) and its group's name."""
+    """Prompts: each one's sign (1 asks for good things, -1 for bad) and the name of its group."""
 
     signs: NDArray[np.int64]
     names: tuple[str, ...]
 
     @cached_property
     def groups(self) -> list[tuple[str, int, NDArray[np.intp]]]:
-        """Return each group of prompts of one sign: name, sign, and its prompts' indices."""
+        """Return the prompts grouped by name and sign: name, sign, and indices of prompts."""
         both = sorted(set(zip(self.names, self.signs.tolist(), strict=True)))
         named = np.array(self.names)
         return [
@@ -73,7 +73,7 @@ class Framed:
         ]
 
     def weights(self, sign: int) -> _Floats:
-        """Return prompts' weights, sum 1: equal for groups of this sign, then within a group."""
+        """Return prompts' weights, sum 1, over those of one sign; groups count equally."""
         own = [places for _, frame, places in self.groups if frame == sign]
         out = np.zeros(len(self.signs))
         for places in own:
@@ -82,13 +82,13 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """Return prompts' weights for the positive mean minus the negative mean, halved."""
+        """Return prompts' weights for half of (mean of positive - mean of negative ones)."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
 @dataclass(frozen=True)
 class ListGaps:
-    """Scores (words, prompts) of two opposed word lists, first list first, and their rank gap."""
+    """Scores of two opposed word lists, (words, prompts), and the gap between the lists in rank."""
 
     axis: Axis
     scores: _Floats
@@ -96,7 +96,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return, by list, the share of the other list below each word, (words, prompts)."""
+        """Return, by list, the share of the other list that each word outscores."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -116,16 +116,16 @@ class ListGaps:
 
     @property
     def value(self) -> float:
-        """Return the mean gap under positive prompts minus that under negative ones, halved."""
+        """Return half of (mean gap under positive prompts - mean gap under negative ones)."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:
-        """Return the mean gap under the positive (`sign` 1) or the negative (-1) prompts."""
+        """Return the mean rank gap under positive (`sign` 1) or negative (-1) prompts."""
         return float(self.prompts.weights(sign) @ self.by_prompt)
 
     @cached_property
     def influences(self) -> tuple[list[str], _Floats, list[str], _Floats]:
-        """Return word stems and their influences on the value, then prompt groups and theirs."""
+        """Return word stems and prompt groups, each with their influences on `value`."""
         names: list[str] = []
         sums: list[NDArray[np.floating[Any]]] = []
         sides = zip((self.axis.first, self.axis.second), self.placed, (1, -1), strict=True)
@@ -190,7 +190,7 @@ def finite_scores(scores: pd.DataFrame) -> _Floats:
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:
-    """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+    """Yield an error text for each frame of a prompt that is neither 1 (good) nor -1 (bad)."""
     for i, frame in enumerate(frames):
         if frame not in SIDES:
             yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"

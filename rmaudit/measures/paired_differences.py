@@ -1,4 +1,4 @@
-"""Compare two estimates of one effect: their difference, and which lies further inside a bound.
+"""Compare two estimates of one quantity: their difference, and which is further inside a bound.
 
 `minus` takes the two for independent. Of two releases they are not: both are measured on the same
 words and tokens, so that their errors go together and the interval of the difference is wider than
@@ -46,7 +46,7 @@ class Interval:
         return cls(estimate.value, estimate.low, estimate.high)
 
     def counts(self, margin: float = 0.0) -> bool:
-        """Return whether 0 is outside the interval and the value further from 0 than `margin`."""
+        """Return whether this counts as a change: 0 is outside, and |value| above `margin`."""
         return (self.low > 0 or self.high < 0) and abs(self.value) > margin
 
     def overlaps(self, other: Interval) -> bool:
@@ -55,7 +55,7 @@ class Interval:
 
 
 def minus(new: Interval, old: Interval) -> Interval:
-    """Return `new` minus `old` with its interval, taking the two for independent.
+    """Return `new` minus `old` with its interval, as if the two were independent.
 
     Each end of the difference takes the half widths that make it (Zou and Donner 2008, Construction
     of confidence limits about effect measures, Statistics in Medicine 27), so that intervals which
@@ -68,7 +68,7 @@ def minus(new: Interval, old: Interval) -> Interval:
 
 
 def distance_inside(estimate: Estimate, bound: Bound) -> Interval:
-    """Return how far inside `bound` an estimate lies, in its unit; negative if it lies outside.
+    """Return how far the estimate and its interval lie inside `bound`; negative if outside.
 
     Of a bound with two ends it is the distance to the nearer one, greatest in their middle.
 
@@ -100,7 +100,7 @@ def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return the influences of rows on a mean, as sums over groups of clusters, shape (GROUPS,).
+    """Return rows' influences on a mean, centred and summed over groups of clusters, (GROUPS,).
 
     `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
     the names of the rows' clusters, such as stems, shape (n,).
@@ -109,7 +109,7 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 
 def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return rows' influences summed over `GROUPS` groups of clusters, by a hash of their names."""
+    """Return rows' influences summed over `GROUPS` groups; a hash of a cluster's name picks one."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
     sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)

@@ -1,4 +1,4 @@
-"""Measure if sequences that score lowest under one prompt score low under the opposite one too.
+"""Measure if the sequences that score lowest for one prompt also score low for the opposite one.
 
 Christian et al. 2025, §3.2 and §5. It is a lower bound: another search, or a longer one, may find
 worse.
@@ -34,7 +34,7 @@ LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 @dataclass(frozen=True)
 class Placed:
-    """Lowest-reward sequence from one search start, and its percentile under the opposite prompt.
+    """Worst sequence found from one search start, placed among tokens by the opposite prompt.
 
     `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
     """
@@ -46,14 +46,14 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalFramesEvidence(Evidence):
-    """Lowest-reward sequence of each search start, as scored under the opposite prompt."""
+    """Worst sequence found from each search start, with its score under the opposite prompt."""
 
     kind: Literal["pessimal_frames"] = "pessimal_frames"
     strings: tuple[Placed, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart of the worst sequences by their percentile under the opposite prompt."""
+        """Return a chart of where the worst sequences rank under the opposite prompt."""
         given = [(prompt, evidence.strings) for prompt, evidence in found if evidence.strings]
         if not given:
             return None
@@ -79,7 +79,7 @@ def both_frames(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of search starts whose worst sequence also scores low for the other prompt.
+    """Return the share of one prompt's worst sequences in the other's lowest 5 % of tokens.
 
     `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
     they score under the other, of which `frame` is the sweep: its lower end are the scores of its
@@ -140,7 +140,7 @@ def _panel_of_percentiles(prompt: str, rows: Sequence[Placed]) -> Points:
 
 
 def sentence_on_power(sequences: Sequence[str], chance: float) -> str:
-    """Return a sentence on the smallest share that so many starts can tell from `chance`."""
+    """Return a sentence on the smallest share that this many sequences can tell from `chance`."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
     lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)

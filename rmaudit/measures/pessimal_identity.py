@@ -31,7 +31,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NamedString:
-    """Lowest-reward sequence from one search start, and whether it names a group of people."""
+    """Worst sequence that a search found from one start, and whether it names a group of people."""
 
     text: str
     names_a_group: bool
@@ -39,7 +39,7 @@ class NamedString:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalIdentityEvidence(Evidence):
-    """Lowest-reward sequence of each search start, and whether it names a group of people."""
+    """Worst sequence found from each start of a search, and whether it names a group of people."""
 
     kind: Literal["pessimal_identity"] = "pessimal_identity"
     strings: tuple[NamedString, ...]
@@ -72,7 +72,7 @@ def share_naming_a_group(
     scores: ArrayLike,
     valence: pd.Series[float] | None = None,
 ) -> Estimate:
-    """Return the share of search starts whose worst sequence names a group of people, minus chance.
+    """Return the share of a search's worst sequences that name a group of people, minus chance.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell
@@ -144,7 +144,7 @@ def _words_in_spaces(text: str) -> str:
 
 
 def _which_name_a_group(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
-    """Return which texts contain one of the terms `wanted`, given as `_words_in_spaces`; (n,)."""
+    """Return which texts contain a term of `wanted`, whose terms come from `_words_in_spaces`."""
     single = {term.strip() for term in wanted if term.count(" ") == 2}  # noqa: PLR2004
     phrases = [term for term in wanted if term.strip() not in single]
 

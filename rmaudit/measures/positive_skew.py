@@ -37,7 +37,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TailWord:
-    """Word of the upper tail: its reward in sd of the sweep, and its valence in sd of words."""
+    """A top-scoring word: its reward in sd of all tokens, and its valence in sd of rated words."""
 
     word: str
     reward: float
@@ -46,7 +46,7 @@ class TailWord:
 
 @dataclass(frozen=True, kw_only=True)
 class PositiveSkewEvidence(Evidence):
-    """The highest-scoring words, best first, as many as are shown, and the tail's word count `n`.
+    """The highest-scoring words that are shown, best first; `n` counts all words in the upper tail.
 
     `valence` is turned as the frame asks; `axis` names the lexicon.
     """
@@ -92,7 +92,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Return the mean valence of the highest-scoring words, negated where bad things are asked for.
+    """Return the mean valence of the highest-scoring words, negated if bad things are asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
@@ -145,7 +145,7 @@ def tail(
 
 
 def moments(frame: pd.DataFrame) -> dict[str, float]:
-    """Return a sweep's mean, variance, skewness, excess kurtosis and share of ties, by name.
+    """Return by name the mean, variance, skewness, excess kurtosis and share of ties of all scores.
 
     As in Table 3 of the paper, of every token that is scored (not NaN).
     """

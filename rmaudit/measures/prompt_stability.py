@@ -43,7 +43,7 @@ _Sides = list[_Codes]  # the places of the prompts of each frame
 
 @dataclass(frozen=True)
 class Wording:
-    """One wording of a prompt: its mean rho with others that ask for the same, and with valence."""
+    """One prompt: its mean rho with prompts that ask for the same, and its rho with valence."""
 
     prompt: str
     group: str
@@ -54,13 +54,13 @@ class Wording:
 
 @dataclass(frozen=True, kw_only=True)
 class PromptStabilityEvidence(Evidence):
-    """How well every wording of a prompt agrees with the others that ask for the same."""
+    """How well the scores under each prompt agree with those under others that ask for the same."""
 
     kind: Literal["prompt_stability"] = "prompt_stability"
     prompts: tuple[Wording, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 (good) nor -1 (bad)."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
@@ -244,7 +244,7 @@ def _jackknife_over_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
 
 
 def _lowest_between_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
-    """Return the lowest mean correlation between the prompts of two groups of one frame."""
+    """Return the lowest mean correlation between prompts of any two groups with the same frame."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
         for side in sides
@@ -264,7 +264,7 @@ def _jackknife_over_words(values: _Floats, sides: _Sides) -> float:
 
 
 def _shares_of_variance(values: _Floats, sides: _Sides) -> dict[str, float]:
-    """Split the variance of scores into the shares of word, word by frame, and word by wording.
+    """Return by name the variance shares of word, word and frame, and word and wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
@@ -303,7 +303,7 @@ def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, f
 
 
 def _panel_of_wordings(rows: Sequence[Wording], name: str) -> Points:
-    """Return a chart panel of wordings by their field `name`, with a row for each prompt group."""
+    """Return a chart panel of the field `name` of wordings, with a row for each prompt group."""
     groups: dict[str, list[Mark]] = {}
     for row in sorted(rows, key=lambda row: -row.frame):
         bad = row.frame < 0

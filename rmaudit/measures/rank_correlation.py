@@ -79,7 +79,7 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
 
 
 def half_sum_above(x: _Array, g: _Array) -> _Array:
-    """Return each row's sum of `g` over rows with greater `x`, half at ties, divided by n."""
+    """Return, for each row, the sum of `g` over rows with greater `x` (ties count half), over n."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2

@@ -23,7 +23,7 @@ WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands abov
 
 @dataclass(frozen=True)
 class Gaps:
-    """Percentile gaps of terms to their control words, with standard errors of weighted means.
+    """Rank gaps of terms to their control words, and the errors of their weighted means.
 
     Uncertain are terms, by clusters (groups in axes, or words in groups), and controls. Clusters'
     means vary within their stratum by themselves and by their controls. Terms share controls, so
@@ -48,7 +48,7 @@ class Gaps:
         return np.asarray(self.weights.any(axis=1))
 
     def term_weights(self, counted: _Flags) -> _Floats:
-        """Return weights of `counted` terms, sum 1: equal by axis, then group, word, spelling."""
+        """Return `counted` terms' weights: equal for axes, groups of an axis, words of a group."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
         part = 1 / np.bincount(word)[word]
@@ -72,7 +72,7 @@ class Gaps:
         return counted, first, cluster, strata
 
     def cluster_variance(self, share: _Floats, clusters: int) -> float:
-        """Return the variance of cluster means within strata, minus the part due to controls."""
+        """Return the variance of clusters' mean gaps within strata, less that due to controls."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
@@ -88,7 +88,7 @@ class Gaps:
     def centred_cluster_gaps(
         self, share: _Floats, clusters: int
     ) -> tuple[_Codes, _Floats, _Floats]:
-        """Return, for each cluster, one of its terms (index), its weight, and its centred mean gap.
+        """Return each cluster's first term, weight, and mean gap minus the mean of its stratum.
 
         A cluster's gap is centred on the mean of its stratum's k clusters, and multiplied by
         √(k/(k - 1)), since centring makes it smaller.
@@ -118,7 +118,7 @@ class Gaps:
 
     @cached_property
     def _of_controls(self) -> _Floats:
-        """Return the sd that each control word adds to each term's gap, shape (terms, words).
+        """Return the sd that each control word adds to the gap of each term, shape (terms, words).
 
         A control's variance is that about the mean of the controls with which it serves a term
         (of all controls, for one that serves no term together with others). Spellings of a word
@@ -151,7 +151,7 @@ def codes_of(terms: pd.DataFrame) -> _Codes:
 
 
 def words_of(controls: pd.DataFrame) -> _Codes:
-    """Return the word of each control, shape (controls,), as numbers from 0."""
+    """Return which word each control spells, shape (controls,), as numbers from 0."""
     return stem_codes(controls["text"])
 
 
@@ -168,7 +168,7 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Return half the sum (`sign` 1) or difference (-1) of positive and negative prompts' means."""
+    """Return half of (mean over positive prompts + `sign` * mean over negative prompts)."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

@@ -44,7 +44,7 @@ def weighted(
     errors: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Return tau weighted by how sure each pair's human order is, and the highest possible tau.
+    """Return tau, each pair weighted by how sure people's order is, and the highest tau possible.
 
     The order of two items that differ by d Elo points, whose errors are s and s', is expected to
     be e = 2Φ(d / √(s² + s'²)) - 1 in -1 to 1. The weighted tau is Σ sign(score - score') · e over

@@ -1,4 +1,4 @@
-"""Scores of the same texts as answers to several prompts, positive and negative ones."""
+"""Scores of the same texts as answers to several prompts, for good and for bad things."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rewards of some texts' spellings under all prompts, one entry for each spelling and prompt.
+    """Rewards of some texts under all prompts, with one entry for each spelling and prompt.
 
     `scores` and `noise` are in sd of the prompt's answers; `places` and `prompt` are each entry's
     index in `texts` and among the prompts; `parts` is its weight in its text's combined reward.
@@ -55,7 +55,7 @@ class Joined:
         *,
         opposed: bool,
     ) -> Joined:
-        """Join the scored answers that spell one of `texts`, over all prompts.
+        """Collect the scores of all answers that spell one of `texts`, under all prompts.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.
 
@@ -87,19 +87,19 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Return each text's reward combined over all prompts, (texts,); from `scores` if given."""
+        """Return each text's weighted sum of rewards over all prompts, shape (texts,)."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Return the mean reward of each text's spellings under one prompt; 0 without any."""
+        """Return each text's mean reward over its spellings under one prompt; 0 without any."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return a table of rated texts that every prompt scores: index (`place`) and `valence`."""
+        """Return the texts that all prompts score and `valence` rates: index, valence."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()
@@ -108,7 +108,7 @@ class Joined:
 def spelled_scores(
     answers: Mapping[str, Answers], words: pd.Index[str]
 ) -> Iterator[tuple[str, float, _Floats, NDArray[np.intp]]]:
-    """Yield, by prompt, its name, noise and scores, and the index in `words` that each text spells.
+    """Yield each prompt's name, noise, scores, and for each text the index of the word it spells.
 
     `words` are unique and in lower case; -1 stands for a text that spells none of them.
     """
@@ -121,5 +121,5 @@ def spelled_scores(
 
 
 def enough_that_differ(rated: pd.DataFrame) -> bool:
-    """Return whether a table of `Joined.rated` has `FEWEST` texts that differ in valence."""
+    """Return whether `rated` has at least `FEWEST` texts, and they differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))

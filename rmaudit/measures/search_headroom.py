@@ -40,7 +40,7 @@ class FoundSequence:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHeadroomEvidence(Evidence):
-    """Best finds of a search, the best real answer, and the best `z` by number of evaluations."""
+    """Best finds of a search, the best real answer, and the best score by evaluations spent."""
 
     kind: Literal["search_headroom"] = "search_headroom"
     search: Search
@@ -95,7 +95,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the best found sequence's score minus the best real answer's, in sd of the sweep.
+    """Return the best found sequence's score minus the best real answer's, in sd of all tokens.
 
     `found` has `text`, `ids` and `score`, `real` has `text` and `score`; `trace` is the best score
     after so many evaluations.

@@ -33,7 +33,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupShift:
-    """How much lower the rewards of a group's sentences are than those of the reference.
+    """How much lower rewards are with a group's word in a sentence than with the reference.
 
     The intervals hold for all groups at once. `positive` and `negative` are the shift in good and
     in bad contexts; `negative` is None where there are no bad ones.
@@ -125,7 +125,7 @@ def _row_of_shift(row: GroupShift) -> Bell:
 def worst_group(
     sentences: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED, most: float
 ) -> Estimate:
-    """Return how much less reward the sentences of the most certainly wronged group get.
+    """Return how much less reward sentences get with the most certainly wronged group's words.
 
     `sentences` has a row for each sentence: `context`, `frame` (+1 where the context is good and a
     good answer is asked for, -1 where both are bad), `group` ("" is the reference), `word` (what
@@ -207,7 +207,7 @@ def worst_group(
 
 @dataclass(frozen=True)
 class _WordShifts:
-    """Reward shifts of words, in sd: columns of `words` are patterns of harm, of `sides` frames.
+    """Reward shifts of words in sd: `words` has columns by pattern of harm, `sides` by frame.
 
     `groups` has the words of each group, and of the reference ("") only where each context has
     several reference sentences.
@@ -255,7 +255,7 @@ def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
 
 
 def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[float, float]:
-    """Return Fieller's interval, low and high, of a ratio `value` whose denominator is about 1.
+    """Return low and high of Fieller's interval of a ratio `value` whose denominator is near 1.
 
     `reach` and `of_spread` are how far the numerator and the denominator may be off.
 
@@ -285,7 +285,7 @@ def _pooled_variance(
 
 
 def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
-    """Return a caveat on the worst group, those with a shift of `most`, and undecided ones."""
+    """Return a caveat naming the worst group, those sure of `most`, and undecided ones."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst here: {rows[0].group}, {rows[0].pattern}."

@@ -1,4 +1,4 @@
-"""Regress models' pairwise agreements on their known properties: what makes models alike.
+"""Measure what makes models alike: regress their pairwise agreements on properties they share.
 
 The representational similarity analysis of Christian et al. 2025, §2.4 and Figure 2C: the
 agreements of all pairs of models are regressed on matrices that say which models share a base
@@ -24,7 +24,7 @@ _PERMUTATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Least-squares fit of models' pairwise agreements on factors; mappings are by factor name.
+    """Least-squares fit of models' pairwise agreements on factors, with numbers by factor name.
 
     `p_cells` is the t test's, as published: it takes the cells for independent, which they are
     not, since a model is in all cells of its row. `p_models` is by permutation of the models.
@@ -70,7 +70,7 @@ def explained(
     diagonal: bool,
     rng: np.random.Generator,
 ) -> Explained:
-    """Fit the agreements, shape (k, k), by least squares on likeness matrices, `factors` by name.
+    """Fit pairwise agreements, shape (k, k), by least squares on likeness matrices (`factors`).
 
     With `diagonal`, over all k² cells as published: each pair counts twice, and each model once
     with itself, where every agreement and every likeness is 1 by definition. Without, over the

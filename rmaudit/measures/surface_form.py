@@ -80,13 +80,13 @@ def spelling_share(
 
 
 def _sums_by_word(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return n, n², sum, sum² / n, and sum of squares for each word, shape (words, 5)."""
+    """Return for each word: count, count², sum, sum² / count, sum of squares; shape (words, 5)."""
     n, total, squares = np.bincount(places), np.bincount(places, z), np.bincount(places, z**2)
     return np.stack([n, n**2, total, total**2 / n, squares], axis=1)
 
 
 def _share_within_words(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
-    """Return 1 - ICC(1), the variance share within words, from sums of `_sums_by_word`."""
+    """Return the share of variance within words (1 - ICC(1)) from the sums of `_sums_by_word`."""
     n, n_squared, total, between, squares = np.moveaxis(sums, -1, 0)
     within = (squares - between) / (n - words)
     among = (between - total**2 / n) / (words - 1)
@@ -100,7 +100,7 @@ def _share_within_words(sums: NDArray[np.float64], words: int) -> NDArray[np.flo
 def _effects_of_spelling(
     texts: pd.Series[str], places: NDArray[np.intp], scores: NDArray[np.float64], sd: float
 ) -> dict[str, float]:
-    """Return mean score changes, in sd, by a leading space, a capital, all capitals, by name."""
+    """Return by name what a leading space, a capital and all capitals add to scores, in sd."""
     bare = texts.str.strip()
     spaced = (texts == " " + bare).to_numpy()
     plain = spaced | (texts == bare).to_numpy()

@@ -46,7 +46,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TopThing:
-    """A thing among the model's favourites, with its rank by people and by the model, from 1."""
+    """A thing that the model ranks highest, with its rank by people and by the model, from 1."""
 
     name: str
     human: float
@@ -55,7 +55,7 @@ class TopThing:
 
 @dataclass(frozen=True)
 class WordingTop:
-    """The model's favourites under one wording: unwanted shares, and things people like least."""
+    """The model's top things under one wording: shares of disliked ones, and the least liked."""
 
     prompt: str
     shares: tuple[AtTop, ...]
@@ -109,7 +109,7 @@ class TopThingsEvidence(Evidence):
 def top_things(
     items: pd.DataFrame, answers: Mapping[str, ItemScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the share of disliked things among the highest-rewarded, divided by the share allowed.
+    """Return the share of disliked things among the top ones, divided by the share allowed.
 
     `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
     be printed); `answers` has the rewards of these names by wording, NaN for an item that is left

@@ -52,7 +52,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Words that should not be at the top, in lower case, and their scores, shape (words,).
+    """Words of one list that should not score high, in lower case, and their scores, (words,).
 
     `allowed` is the share of them that may score above 19 of 20 common words; None where any number
     may, as long as the highest words of all are others.
@@ -65,7 +65,7 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True)
 class TopTokensEvidence(Evidence):
-    """Kinds of unwanted tokens at the top, and the highest-scoring words, best first."""
+    """Share of each kind of unwanted tokens at the top; highest-scoring words, best first."""
 
     kind: Literal["top_tokens"] = "top_tokens"
     shares: tuple[AtTop, ...]
@@ -78,7 +78,7 @@ class TopTokensEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel for each prompt: unwanted shares over allowed shares."""
+        """Return a chart with a panel for each prompt: unwanted shares / allowed shares."""
         return Chart(
             "What stands at the very top",
             "How much of the top is what nobody asked for, as a multiple of what is allowed "
@@ -100,7 +100,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """Candidates for one unwanted kind: texts, weights at the top, which are unwanted, scores."""
+    """Texts with their scores, weights at the top, and whether they are of one unwanted kind."""
 
     inside: _Floats
     unwanted: _Flags
@@ -117,7 +117,7 @@ def top_tokens(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the worst share of unwanted tokens at the top, divided by the share that is allowed.
+    """Return the worst share of a kind of unwanted tokens at the top, divided by its allowed share.
 
     `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
     scores of words that nobody wants, by what they are, in the units of the sweep. A word scores
@@ -172,7 +172,7 @@ def top_tokens(
 
 @dataclass(frozen=True, slots=True)
 class _ScoredTexts:
-    """Scored tokens of a sweep, and scored words from lists of unwanted words, one row each.
+    """All scored texts, one row each: tokens of the vocabulary, and words of unwanted lists.
 
     `token` says which rows are tokens, `letterless` which have no letter, and `place` which of
     `words` each spells. Of the words, `asked` is the valence in sd from their mean, turned as the
@@ -252,7 +252,7 @@ class _ScoredTexts:
 def _kinds_at_top(
     seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
 ) -> Iterator[tuple[str, _KindAtTop]]:
-    """Yield the name and the rows of each kind of unwanted token, given all rows' scores."""
+    """Yield the name of each unwanted kind, and the texts among which its share is taken."""
     inside = seen.at_top(scores)
     yield LETTERLESS, _KindAtTop(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
@@ -288,7 +288,7 @@ def _share_of_kind(name: str, top: _KindAtTop, together: int) -> AtTop:
 
 
 def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
-    """Return texts' influences on the share over the allowed share, summed by groups of stems."""
+    """Return texts' influences on unwanted share / allowed share, summed over groups of stems."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _unwanted_share(top)))[there]
     influences = off / top.inside.sum() / top.allowed

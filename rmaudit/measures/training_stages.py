@@ -17,7 +17,7 @@ START = "as it is"
 
 @dataclass(frozen=True)
 class Likely:
-    """A word, with its share of the answers before and after some training."""
+    """A word that becomes likely: its share of the answers before and after some training."""
 
     word: str
     before: float
@@ -26,7 +26,7 @@ class Likely:
 
 @dataclass(frozen=True)
 class ListShare:
-    """The share of answers that are words of a list."""
+    """The share of a policy's answers that are words of the unwanted list `name`."""
 
     name: str
     share: float

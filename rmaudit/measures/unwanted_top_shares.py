@@ -1,4 +1,4 @@
-"""Shares of unwanted answers at the top, each divided by what is allowed; the worst is judged.
+"""Shares of unwanted answers at the top, each divided by the share allowed; the worst one counts.
 
 Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
 What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower
@@ -53,7 +53,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return the share of unwanted answers of a kind among the highest, with an exact interval.
+    """Return `share` as an `AtTop` with an exact interval, its low end valid for `together` kinds.
 
     The lower end holds for all `together` kinds at once, the upper end for this kind. `independent`
     is how many independent draws the `among` answers are worth; as many as they are, where None.
@@ -66,7 +66,7 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def worst_ratio(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
-    """Return the worst ratio's name, its low and value, and the highest high end of all ratios.
+    """Return the worst ratio's name, low and value, with the highest upper end of all ratios.
 
     Each is low, value, high. The worst is the one whose lower end is highest; of equal ones it is
     the first by name, in whatever order they are given. The upper end is the highest of all.

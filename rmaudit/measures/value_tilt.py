@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tilt:
-    """Rank gap between an axis's two word lists, with its interval and by kind of prompt."""
+    """Rank gap between an axis's two word lists, with interval and by kind of prompt."""
 
     axis: str
     words: int
@@ -54,7 +54,7 @@ class Tilt:
 
 @dataclass(frozen=True)
 class PromptGap:
-    """A prompt, its group and frame, and the rank gap of the first axis's word lists under it."""
+    """A prompt, and the rank gap between the first axis's two word lists under this prompt."""
 
     prompt: str
     group: str
@@ -71,7 +71,7 @@ class ValueTiltEvidence(Evidence):
     prompts: tuple[PromptGap, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each prompt whose frame is neither 1 nor -1."""
+        """Yield an error text for each prompt whose frame is neither 1 (good) nor -1 (bad)."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
@@ -210,7 +210,7 @@ def _tilt_of_axis(gaps: ListGaps) -> Tilt:
 
 
 def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
-    """Return each list's median percentile under either frame, by name; 1 is the highest."""
+    """Return by name each list's median percentile under positive and under negative prompts."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(
@@ -222,7 +222,7 @@ def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
 
 
 def _gap_at_equal_happiness(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
-    """Return the rank gap of the lists at equal happiness, by name; empty if few are rated."""
+    """Return by name the lists' rank gap adjusted for happiness; empty if few words are rated."""
     if happiness is None:
         return {}
     known = happiness.reindex(list(gaps.axis.words)).to_numpy(float)
@@ -236,7 +236,7 @@ def _gap_at_equal_happiness(gaps: ListGaps, happiness: pd.Series[float] | None) 
 
 
 def _panels_of_tilt(evidence: ValueTiltEvidence) -> Iterator[Points]:
-    """Yield a panel of all axes, and one of the mean gap and its range by group of prompts."""
+    """Yield a chart panel of all axes, and one of the first axis's gaps by group of prompts."""
     axes = [row_of(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes]
     yield Points(title="Tilt, as asked", axis="rank gap", rows=tuple(axes))
     groups: dict[str, list[float]] = {}

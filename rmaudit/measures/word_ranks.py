@@ -1,4 +1,4 @@
-"""Compute rewards of words from ranks alone, which no outlier or monotone scale changes.
+"""Compute rewards of words from ranks alone, so that no outlier and no scale changes them.
 
 Each prompt's scores are ranked among the tokens that spell one of the words, and the ranks become
 normal scores; a word has the mean of its spellings.
@@ -26,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """Words that are scored under every prompt, with an entry for each of their tokens and prompts.
+    """Words that every prompt scores, with a score for each prompt and each token that spells one.
 
     `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
     token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.

@@ -20,7 +20,7 @@ ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 
 class ScoringPath(StrEnum):
-    """A way to run the rows of many answers through a backbone; all ways give the same rewards."""
+    """Way to run prompt and answers through a backbone; all ways give the same rewards."""
 
     SHARED_PREFIX = "shared prefix"  # the prompt's keys and values once, for every row
     EXPANDED_CACHE = "expanded cache"  # transformers' cache of the prompt, copied for every row
@@ -32,7 +32,7 @@ class Head(Protocol):
 
     @property
     def reads_prefix(self) -> bool:
-        """Return whether `after` reads the prefix's states, as a gate on the prompt does."""
+        """Return whether `after` uses the prefix's states, as a gate on the prompt does."""
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
         """Return the function from pooled states (n, hidden) to rewards (n,) for one prompt.
@@ -42,7 +42,7 @@ class Head(Protocol):
 
 
 def version(prefix: int) -> str:
-    """Return the scoring version in cache keys, for a prefix of `prefix` ids.
+    """Return the version of the scoring method for cache keys, given the prefix's number of ids.
 
     Prefixes from half of `LONG_PREFIX` on have another version, for fused attention: whole rows may
     share more ids at their start than the prompt.
@@ -51,5 +51,5 @@ def version(prefix: int) -> str:
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:
-    """Return the scores of an `engine.begin` call, shape (n,); wait for the GPU if need be."""
+    """Return the rewards that `engine.begin` began to compute, shape (n,), waiting if need be."""
     return begun() if callable(begun) else begun

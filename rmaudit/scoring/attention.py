@@ -181,7 +181,7 @@ def fusable(query: Tensor, value: Tensor, past: int) -> bool:
 def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
     query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, scaling: float
 ) -> Tensor:
-    """Return the attention of `attend` by torch's fused CPU kernel, for rows that see all ids.
+    """Return what `attend` does, by torch's fused CPU kernel, for rows that see the whole prefix.
 
     Shapes: query (B, heads, L, d); key and value (B, kv heads, L, d); the prefix's keys and values
     (heads, n, d), repeated for every head. Returns (B, L, heads, d).

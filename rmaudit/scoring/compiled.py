@@ -1,4 +1,4 @@
-"""Fuse the small kernels of layers by torch.compile, except attention over the shared prefix.
+"""Speed up layers by torch.compile, which fuses small kernels; attention is not compiled.
 
 On a GPU a layer runs some fifty kernels, most of them small; fused, they move less memory. The
 rewards are the same but for rounding, which is tried on the model before its first score. The

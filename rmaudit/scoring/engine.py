@@ -35,7 +35,7 @@ from rmaudit.scoring.products import fast_products
 
 
 class Ready(NamedTuple):
-    """A prompt prefix that was already run, and the reward head for answers after it."""
+    """A prompt prefix that was run already, and the reward head for answers that follow it."""
 
     after: PreparedPrefix
     head: Callable[[Tensor], Tensor]
@@ -43,7 +43,7 @@ class Ready(NamedTuple):
 
 @dataclass(slots=True)
 class Scorer:
-    """A backbone and its reward head, with the settings by which the engine runs batches.
+    """A backbone and its reward head, with settings for running batches of answers through them.
 
     Attributes:
         backbone: maps ids to final hidden states.
@@ -89,7 +89,7 @@ class Scorer:
         return self._ready
 
     def forget(self) -> None:
-        """Drop the cached prefix, after the backbone or the path was changed."""
+        """Drop the cached prompt prefix, because the backbone or the path was changed."""
         self._ready = None
 
     def batch_limit(self, prefix: int, *, layers: int = 1) -> int:
@@ -117,7 +117,7 @@ class Scorer:
         return int(paths.device_of(self.backbone).type == "cuda")
 
     def limit_batches(self, ids: int, prefix: int) -> None:
-        """Limit later batches to `ids` ids: a larger one, after `prefix` ids, ran out of memory.
+        """Limit later batches to `ids` token ids, because a larger one ran out of memory.
 
         The limit is stored in bytes, so that batches after a prefix shorter than `prefix` ids do
         not shrink as much.
@@ -253,7 +253,7 @@ def _prepared(scorer: Scorer, prefix: Ids) -> Ready:
 def rows_by_length(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[AnswerRow]]:
-    """Return the distinct rows of answer + suffix, grouped by length, shortest first.
+    """Return the distinct rows of ids (answer + suffix), grouped by length, shortest first.
 
     With `cut`, a row ends at the place where it is pooled.
     """

@@ -28,7 +28,7 @@ def refuse(
     why: Callable[[], str],
     name: str = "",
 ) -> None:
-    """Raise if any of `finite` is False; the error names the answers' ids and a bad weight.
+    """Raise ScoreError unless all of `finite` are True; the error gives the bad answers' ids.
 
     `finite` has shape (n,), one for each answer, and `what` names the numbers, such as "rewards";
     `why` gives the error's last sentences (see `reason`); `name` is the model's, with which the
@@ -51,7 +51,7 @@ def refuse(
 def reason(
     model: nn.Module, head: object = None, odd_in_files: Callable[[], str] | None = None
 ) -> str:
-    """Return why rewards are not finite, as far as weights and dtype tell, and what to do.
+    """Return a sentence on why rewards are not finite, judged by weights and dtype, and what to do.
 
     `head` may have tensors of its own. `odd_in_files` names the first tensor of the files that is
     not finite, "" if all are: a tensor has another name in memory.
@@ -80,7 +80,7 @@ def reason(
 
 
 def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of a head, which is made of dataclasses, tuples and modules."""
+    """Yield a reward head's tensors, with names, from nested dataclasses, tuples and modules."""
     if isinstance(head, Tensor):
         yield place, head
     elif isinstance(head, nn.Module):
@@ -105,7 +105,7 @@ def all_finite(tensor: Tensor) -> bool:
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """Make GPUs multiply float32 exactly and sum half precision in float32, in this context.
+    """In the `with` block, make GPUs multiply float32 exactly and sum half precision in float32.
 
     TensorFloat-32, which some images switch on by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, rounds a
     factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.

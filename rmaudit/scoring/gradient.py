@@ -39,7 +39,7 @@ _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantizatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Rewards of n answers; gradients and embedding distances by position and token id.
+    """Rewards of n answers, with gradients and embedding distances by position and token id.
 
     Gradients (`slopes`) and `distances` have shape (n, L, V), for answers of L ids; V is the number
     of the embedding's rows. Slopes are in the reward's units, distances in the embedding's. Both
@@ -121,7 +121,7 @@ def _rewards_and_gradients(arguments: _Arguments) -> tuple[NDArray[np.float32], 
 
 
 def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards and gradients as `_rewards_and_gradients` does, with the prefix in `ready`."""
+    """Return what `_rewards_and_gradients` does, given the prompt prefix already run (`ready`)."""
     scorer, prefix, answers, suffix, name = arguments
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
@@ -186,7 +186,7 @@ def _differentiate(
 
 @contextmanager
 def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """In the `with` block, cut gradients at the input embedding's output; yield its outputs.
+    """In the `with` block, make the embedding's outputs leaves of the graph; yield these outputs.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
     of its layers: the gradient would lack what goes that way.
@@ -218,7 +218,7 @@ def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list
 
 @contextmanager
 def _lost_gradients_refused(backbone: nn.Module, name: str) -> Iterator[None]:
-    """Raise NoGradient, in the `with` block, if a layer loses the gradient that its input has.
+    """Raise NoGradient, in the `with` block, if a layer does not pass on its input's gradient.
 
     Kernels of quantized weights may have none; the residual stream around them would still give a
     gradient, a wrong one.

@@ -45,7 +45,7 @@ def budget(backbone: nn.Module) -> int:
 
 
 def ids_in(room: int, backbone: nn.Module, prefix: int, *, layers: int = 1) -> int:
-    """Return how many ids may run at once after a prefix of `prefix` ids, in `room` bytes.
+    """Return how many ids may run at once in `room` bytes, after a prefix of `prefix` ids.
 
     The activations of `layers` layers stay in memory: of all of them for a gradient.
     """
@@ -102,7 +102,7 @@ def release() -> None:
 
 
 class AnswerRow(NamedTuple):
-    """A row that runs after the prefix: its ids, its pooled position, and its answers' indices."""
+    """Row that runs after the prefix: ids, position to pool at, and the answers it stands for."""
 
     ids: Ids
     at: int
@@ -124,7 +124,7 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
     on_halved: Callable[[int], None] = lambda _: None,
     each: Callable[..., Iterator[T | None]] = one_by_one,
 ) -> Iterator[tuple[Sequence[AnswerRow], T]]:
-    """Run rows in batches of one length and at most `most` ids; yield each batch and its result.
+    """Run equally long rows in batches of at most `most` ids; yield each batch with its result.
 
     A batch that does not fit into memory is halved and run again, without the rows already yielded.
     A single row may have more than `most` ids. `on_halved`
@@ -157,7 +157,7 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
 def _slices(
     rows: Sequence[AnswerRow], ids_of: Callable[[Ids], int], most: int
 ) -> Iterator[Sequence[AnswerRow]]:
-    """Yield slices of rows of one length, each of at most `most` ids or of a single row."""
+    """Cut equally long rows into slices of at most `most` ids each, or of one row."""
     size = max(1, most // max(1, ids_of(rows[0].ids)))
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
@@ -166,7 +166,7 @@ def _slices(
 def _without_first_rows(
     grouped: Sequence[Sequence[AnswerRow]], done: int
 ) -> Iterator[Sequence[AnswerRow]]:
-    """Yield the groups, leaving out the first `done` rows counted over all groups."""
+    """Yield the groups of rows without the first `done` rows, counted over all groups."""
     for rows in grouped:
         if done < len(rows):
             yield rows[done:]

@@ -41,7 +41,7 @@ class PreparedPrefix(Protocol):
         """Return the prefix's own hidden states, shape (prefix length, hidden)."""
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: those that run and those that are copied."""
+        """Return how many ids a row adds to a batch: all that are run or copied for it."""
 
 
 def prepare(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> PreparedPrefix:
@@ -114,7 +114,7 @@ class SharedPrefix:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: only its own."""
+        """Return how many ids a row adds to a batch: only its own, since the prefix is shared."""
         return len(row)
 
 
@@ -200,12 +200,12 @@ class FullRows:
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: the prefix's and its own."""
+        """Return how many ids a row adds to a batch: its own, and those of the prefix."""
         return len(self._prefix) + len(row)
 
 
 def reset_rotary_lengths(backbone: nn.Module) -> None:
-    """Make dynamic rotary embeddings rotate for the next row's length, not the longest so far."""
+    """Make dynamic rotary embeddings forget the longest row so far, to suit the next row."""
     for module in backbone.modules():
         if "dynamic" in str(getattr(module, "rope_type", "")):
             for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:

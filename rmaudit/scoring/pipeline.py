@@ -1,4 +1,4 @@
-"""Run batches one behind the other through a backbone on several devices, to keep all busy.
+"""Run batches in a pipeline through a backbone on several devices, so that all devices stay busy.
 
 Each device holds some layers, so a batch passes one device after the other, and with one batch at a
 time all others wait. Here a few threads each run a batch from its ids to its rewards. A batch has a
@@ -49,7 +49,7 @@ def pipeline_of(model: nn.Module) -> Pipeline | None:
 
 
 def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch.device]:
-    """Return the modules at which a batch enters a device, mapped to the devices.
+    """Return each module of accelerate's device map that has weights, with the device it runs on.
 
     `places` is accelerate's map of module names to devices. Only what holds weights is a stage. A
     rotary embedding holds none, and accelerate puts it last: as a stage it would send each batch to
@@ -83,7 +83,7 @@ class Pipeline:
     def __init__(
         self, stages: Mapping[nn.Module, torch.device], *, min_ids: int = _MIN_IDS
     ) -> None:
-        """Take `stages`: each module at which a batch enters a device, and that device.
+        """Take `stages`: the modules before which a batch moves to a device, each with that device.
 
         A call is cut into `batches` batches, fewer where these had less than `min_ids` ids.
         """
@@ -97,7 +97,7 @@ class Pipeline:
         self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
 
     def batch_limit(self, ids: int) -> int:
-        """Return how many ids each batch may have when a call has `ids` ids in all."""
+        """Return how many ids a batch may have if a scoring call has `ids` ids in all."""
         return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:

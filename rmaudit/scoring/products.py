@@ -41,7 +41,7 @@ class _ByOneDnn(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
-        """Run `linear` by oneDNN where it suits, and everything else as torch does."""
+        """Run torch's `linear` by oneDNN where it suits, and other functions as torch does."""
         if func is linear and not kwargs and _suits(*args[:2]):
             return _multiplied(*args)
         return func(*args, **(kwargs or {}))

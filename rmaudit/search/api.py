@@ -92,7 +92,7 @@ def search(
     slot = weighted.slot(asked.asked)
     fields = {
         **weighted.identity,
-        **_base(weighted, settings, root, device),
+        **_base_cache_key(weighted, settings, root, device),
         **asked.decides,
         "rendered": slot.digest,
         "scoring": version(len(slot.prefix)),
@@ -109,8 +109,10 @@ def search(
     return _found(model, asked, settings, stored)
 
 
-def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> dict[str, str]:
-    """Return the cache-key fields of the base model, if a log-probability floor needs one."""
+def _base_cache_key(
+    model: RewardModel, settings: Settings, cache: Path, device: str
+) -> dict[str, str]:
+    """Return the base model's cache-key fields; {} if no log-probability floor needs one."""
     if settings.constraints.floor is None:
         return {}
     identity = base_for_floor(model, cache=cache, device=device).identity
@@ -151,7 +153,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
         _METHODS[settings.method](problem, evaluator, setting_out, rng)
     top = evaluator.top()
     if not top:
-        raise MeasureError(_nothing(model, settings, evaluator.used))
+        raise MeasureError(_why_nothing_found(model, settings, evaluator.used))
     bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
@@ -168,8 +170,8 @@ def _run(  # noqa: PLR0913  (keyword-only)
     return frame.reset_index(drop=True), said
 
 
-def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
-    """Return an error text: why the search found nothing, and what to do."""
+def _why_nothing_found(model: RewardModel, settings: Settings, used: int) -> str:
+    """Return an error text on why the search found nothing, and what to do about it."""
     floor, start = settings.constraints.floor, settings.start
     if floor is not None:
         return (

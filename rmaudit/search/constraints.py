@@ -56,7 +56,7 @@ class Constraints:
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise SpecError for a log-probability floor that every sequence or none would meet."""
+        """Raise SpecError for a log-probability floor that would admit all or none."""
         if self.floor is not None and not -np.inf < self.floor < 0:
             message = f"constraints: floor {self.floor:g}; a mean log-probability is below 0: give"
             raise SpecError(f"{message} a number such as -6, or leave floor out")
@@ -88,7 +88,7 @@ def allowed(
 def _rules(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: frozenset[int]
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Yield the name of each active rule on single ids, and which ids comply, shape (ids,)."""
+    """Yield each active rule on single ids: its name, and which ids obey it, shape (ids,)."""
 
     def texts(fits: Callable[[str], bool]) -> NDArray[np.bool_]:
         return np.array([fits(text) for text in vocabulary.texts], dtype=bool)
@@ -142,7 +142,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """Yield a function that checks whole answers; load the base model if a floor is set.
+    """Yield a function that checks answers; a log-probability floor also loads the base model.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.
@@ -157,7 +157,7 @@ def opened(
 
 
 def base_for_floor(model: RewardModel, *, cache: Path, device: str) -> Base:
-    """Return the base language model that checks a floor on log-probabilities.
+    """Return the base language model, by whose log-probabilities a floor judges answers.
 
     Raises:
         NoBase: models.yaml names no base.

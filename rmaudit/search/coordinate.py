@@ -26,7 +26,7 @@ _Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then
 def search(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """Search by climbing from each start to a local optimum, then around the best sequences."""
+    """Climb from each start to a local optimum, then vary the best sequences of all starts."""
     swept: dict[Context, list[Hit]] = {}
     for number, first in enumerate(starts):
         evaluator.begin(number)
@@ -66,7 +66,7 @@ def _widen(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    """Score all ids at each position of the best sequences, except at those already swept."""
+    """Score all ids at each position of the best sequences, except at positions already tried."""
     ids = rng.permutation(problem.allowed).tolist()
     while evaluator.left > 0:
         around = (context for hit in evaluator.top() for context in _contexts(hit.ids))

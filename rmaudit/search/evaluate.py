@@ -42,7 +42,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Evaluator:
-    """Scores sequences for one search, within its budget, and collects the best of them.
+    """Scorer of sequences for one search: it keeps to the budget and collects the best sequences.
 
     `score` gives the rewards of sequences of one length; `admits` says which of them are natural
     enough (a constraint that is too slow to be asked before). Of those that `counts` refuses a
@@ -69,18 +69,18 @@ class Evaluator:
     _known: list[tuple[str, float]] | None = None
 
     def begin(self, start: int) -> None:
-        """Begin with start number `start`, which may spend its share of the remaining budget."""
+        """Begin with start number `start`, which may use its share of the budget left."""
         self._start = start
         share = (self.settings.budget - self.used) // (self.settings.starts - start)
         self._end = self.used + share
 
     def widen(self) -> None:
-        """Allow the rest of the budget to be spent; hits from now on belong to no start."""
+        """Release the rest of the budget; sequences found from now on count for no start."""
         self._start, self._end = AFTER_ALL_STARTS, self.settings.budget
 
     @property
     def left(self) -> int:
-        """Return how many evaluations are left for the current start."""
+        """Return how many sequences may still be scored from the current start."""
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
@@ -119,7 +119,7 @@ class Evaluator:
         return found[:MAX_HITS_A_CALL]
 
     def credit_current_start(self, hits: Sequence[Hit]) -> None:
-        """Credit the current start, too, with hits that another start found."""
+        """Count hits that another start found for the current start, too."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 
@@ -148,7 +148,7 @@ class Evaluator:
         )
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Return rewards, from the journal of an interrupted search first, then from the model."""
+        """Return rewards: from the journal as far as it has them, then from the model."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))
@@ -162,7 +162,7 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """Return the rewards of the leading answers that the journal already has, in order."""
+        """Return the rewards of the first answers, as many as the journal has, in order."""
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

@@ -18,7 +18,7 @@ from rmaudit.search.settings import Direction, Settings
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Fixture `searches`: call it with a direction ("up" or "down") to get what a search found.
+    """Pytest fixture `searches`: call it with "up" or "down" to get what such a search found.
 
     `find` searches, and `draw` draws so many random sequences, as text.
     """
@@ -60,7 +60,7 @@ def random_texts(model: RewardModel, prompt: Prompt, settings: Settings, n: int)
 
 
 def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> Settings:
-    """Return `settings`, restricted to the ids that score best as one-token answers in `frame`.
+    """Return `settings` limited to the token ids that score best alone, as answers in `frame`.
 
     `frame` is a sweep's. The ids are as many as the budget can sweep twice at every place from
     every start. A budget that is smaller than a vocabulary would else be spent on the first few ids

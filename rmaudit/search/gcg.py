@@ -25,7 +25,7 @@ from rmaudit.search.problem import SearchProblem
 def search(
     problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """Search along the gradient from each start, until its budget or all swaps are used up."""
+    """Swap ids along the gradient, from each start, until its budget or all swaps are used up."""
     tried: set[Ids] = set()  # of the whole search
     for number, first in enumerate(starts):
         evaluator.begin(number)
@@ -42,7 +42,7 @@ def search(
 
 
 def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
-    """Return the predicted gain of each swap of one id, shape (length, allowed ids).
+    """Return the gain that the gradient predicts for each swap of one id, (length, allowed ids).
 
     In units of the gains' own sd, minus `distance` times the distance between the embeddings of
     the two ids, in mean distances.
@@ -66,7 +66,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
     tried: set[Ids],
     rng: np.random.Generator,
 ) -> list[Ids]:
-    """Return the sequences to score in this step, at most a batch, each one swap away."""
+    """Return the sequences to score in this step: `current` with one id replaced, in each."""
     options = evaluator.settings.gcg
     size = min(options.batch, evaluator.left)
     if options.greedy:

@@ -21,7 +21,7 @@ _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
 
 
 class AnswerSlopes(Protocol):
-    """Interface: rewards (n,) and, by position and token id, gradients and embedding distances.
+    """Interface of gradients: rewards, and slopes and embedding distances by position and id.
 
     See `scoring.gradient`.
     """
@@ -38,7 +38,7 @@ class AnswerSlopes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """A search problem: the length of sequences, allowed ids, constraints, and the gradient.
+    """What a search works on: length of sequences, allowed ids, constraints, and the gradient.
 
     Attributes:
         length: ids of every sequence.
@@ -59,7 +59,7 @@ class SearchProblem:
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
     def outside(self, ids: Ids) -> list[int]:
-        """Return the positions whose id is not allowed; only a user's start text may have any."""
+        """Return the positions that hold an id not allowed, as only a user's start text can."""
         near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 
@@ -89,7 +89,7 @@ class SearchProblem:
 def problem_of(
     model: RewardModel, prompt: Asked, length: int, limits: Constraints
 ) -> SearchProblem:
-    """Return the search problem: answers of `length` ids to `prompt`, under constraints.
+    """Return the search problem for answers of `length` ids to `prompt`, under `limits`.
 
     Raises:
         SpecError: the constraints leave no id.

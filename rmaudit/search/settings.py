@@ -1,4 +1,4 @@
-"""Settings of a search; those that its method uses are part of the cache key of its result."""
+"""Settings of a search; the settings that its method uses are part of the result's cache key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDEST = 10  # beams: as many as a step keeps of what it scored
 
 @dataclass(frozen=True, slots=True)
 class Gcg:
-    """Settings of GCG (greedy coordinate gradient); `greedy`, `fresh`, `distance`: Faster-GCG's.
+    """Settings of GCG (greedy coordinate gradient), three of them for its variant Faster-GCG.
 
     Attributes:
         batch: swaps that are scored in a step.
@@ -129,7 +129,7 @@ class Settings:
             raise SpecError(message)
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values to maximize: rewards, negated rewards, or negated squared errors."""
+        """Return the values that the search maximizes: ± rewards, or negated squared errors."""
         if self.gcg.target is not None:
             return -((rewards - self.gcg.target) ** 2)
         return rewards if self.direction == "up" else -rewards

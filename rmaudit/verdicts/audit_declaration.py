@@ -28,7 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Flaw that an audit must detect, planted in a synthetic scorer (`rmaudit selftest`).
+    """Flaw of a synthetic scorer that an audit must detect; `rmaudit selftest` plants and tests it.
 
     Attributes:
         trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, a
@@ -50,7 +50,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Declaration of an audit: its name, claim, bound, prompts and the rest that `@audit` takes.
+    """Declaration of an audit: its name, claim, bound, prompts, and all else that `@audit` takes.
 
     `title` is its short name for people, `question` what it answers, a plain sentence or "".
     `harm` says what a model trained on a reward that fails may do to people, a sentence or "".
@@ -95,7 +95,7 @@ class Declaration:
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement: all of them once if `joint`, else one at a time.
+        """Return the prompts of each measurement: all at once if `joint`, else one at a time.
 
         It is one empty tuple if the audit has no prompts, because its pairs have their own.
         """
@@ -106,7 +106,7 @@ class Declaration:
         return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement where the run replaces the audit's by `prompts`.
+        """Return the prompts of each measurement if the user's `prompts` replace the audit's own.
 
         A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
         frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
@@ -120,7 +120,7 @@ class Declaration:
         return [tuple(kept)]
 
     def refusal(self, prompts: tuple[Prompt, ...]) -> str:
-        """Return why the audit cannot be run under `prompts` in place of its own; "" where it can.
+        """Return why `prompts` cannot replace the prompts of the audit; "" if they can.
 
         An audit of pairs always uses the prompts of its pairs.
         """
@@ -144,7 +144,7 @@ class Declaration:
         repeat: str = "",
         weights: str = "",
     ) -> Claim:
-        """Return the audit's claim about one model under one prompt, or under several joined ones.
+        """Return the audit's claim about one model, under one prompt or several joined ones.
 
         The model is given by its name, its folder or hub id, and the hash of its weights.
         """
@@ -310,7 +310,7 @@ def is_audit(function: object) -> bool:
 
 
 def declared(function: object, own: Mapping[str, Prompt] | None = None) -> Declaration | None:
-    """Return the declaration of an audit function, None for any other function.
+    """Return the audit that a function declares; None if it is not decorated by `@audit`.
 
     `own` are the user's prompts of this run, by name.
 

@@ -1,4 +1,4 @@
-"""Judge estimates by their bounds and by the rules of models.yaml (a policy), on a given day.
+"""Judge estimates by their bounds and by a policy (the rules of models.yaml), on a given day.
 
 Nothing that an earlier policy decided goes into it: to judge again is to make another judgement.
 """
@@ -74,7 +74,7 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
 
 
 def alone(finding: Finding, policy: Policy, today: date) -> Finding:
-    """Return a finding judged again under `policy`, without Holm's correction (see `decide`)."""
+    """Judge one finding again under `policy`, without Holm's correction over the other findings."""
     if finding.estimate is None:
         judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Return the null controls, by name, with new verdicts: their intervals judged by `bound`."""
+    """Judge null controls again by `bound`; return them by name, with their new verdicts."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None
@@ -199,7 +199,7 @@ def _why_not_covered(bound: Bound, estimate: Estimate, accepted: float) -> str:
 
 
 def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
-    """Return the judgement of an audit without an estimate: no waiver or known failure applies."""
+    """Return the judgement of an audit that has no estimate: no waiver or known failure applies."""
     severity, severity_by = _severity(claim, policy)
     judgement = Judgement(
         verdict=verdict,
@@ -219,7 +219,7 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
 
 
 def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
-    """Return the severity in force, and the place in models.yaml that sets it; "" if declared."""
+    """Return the severity in force, and where models.yaml sets it; "" if the audit sets it."""
     own = policy.of(claim.model, claim.model_source, claim.weights)
     said = _rule_in_force("severity", claim, policy.file, own.severity, policy.everywhere.severity)
     if said and said[1] != claim.severity:
@@ -234,7 +234,7 @@ def _rule_in_force(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return (place in models.yaml, value) of a claim's rule, the model's own first; or None."""
+    """Return a claim's rule, the model's own first: (place in models.yaml, value), or None."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := rule_for(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
@@ -286,7 +286,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _with_holms_p(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
-    """Return the judgement with Holm's adjusted p; if p is large, a FAIL becomes INCONCLUSIVE."""
+    """Return the judgement with Holm's p; if that is too large, a FAIL becomes INCONCLUSIVE."""
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (

@@ -58,7 +58,7 @@ class Evidence:
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return counts of what the audit measured, such as words or pairs, for the verdict's text.
+        """Return counts of what was looked at, such as words or pairs, for the verdict's text.
 
         The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
         there is nothing to say.
@@ -109,7 +109,7 @@ _KINDS: dict[str, type[Evidence]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class OwnEvidence(Evidence):
-    """Evidence of a user's own class, as results.json holds it: its fields as JSON, and its chart.
+    """Evidence of a class that a user wrote, as stored in results.json: fields as JSON, and chart.
 
     So whoever reads a results.json can draw it, without the file that defines the class.
     """
@@ -141,7 +141,7 @@ class OwnEvidence(Evidence):
 
 
 def recorded(evidence: Evidence | None, prompt: str) -> Evidence | None:
-    """Return `evidence` in the form that results.json holds: a user's class as `OwnEvidence`.
+    """Return the evidence as results.json stores it; that of a user's class as `OwnEvidence`.
 
     Raises:
         TypeError: its chart is no `Chart`, or holds what JSON cannot; the message says where.
@@ -187,6 +187,6 @@ def _is_still_defined(kind: type[Evidence]) -> bool:
 
 
 def _place_of(kind: type[Evidence]) -> str:
-    """Return "file: class name", which stays the same when the file is loaded again."""
+    """Return "file: class name" of a class; reloading the file does not change it."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__
     return f"{file}: {kind.__qualname__}"

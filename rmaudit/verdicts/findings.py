@@ -31,7 +31,7 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an audit claims of one model under one prompt or several, before it is measured."""
+    """What an audit claims of a model under one or several prompts; it holds no measured values."""
 
     audit: str
     nodeid: str
@@ -86,7 +86,7 @@ class AppliedWaiver:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Judgement of an estimate against its bound under models.yaml on a given day; see `judge`."""
+    """Judgement of an estimate by its bound and models.yaml: verdict, waiver, does it block."""
 
     verdict: Verdict
     bound: Bound
@@ -103,7 +103,7 @@ class Judgement:
     p: float | None
     """Of the bound, two-sided; null where nothing was measured."""
     p_holm: float | None
-    """The same among all gating findings of the run (Holm 1979)."""
+    """The same among all gating findings of its model (Holm 1979)."""
     detectable: float | None
     """The smallest distance beyond the bound that is found with 80 % probability."""
     blocks: bool
@@ -117,7 +117,7 @@ class Judgement:
 
     @property
     def undecided(self) -> bool:
-        """Return whether the result is "not decided": neither harm nor its absence is shown.
+        """Return whether neither harm nor its absence is shown (the result "not decided").
 
         This holds only for a bound with `shown`. A PASS that a null control makes worthless, and a
         FAIL that may be chance, are unsure and not undecided: they have a `reason`.
@@ -134,7 +134,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Values of published models on the same audit, for comparison."""
+    """Values that published models get from the same audit, for comparison."""
 
     models: Mapping[str, float]
     """The value of each, by name."""
@@ -144,7 +144,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The result of an audit on a null control: a scorer that ignores meaning."""
+    """Result of an audit on a null control, which is a scorer that ignores meaning."""
 
     verdict: Verdict
     """PASS, FAIL, INCONCLUSIVE; ERROR: nothing can be measured; SKIPPED, N/A: it was not tried."""
@@ -163,12 +163,12 @@ class Control:
 
     @property
     def slips(self) -> bool:
-        """Return whether the null control passes although the audit declares that it must not."""
+        """Return whether this null control passes although the audit says that it must not."""
         return self.stops and self.verdict is Verdict.PASS
 
     @property
     def result(self) -> Result:
-        """Return the verdict as pass, fail, unsure or not run."""
+        """Return the verdict as reports print it: pass, fail, unsure or not run."""
         return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
     def __str__(self) -> str:
@@ -235,7 +235,7 @@ class Finding:
 
     @property
     def left_out(self) -> bool:
-        """Return whether the audit was left out for a reason that is no fault: SKIPPED or N/A."""
+        """Return whether the audit was not run, for a reason that is no fault (SKIPPED or N/A)."""
         return self.verdict in (Verdict.SKIPPED, Verdict.NA)
 
     @property
@@ -255,7 +255,7 @@ class Finding:
 
     @property
     def result(self) -> Result:
-        """Return the result as pass, fail, unsure, not decided or not run."""
+        """Return the verdict as reports print it: pass, fail, unsure, not decided or not run."""
         return (
             Result.NOT_DECIDED
             if self.judgement.undecided
@@ -264,7 +264,7 @@ class Finding:
 
     @property
     def effect(self) -> Effect:
-        """Return the effect on the release: blocks, accepted, info, or "" for none."""
+        """Return what the result means for the release: blocks, accepted, info, or ""."""
         if self.blocks:
             return Effect.BLOCKS
         if self.judgement.accepted:
@@ -288,7 +288,7 @@ def in_words(result: str, effect: str) -> str:
 
 
 def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: Bound) -> str:
-    """Return a sentence naming null controls whose pass makes the model's pass worthless, or "".
+    """Return a sentence naming null controls that make the model's pass worthless; "" if none does.
 
     These controls pass although they must not, and the model is not clearly better than they are.
     So the words of this vocabulary may make any scorer pass.
@@ -309,7 +309,7 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
 
 
 def _clearly_better(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
-    """Return whether the model's estimate is clearly further inside the bound than the control's.
+    """Return whether the estimate is clearly further inside the bound than the null control's.
 
     By the 95 % interval of their paired difference; where one has no parts, their intervals must
     not overlap. A bound with two ends has no side that is better.

@@ -30,7 +30,7 @@ _NAMED = 3  # regressions that a verdict names
 
 
 class Outcome(StrEnum):
-    """The outcomes that a run can have, the worst first."""
+    """Outcome of a whole run, from worst to best."""
 
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
@@ -60,7 +60,7 @@ class RunVerdict:
 
 
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
-    """Return the verdict of a run from its judged findings; `gaps` say what the run left out.
+    """Return the verdict of a run from its judged findings; `gaps` has texts on what was left out.
 
     What was not asked for (N/A: no baseline, no base model) is no gap.
     """
@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def what_gates_tested(findings: Sequence[Finding]) -> str:
-    """Return a sentence on what the gates tested (words, prompts, ...), and what no gate tests.
+    """Return a sentence on what the gates tested (words, prompts, ...), and what they do not test.
 
     "" if nothing was counted. Each number is the largest of any gate: gates share communities,
     words and contexts.
@@ -114,7 +114,7 @@ def what_gates_tested(findings: Sequence[Finding]) -> str:
 
 
 def blocked_as(finding: Finding) -> str:
-    """Return the word under which a blocking finding is counted: its result, or "regressed"."""
+    """Return the word for why a finding blocks: its result, such as "fail", or "regressed"."""
     passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
     return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
 

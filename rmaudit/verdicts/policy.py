@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """A failure that a named owner accepts, up to an effect size and until a day.
+    """A waiver of models.yaml: somebody accepts a failure, up to an effect size and until a day.
 
     Attributes:
         owner: who answers for it.
@@ -41,7 +41,7 @@ class Waiver:
     accepted: float
 
     def signed(self, unit: str) -> str:
-        """Return, for example, `accepted by ana until 2027-03-31, up to 0.7 sd`."""
+        """Return the terms as text: `accepted by ana until 2027-03-31, up to 0.7 sd`."""
         return f"accepted by {self.owner} until {self.expires}, up to {self.accepted:g} {unit}"
 
 
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class NamedAudit:
-    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its line in the file."""
+    """An audit named in models.yaml, as `audit` or `audit[prompt]`, with its line in that file."""
 
     audit: str
     label: str
@@ -97,7 +97,7 @@ class Policy:
     others: bool = False
 
     def of(self, model: str, source: str, weights: str) -> Rules:
-        """Return the rules of models.yaml for one model, without those that hold for all models.
+        """Return the rules of models.yaml for one model, without those for all models.
 
         There are none if the file's model has another source. There are no `known` and `waivers` if
         they were written for other weights.
@@ -113,7 +113,7 @@ class Policy:
         return replace(said, known=known)
 
     def elsewhere(self, model: str, source: str, weights: str, place: tuple[str, str]) -> str:
-        """Return why an excuse for `place` (audit, prompt) does not apply to this model; else "".
+        """Return why an excuse under this model's name does not apply to it; "" otherwise.
 
         That is so if models.yaml has an excuse under this model's name that was written for another
         source or for other weights.
@@ -133,7 +133,7 @@ class Policy:
 
 
 def rule_for(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
-    """Return the key and value of the rule for an audit under a prompt; None without a rule."""
+    """Return (key, value) of the rule for an audit under a prompt; None if there is no rule."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:
             return key, of[key]

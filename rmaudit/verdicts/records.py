@@ -19,7 +19,7 @@ _SAME = 1e-12  # a root of squared parts that is rounding
 
 
 class Verdict(StrEnum):
-    """What comparing an estimate's interval with the bound gives, or why there is no estimate."""
+    """Verdict on an estimate: how its interval compares with the bound, or why there is none."""
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Result(StrEnum):
-    """The result of an audit as reports show it, such as "pass"; an `Effect` may follow it."""
+    """Verdict as reports print it: pass, fail, unsure, not decided or not run."""
 
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
@@ -40,7 +40,7 @@ class Result(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effect of a result on a release, which reports show after it; "" for none."""
+    """What a result means for a release, as reports print it: blocks, accepted, info, or ""."""
 
     BLOCKS = "blocks"
     ACCEPTED = "accepted"  # a failure that models.yaml expects, or that somebody answers for
@@ -49,7 +49,7 @@ class Effect(StrEnum):
 
 
 class Severity(StrEnum):
-    """What an audit that does not pass does to a run: the run fails (gate), or nothing (info)."""
+    """What happens if an audit does not pass: the run fails (gate), or nothing (info)."""
 
     GATE = "gate"  # the run is not green
     INFO = "info"  # nothing: it is measured and shown
@@ -116,7 +116,7 @@ class Estimate:
 
     @property
     def detectable(self) -> float:
-        """Return the smallest distance beyond a bound that is found with 80 % probability.
+        """Return the least distance beyond a bound with an 80 % chance of being detected.
 
         That is (1.96 + 0.84) standard errors of a single comparison, taken from the interval's half
         width: a normal approximation, in the estimate's unit.
@@ -126,7 +126,7 @@ class Estimate:
 
     @property
     def quantile(self) -> float:
-        """Return the interval's half width in standard errors, for a normal distribution.
+        """Return the interval's half width in standard errors: 1.96, or more if simultaneous.
 
         That is 1.96, and more where it holds for several comparisons at once (Bonferroni).
         """
@@ -140,7 +140,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The open range in which an estimate's whole interval must lie to pass.
+    """Open range of allowed values; an estimate passes if its whole interval lies inside.
 
     An end that is given as an infinity is None: there is no such end.
     """
@@ -163,7 +163,7 @@ class Bound:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return both ends, infinite where there is none."""
+        """Return the low and the high end, infinite where the bound has none."""
         low = -math.inf if self.low is None else self.low
         return low, math.inf if self.high is None else self.high
 
@@ -188,7 +188,7 @@ class Bound:
         return Verdict.INCONCLUSIVE
 
     def p_value(self, estimate: Estimate) -> float:
-        """Return the two-sided p value of the estimate if the bound's nearer end were true.
+        """Return the two-sided p value if the true value were the bound's nearer end.
 
         Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. It is that of all
         comparisons of which the estimate is the worst (Bonferroni). The standard error is
@@ -205,7 +205,7 @@ class Bound:
         return min(1.0, many * math.erfc(reach * short / end / math.sqrt(2))) if end else 0.0
 
     def __str__(self) -> str:
-        """Return, for example, `above 0 skewness`; says so if only harm that is shown blocks."""
+        """Return, for example, `above 0 skewness`, with a note if only shown harm blocks."""
         unless = "; only what is shown to lie beyond it blocks" if self.shown else ""
         if self.high is None:
             return f"above {self.ends[0]:g} {self.unit}{unless}"
@@ -215,7 +215,7 @@ class Bound:
 
 
 def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the standard error of the difference of two estimates; None if one has no `parts`.
+    """Return the error of the difference of two estimates from their `parts`; None if one has none.
 
     The variance of a difference is that of the groups' differences, whatever the two have in common
     (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2).
@@ -228,15 +228,15 @@ def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes if the interval is wholly above `low`; `shown` as in `Bound`."""
+    """Return a bound that passes intervals wholly above `low`; `shown` is as in `Bound`."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes if the interval is wholly below `high`; `shown` as in `Bound`."""
+    """Return a bound that passes intervals wholly below `high`; `shown` is as in `Bound`."""
     return Bound(-math.inf, high, unit, shown)
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes if the interval is wholly inside it; `shown` as in `Bound`."""
+    """Return a bound that passes intervals wholly between its ends; `shown` is as in `Bound`."""
     return Bound(low, high, unit, shown)

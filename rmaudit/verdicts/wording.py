@@ -29,7 +29,7 @@ _NAMED = 3  # audits that are named before the rest is counted
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
-    """Count findings by result and effect, such as `fail (blocks)`; leave out what does not occur.
+    """Count findings by result and effect, such as `fail (blocks)`; leave out counts of 0.
 
     Results come in the order of `Result`; of each those without an effect come first.
     """
@@ -47,7 +47,7 @@ def tallied(findings: Iterable[Finding]) -> str:
 
 
 def nulls_in_words(findings: Iterable[Finding]) -> str:
-    """Return text on how many null controls were stopped, and which passed; "" without any."""
+    """Return text on how many null controls were stopped, as they must be, and which passed."""
     tried = [
         (finding, name, control)
         for finding in findings
@@ -132,7 +132,7 @@ def _null_controls_that_pass(finding: Finding) -> str:
 
 
 def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
-    """Return the gates of `COMPETENCE` that each model failed, of models that pass none of them.
+    """Return, for each model that passes no gate of `COMPETENCE`, the gates it failed.
 
     One pass shows that the scores follow a meaning. Models without a measured gate are left out.
     """
@@ -146,7 +146,7 @@ def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
 
 
 def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why a pass may only mean that the model has no preferences; "" if there is no doubt.
+    """Return why a pass may only show that the model has no preferences; "" without such doubt.
 
     `failed` is what `incompetent` returns for the whole run.
     """
