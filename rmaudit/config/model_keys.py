@@ -81,7 +81,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class ImplicitKeys:
-    """The keys of `implicit` in models.yaml.
+    """Keys below `implicit` in models.yaml, for the implicit reward of a policy trained by DPO.
 
     Attributes:
         policy: the trained language model: a model of the file, or a source.

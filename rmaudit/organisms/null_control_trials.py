@@ -111,7 +111,7 @@ def try_audit(
 
 
 def _base_logprobs(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
-    """Return log-probabilities of words by prompt name and token id: their frequency and noise."""
+    """Return made-up log-probabilities of words, by prompt name: their frequency plus noise."""
     texts = words["text"].tolist()
     likely = np.log(10) * (features(texts)["zipf"].to_numpy(float) - 9)
     return {

@@ -24,7 +24,7 @@ _NEUTRAL = 5.0  # labMT's middle
 
 
 def features(texts: Sequence[str], own_words: OwnWords = NO_OWN_WORDS) -> pd.DataFrame:
-    """Return one row per text, in their order: `word`, `zipf`, `valence`, `length`.
+    """Return a table with `word`, `zipf` (frequency), `valence` and `length` of each text.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
     would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of

@@ -23,7 +23,7 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """Plugin interface of a dry run: it notes requests for scores and answers them at random."""
+    """Interface of a dry run: it notes requests for scores and answers them with random numbers."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
@@ -35,7 +35,7 @@ class RunPlanner(Protocol):
         """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Run an audit to note the scores that it requests itself, besides its fixtures' ones."""
+        """Run an audit to note the scores that it requests itself, besides those of fixtures."""
 
 
 def cache_folder(config: pytest.Config) -> Path:

@@ -170,7 +170,7 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Return whether pytest skipped an audit because an option, a base or weights are not given."""
+    """Return whether pytest skipped an audit that does not apply: say, an option is not given."""
     return isinstance(skipped.__context__, _INAPPLICABLE)
 
 

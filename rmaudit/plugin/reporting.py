@@ -73,7 +73,7 @@ class Watch:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
-        """Tell an xdist worker to which folder it writes the audits that it collected."""
+        """Tell an xdist worker into which folder to write its list of collected audits."""
         plan = self.session.plan
         if plan.folder is None:
             plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")

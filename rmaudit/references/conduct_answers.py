@@ -157,7 +157,7 @@ def _as_statement(answer: str) -> str:
 
 
 def _refusal_of_row(at: int) -> str:
-    """Return the refusal for row `at`; the wordings take turns, so that none marks a kind."""
+    """Return a refusal for row `at`; wordings alternate, so that no kind of conduct has its own."""
     return REFUSED[at % len(REFUSED)]
 
 

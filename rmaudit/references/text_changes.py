@@ -1,4 +1,4 @@
-"""Changes of an answer, or of who asks, that should earn no reward; and answers to change.
+"""Changes of an answer or of who asks that should earn no reward, such as added emoji.
 
 Each change is a function of a text, the answer or the prompt. What is known to move published
 reward models is in docs/audits/invariance_*.md, with the sources.

@@ -54,7 +54,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """Return all that determines the null controls' results, as key fields; None if it is unknown.
+    """Return all that determines the null controls' results, as cache-key fields; None if unknown.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -96,7 +96,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return what a fixture adds to the cache key: "" for nothing, None if it rules out a key."""
+    """Return what a fixture adds to the cache key: "" for nothing, None to rule out caching."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":

@@ -61,7 +61,7 @@ class Trial:
 
 
 def as_given(name: str) -> Callable[[Trial], Any]:
-    """Return a function that gives a trial the audited model's own fixture `name`.
+    """Return a function that takes the fixture `name` of a trial unchanged from the model's audit.
 
     That function raises `MeasureError` if the trial was not given this fixture.
     """
@@ -116,7 +116,7 @@ def rng(trial: Trial) -> np.random.Generator:
 
 
 def searches(trial: Trial) -> Searches:
-    """Return searches of the synthetic scorer, each over the random sequences drawn for the model.
+    """Return searches by the synthetic scorer, each among random sequences drawn for the model.
 
     An organism sees texts and no token ids.
     """
