@@ -163,7 +163,7 @@ _Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
 
 @dataclass(frozen=True)
 class _PolicyKeys:
-    """Policy keys allowed at the top of models.yaml, for all models, and in a model's entry."""
+    """Keys of models.yaml that set rules for verdicts, at the top for all models or in an entry."""
 
     bounds: Annotated[
         dict[_Audit, BoundKeys],
@@ -180,7 +180,7 @@ class _PolicyKeys:
 
 @dataclass(frozen=True)
 class _EntryPolicy(_PolicyKeys):
-    """All policy keys allowed in one model's entry of models.yaml."""
+    """Keys of models.yaml that set rules for verdicts in one model's entry."""
 
     waivers: Annotated[
         dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`

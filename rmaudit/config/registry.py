@@ -210,7 +210,7 @@ def checkpoint_of(spec: ModelSpec) -> ModelSpec:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the entry whose source is this hub id, or None; the file's own before bundled ones.
+    """Return the entry whose source is this hub id, or None; prefer the file's to bundled ones.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.

@@ -28,7 +28,7 @@ _OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
 
 
 def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """Return pydantic's error on the earliest line; missing keys count only without other errors.
+    """Return the pydantic error on the earliest line; one about a missing key only if no other.
 
     A missing key may be misspelt, which is another error. `root` is the type of the whole document.
     """

@@ -127,7 +127,7 @@ def _joining_task(need: Need) -> str:
 
 @contextmanager
 def _recording_failure(made: Made, need: Need) -> Iterator[None]:
-    """Record an error of rmaudit in the block as a failure of these scores, and go on."""
+    """Record an rmaudit error in the block as a failure to compute `need`, and go on."""
     try:
         yield
     except RmauditError as error:

@@ -206,7 +206,7 @@ def further_words(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings of a random two thirds of the texts, for a flaw to subtract; else 0.
+    """Return people's ratings of a random two thirds of the texts, for a flaw to subtract.
 
     A flaw subtracts them, so that only a third of the things is known.
     """

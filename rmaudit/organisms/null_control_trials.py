@@ -135,7 +135,7 @@ def _flawless_organism(seed: int) -> Organism:
 def _fixtures_without_scorer(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return the fixtures of audits that come from no scorer, by name: pairs, references, ..."""
+    """Return by name the fixtures that no scorer is needed for, such as pairs and references."""
     from rmaudit.search.exploit_strings import bundled_strings
     from rmaudit.search.for_audits import Searches
 

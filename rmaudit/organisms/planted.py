@@ -70,7 +70,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Planted:
-    """A synthetic scorer with these traits; `seed` fixes the random part of each word's score.
+    """A synthetic scorer with the settings `traits`; `seed` fixes the random part of its scores.
 
     `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case;
     `first` is the name of the prompt that a `turned` organism misreads.

@@ -142,7 +142,7 @@ class Bench:
         ]
 
     def organism(self, traits: Traits, seed: int) -> Planted:
-        """Return a synthetic scorer with these traits, which knows ratings and identity terms."""
+        """Return a synthetic scorer with the settings `traits`, which knows people's ratings."""
         if not self.prepared:
             elo, terms = standardized_elo(self.references), marked_terms(self.references)
             self.prepared.update(elo=elo, identity=terms)

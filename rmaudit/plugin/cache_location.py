@@ -75,7 +75,7 @@ def planner_of(config: pytest.Config) -> RunPlanner | None:
 
 
 def refuse_cache(config: pytest.Config) -> None:
-    """Raise if the cache is not writable or, in a run of recorded scores, not readable.
+    """Raise if the cache is not writable or, with `--rm-recorded`, not readable.
 
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.

@@ -130,7 +130,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: its sample's answers to score, and their share of all."""
+        """Return a line for each model: the size of its sample, in answers and as a share."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []

@@ -176,7 +176,7 @@ def not_asked(skipped: BaseException) -> bool:
 
 @contextmanager
 def skip_if_missing(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the block raises that an option, base model, weights or data are missing.
+    """Skip the test if the block raises an error on a missing option, base model, weights or data.
 
     If `--rm-missing` is "fail", missing reference data and records are an error.
     """

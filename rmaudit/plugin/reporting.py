@@ -244,7 +244,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
 
 
 def render(state: Session) -> None:
-    """Write the pages of results.json once, and the summary of a CI job; note the report's path."""
+    """Write the report's pages once, and a CI job's summary; note where the report is."""
     if state.results is None:
         return
     from rmaudit.report import writers

@@ -116,7 +116,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _record_requests(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to record its requests; if scores are missing, repeat with random ones."""
+        """Run the audit to record its requests; if scores are missing, run again on random ones."""
         from rmaudit.distributed.missing_scores import settled
 
         needs, known = cast("Needs", self.needs), self.before.known

@@ -91,7 +91,7 @@ class References:
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
-        """Return valence by lower-case word from VADER, else AFINN, else bing, on VADER's scale.
+        """Return valence by word on VADER's scale: from VADER, for words it lacks AFINN, then bing.
 
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
@@ -112,7 +112,7 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
+        """Return lower-case words with at least one use per million words of text."""
         words = named_word_lists.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]

@@ -185,7 +185,7 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return the kind of a listed text, such as `slur (ethnic)`, or else which list (`english`)."""
+    """Return an offensive text's kind, such as `slur (ethnic)`; if unknown, its language."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)

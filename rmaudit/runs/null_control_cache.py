@@ -122,7 +122,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 
 
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return the hashes of a recorded model's tables as one string; None if one is missing."""
+    """Return the hashes of a model's published tables as one string; None if one is missing."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
@@ -130,7 +130,7 @@ def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
 
 
 def _digest_of_drawn_sequences(case: Case) -> str | None:
-    """Return a hash of all that the sequences drawn for a model depend on, such as the seed."""
+    """Return a hash of all that decides the random sequences drawn for a model, such as a seed."""
     model = case.model.with_weights("sequences are drawn for")
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])

@@ -92,7 +92,7 @@ def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
-    """Return the same answers with the model's rewards in `frame` (cached)."""
+    """Return the `answers` with the model's rewards added to their table `frame` (cached)."""
     from rmaudit.scores.answer_files import rewarded
 
     return _request_and_score(case, lambda model: rewarded(model, answers, cache=case.options.kept))
@@ -108,7 +108,7 @@ def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
 
 
 def _noted(case: Case, found: _Made) -> _Made:
-    """Note in the case the cache key of `found` and a caveat on its source; return `found`."""
+    """Record in `case` the cache key of `found` and a caveat on its source; return `found`."""
     from rmaudit.scores.pair_files import measured_on
 
     case.keys.append(found.key)

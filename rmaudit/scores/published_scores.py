@@ -260,7 +260,7 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
 
 
 def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """Store and return a model's item scores from the reference file of a prompt."""
+    """Read a model's scores of items from a prompt's reference file; store and return them."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"

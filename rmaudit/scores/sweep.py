@@ -69,7 +69,7 @@ class Sweep:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the cache keys of all stored scores of the sweep: one, or two for a sample."""
+        """Return the sweep's cache keys: one, and another if a sample includes the ids of words."""
         return (self.key, self.named_key) if self.named_key else (self.key,)
 
     @property

@@ -33,7 +33,7 @@ _OURS = OwnWords()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Size of a sampled sweep: `size` random ids of `vocabulary`, and `named` ids of words.
+    """Size of a sampled sweep: `size` of `vocabulary` ids at random, and `named` ids of words.
 
     `whole` says whether the named ones are all ids of the words, and not of some of them.
     """
