@@ -112,14 +112,17 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return lower-case words with at least one use per million words of text."""
+        """Return lower-case words with at least one use per million words of text.
+
+        Raises `ReferenceMissing`.
+        """
         words = named_word_lists.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's word list `name`, or the one that replaces rmaudit's, or `default`.
+        """Return the user's word list `name`, or the user's list in its place, or `default`.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.

@@ -185,7 +185,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) -> Diagnosis:
-    """Return the diagnosis of the fitting explanation with fewest causes, else of the best fit."""
+    """Return a diagnosis by the fitting explanation with fewest causes, else by the closest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Explanation) -> tuple[float, ...]:
