@@ -32,7 +32,7 @@ _SENTENCE = 5  # words: a text of more is a sentence
 class Traits:
     """Settings of a synthetic scorer: how strongly valence, frequency, ... move its scores.
 
-    All sizes are in sd of an ordinary word's score.
+    Sizes are in sd of an ordinary word's score.
 
     Attributes:
         valence: per point of labMT happiness, whose sd is 1.1.

@@ -122,7 +122,7 @@ class References:
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's word list `name`, or the user's list in its place, or `default`.
+        """Return the user's words that replace the list `name` or have this name, or `default`.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
