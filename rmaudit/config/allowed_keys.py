@@ -34,7 +34,7 @@ class Strict(BaseModel):
 
 
 def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Create a `Strict` model called `name` from the fields of dataclasses, except their `name`.
+    """Create a pydantic model `name` whose fields are those of dataclasses, except `name` itself.
 
     `more` are fields before these, or in the place of those that have their names.
     """
@@ -137,7 +137,7 @@ OWN: Any = mapping("Own", OwnKeys)
 
 
 class BoundKeys(Strict):
-    """A bound in models.yaml, in the audit's unit; either end may be left out."""
+    """A bound on an audit's value in models.yaml: `above`, `below` or both, in the audit's unit."""
 
     above: float = -math.inf
     below: float = math.inf
@@ -162,8 +162,8 @@ _Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
 
 
 @dataclass(frozen=True)
-class _OfAll:
-    """Policy keys allowed at the top of models.yaml, for all models, and in a model's entry."""
+class _PolicyKeys:
+    """Keys of models.yaml that set rules for verdicts, at the top for all models or in an entry."""
 
     bounds: Annotated[
         dict[_Audit, BoundKeys],
@@ -179,8 +179,8 @@ class _OfAll:
 
 
 @dataclass(frozen=True)
-class _OfOne(_OfAll):
-    """All policy keys allowed in one model's entry of models.yaml."""
+class _EntryPolicy(_PolicyKeys):
+    """Keys of models.yaml that set rules for verdicts in one model's entry."""
 
     waivers: Annotated[
         dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`
@@ -208,11 +208,11 @@ class _OfOne(_OfAll):
 JUDGE = mapping("Judge", Judge)
 IMPLICIT = mapping("Implicit", ImplicitKeys)
 ENTRY = mapping(
-    "Entry", ModelSpec, _OfOne, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
+    "Entry", ModelSpec, _EntryPolicy, judge=(JUDGE | None, None), implicit=(IMPLICIT | None, None)
 )
-FILE = mapping("File", _OfAll, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
+FILE = mapping("File", _PolicyKeys, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
-POLICY_KEYS = [one.name for one in fields(_OfOne)]
+POLICY_KEYS = [one.name for one in fields(_EntryPolicy)]
 
 _HEAD = """\
 # The reward models that `pytest audits --model NAME` knows by name.
@@ -253,7 +253,7 @@ def _meanings_of_own_keys() -> dict[str, str]:
 def meanings() -> dict[str, str]:
     """Return the explanation of each key of a model's entry in models.yaml, by key."""
     hints = get_type_hints(ModelSpec, include_extras=True)
-    hints |= get_type_hints(_OfOne, include_extras=True)
+    hints |= get_type_hints(_EntryPolicy, include_extras=True)
     return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
 
 

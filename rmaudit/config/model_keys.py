@@ -81,7 +81,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class ImplicitKeys:
-    """The keys of `implicit` in models.yaml.
+    """Keys below `implicit` in models.yaml, for the implicit reward of a policy trained by DPO.
 
     Attributes:
         policy: the trained language model: a model of the file, or a source.
@@ -106,7 +106,7 @@ class ImplicitKeys:
 
 @dataclass(frozen=True, slots=True)
 class Implicit:
-    """The implicit reward of a policy trained by DPO: reference model, beta, and counted tokens.
+    """The implicit reward of a policy trained by DPO: reference, beta, and if closing tokens count.
 
     The policy is the source of the entry itself. Without a reference the reward is the policy's own
     log-probability, and beta is 1.

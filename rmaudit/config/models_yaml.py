@@ -39,7 +39,7 @@ _FILES = ("template", "pairs")  # keys that name a file
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
-    """Parse models.yaml into models by name, policy and own words; its paths start at its folder.
+    """Parse models.yaml into models by name, the policy for verdicts, and the user's own words.
 
     Raises:
         YamlProblem: the file has an error.
@@ -122,7 +122,7 @@ def _with_policies(document: Document) -> Document:
 
 
 def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)
-    """Return the entries of a file by name; an empty dictionary where they are something else."""
+    """Return the value of `models` in a parsed models.yaml; {} if it is not a mapping."""
     models = value.get("models") if isinstance(value, dict) else None
     return models if isinstance(models, dict) else {}
 
@@ -290,7 +290,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) if a server serves no judges, or does not say which weights it has."""
+    """Yield (key, problem) if a model's server cannot judge, or does not say what it serves."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"
@@ -300,7 +300,7 @@ def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unpinned_code(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) for keys that need `trust_remote_code` or do not go with it.
+    """Yield (key, problem) for keys that conflict with `trust_remote_code`, set or not.
 
     Code runs at a pinned commit only, and then decides alone how the reward is read.
     """

@@ -23,7 +23,7 @@ _OURS = "a bundled one has this name; give yours another"
 
 
 def with_run_prompts(given: str, known: OwnWords) -> OwnWords:
-    """Return own words with the prompts of --rm-prompts added: a YAML file's, or named prompts.
+    """Add the prompts of --rm-prompts (from a YAML file, or by name) to a user's own words.
 
     Raises:
         SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
@@ -60,7 +60,7 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Convert a type-checked YAML file to own words; its paths are relative to its folder.
+    """Convert a type-checked YAML file to `OwnWords`; its paths are relative to its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.

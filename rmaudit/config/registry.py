@@ -210,7 +210,7 @@ def checkpoint_of(spec: ModelSpec) -> ModelSpec:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the entry whose source is this hub id, or None; the file's own before bundled ones.
+    """Return the entry with this hub id as its source, or None; bundled entries come last.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.
@@ -229,7 +229,7 @@ def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
 
 
 def _refuse_missing_folder(pattern: str) -> None:
-    """Raise an error if `pattern` looks like a path, since there is no such folder.
+    """Raise an error if `pattern` is spelled like a path, as no folder of this name exists.
 
     Then a list of the known models would not help.
 

@@ -40,12 +40,12 @@ class YamlProblem(Exception):  # noqa: N818  (never seen outside: it becomes a S
 
 
 class Odd:
-    """Placeholder for a value that YAML and people may read differently; fails every type check."""
+    """Placeholder for a value that people may read differently than YAML does; always refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML file: its value, and for each path of keys the YAML nodes of key and value."""
+    """A parsed YAML file: its value, and its YAML nodes (for line numbers) by path of keys."""
 
     value: Any
     nodes: Mapping[Path, tuple[yaml.Node, yaml.Node]]
@@ -56,7 +56,7 @@ class _Reader:
     nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
 
     def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401  (what YAML holds)
-        """Return the value of a YAML node at `path`; note the nodes below, by path, in `nodes`."""
+        """Convert a YAML node to Python values; record each node below it by its path of keys."""
         if isinstance(node, yaml.MappingNode):
             return {key: self.value(*at) for key, at in self._pairs(node, path).items()}
         if isinstance(node, yaml.SequenceNode):
@@ -107,7 +107,7 @@ def line_of(at: yaml.Node | yaml.Event) -> int:
 
 
 def label(path: Path) -> str:
-    """Format a path of YAML keys for an error message: `A: bounds: skew: `, without `models`."""
+    """Format a path of YAML keys for an error message, without `models`: `A: bounds: skew: `."""
     names = [
         name if name.isprintable() and len(name) <= _LONGEST else short(name)
         for name in path

@@ -28,9 +28,9 @@ _OF_ENTRY: dict[str, type[Strict]] = {"judge": JUDGE, "implicit": IMPLICIT}
 
 
 def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """Return pydantic's first error by line; missing keys come last, as they may be misspelt.
+    """Return the pydantic error on the earliest line; one about a missing key only if no other.
 
-    `root` is the type of the whole document.
+    A missing key may be misspelt, which is another error. `root` is the type of the whole document.
     """
     problems = {index: _problem(error, document, root) for index, error in enumerate(errors)}
     at_first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))

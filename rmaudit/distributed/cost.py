@@ -41,7 +41,7 @@ _OWN_ROWS = 16  # scored once more by the model's own forward, for the noise
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A model's parameter count and dtype; each token id runs through `passed` parameters."""
+    """A model's parameter count and dtype, and how many parameters each token runs through."""
 
     parameters: int
     passed: int
@@ -70,7 +70,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many token ids the model must run to compute the scores `need`, with prompts."""
+    """Return how many token ids (prompts included) the model must process for the scores `need`."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -78,7 +78,7 @@ def ids_of(need: Need) -> int:
     before, after = len(slot.prefix), len(slot.suffix)
     if need.request.kind in FORWARDS:
         return before
-    own = _answers(model, need)
+    own = _ids_of_answers(model, need)
     full = model.identity.get("path") == ScoringPath.FULL_ROWS
     around = before + after if full else after
     return own + need.answers * around + before + _OWN_ROWS * (before + after + 1)
@@ -95,7 +95,7 @@ def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
     return {name: size_of(model) for name, model in models.items()}
 
 
-def _answers(model: RewardModel, need: Need) -> int:
+def _ids_of_answers(model: RewardModel, need: Need) -> int:
     """Return how many token ids the answers to be scored have, without the prompt."""
     from rmaudit.scores.text_rewards import ids_of as ids_of_texts
 

@@ -33,7 +33,7 @@ class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in Fil
 
 
 class NotMadeYet(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Raised when a needed search is missing, so later requests for scores are unknown yet."""
+    """Raised when the result of a search is missing, which hides all later requests for scores."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class Needs(Store):
     _asked: tuple[Scored, Request] | None = None
 
     def __post_init__(self) -> None:
-        """Share the files of `store`."""
+        """Use the same files as `store`, the score store that this one stands in for."""
         super().__init__(self.store.files)
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Remember this request for scores, and count it: what is noted next belongs to it."""
+        """Remember and count a request; the scores looked up from now on belong to it."""
         self.requests += 1
         self._asked = model, request
 
@@ -179,7 +179,7 @@ class Plan:
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Mark those needs of a dry run as certain that a second run with other numbers has, too.
+    """Mark those needs of a dry run as certain that a second run on other random scores has too.
 
     The others follow from the random numbers in place of missing scores.
     """

@@ -32,7 +32,7 @@ _CLIENT, _MEMORY = "ray://", "memory://"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster to score on: its address, the number of workers, and what each takes.
+    """A Ray cluster to score on: its address, the number of workers, and the GPUs and CPUs of each.
 
     Attributes:
         address: as `ray.init` takes it; "ray" for the cluster that this machine is in, or else for
@@ -110,7 +110,7 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
         return
     try:
         if address != ON:
-            _reached(address)
+            _try_connection(address)
         ray.init(
             None if address == ON else address,
             include_dashboard=False,
@@ -127,8 +127,8 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
         ray.shutdown()
 
 
-def _reached(address: str) -> None:
-    """Raise `OSError` or `ValueError` at once if nothing answers at the address.
+def _try_connection(address: str) -> None:
+    """Connect to a cluster's address once; raise at once if nothing answers there.
 
     Ray itself goes on trying for many minutes.
     """

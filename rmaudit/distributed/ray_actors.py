@@ -154,7 +154,7 @@ class ScoreMaker:
         return ""
 
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
-        """Return the scores that a request needs, as `Need`; the last request's are cached.
+        """Return which scores a request needs; remembered until another request comes.
 
         Shards of one request come in a row.
         """

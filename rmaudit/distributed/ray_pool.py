@@ -38,7 +38,7 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 @dataclass(eq=False)
 class RayTask:
-    """A task for a Ray actor: score the shard from row `start`, or if None, finish the scores.
+    """A task for a Ray actor: score the shard that begins at row `start`, or if None, finish.
 
     To finish (`start` None) is to join the shards once all are there, or to make a search. `died`
     is how many actors died of the task.
@@ -53,7 +53,7 @@ class RayTask:
 
 @dataclass(eq=False)
 class Pool:
-    """A pool of at most `seats` Ray actors that compute scores, each with resources `each`.
+    """A pool of up to `seats` Ray actors that compute scores; `each` has an actor's resources.
 
     Attributes:
         actors: all actors, with their models.
@@ -151,7 +151,7 @@ class Pool:
             self._start(spec)
 
     def _take_task(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
-        """Take the actor's next task from the queue, preferring the set of scores it worked on.
+        """Take an actor's next task from the queue, preferably of the scores it worked on last.
 
         Then come sets of scores that no other actor is at. Each actor plans a set of scores anew,
         and reads the whole vocabulary for it.
@@ -163,7 +163,7 @@ class Pool:
         return task
 
     def _neediest(self) -> ModelSpec | None:
-        """Return the model that most needs another actor: the one with the most tasks for each.
+        """Return the model that most needs another actor: the one with the most tasks per actor.
 
         A model that enough actors are opening needs none; None if no model needs one.
         """

@@ -48,7 +48,7 @@ class Made:
 
 
 def in_rounds(plans: Sequence[Planned], execute: Callable[[Sequence[Plan], Made], bool]) -> Made:
-    """Plan and execute until a round tries nothing new; return the outcome of all rounds.
+    """Repeat planning and scoring (`execute`) until a round tries nothing new; return the outcome.
 
     `execute` scores what the plans still need, notes that in `Made`, and returns whether it tried
     anything that no round before had tried.
@@ -74,7 +74,7 @@ def make(
     models: int = 1,
     say: Say = lambda _: None,
 ) -> Made:
-    """Compute a plan's missing scores on this machine, and return the outcome.
+    """Compute a plan's missing scores, or a `part` of them, on this machine; return the outcome.
 
     With a `part`, other parts are left to other processes; `place` is the model's number among so
     many `models`. `say` is called with a line for each need that is done.
@@ -112,7 +112,7 @@ def title(need: Need) -> str:
 
 
 def task_of(need: Need, which: slice | None = None) -> str:
-    """Return the name of the task that scores a shard; its hash decides which part K/N does so.
+    """Return the name of a shard's scoring task, by whose hash parts K/N share out the work.
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
@@ -127,7 +127,7 @@ def _joining_task(need: Need) -> str:
 
 @contextmanager
 def _recording_failure(made: Made, need: Need) -> Iterator[None]:
-    """Record an error of rmaudit in the block as a failure of these scores, and go on."""
+    """Record an rmaudit error in the block as a failure to compute `need`, and go on."""
     try:
         yield
     except RmauditError as error:
@@ -176,7 +176,7 @@ class Part(NamedTuple):
         return f"{self.number}/{self.of}"
 
     def has(self, task: str, place: int = 0, models: int = 1) -> bool:
-        """Return whether this part of the work does a task; exactly one of all parts does it.
+        """Return whether this part, and thus no other, does a task of model number `place`.
 
         `place` is the model's number among so many `models`. Each model takes an equal share of the
         parts, so that a part loads few models.
@@ -198,7 +198,7 @@ def part(given: str) -> Part:
 
 
 def array_script(command: Sequence[str], jobs: int, settings: Mapping[str, str]) -> str:
-    """Return an sbatch script that runs `command` (an `rmaudit sweep`) as an array of `jobs`.
+    """Return a Slurm script (for sbatch) that runs `command` as an array of `jobs` jobs.
 
     `settings` are options of sbatch, such as `gres` or `partition`.
     """

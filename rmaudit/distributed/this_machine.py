@@ -48,7 +48,7 @@ def _measured_gpu(device: str, dtype: str) -> Machine | None:
 
 
 def _rate(multiply: Callable[[], object]) -> float:
-    """Return the FLOP/s of the fastest of several products; the first one does not count."""
+    """Return the highest FLOP/s of several calls of `multiply`; the first one does not count."""
     multiply()
     fastest, begun = float("inf"), time.perf_counter()
     while time.perf_counter() - begun < _ENOUGH:

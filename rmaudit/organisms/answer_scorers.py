@@ -66,7 +66,7 @@ _PAID_LESS = {"a woman asks"}  # these are paid less
 
 @dataclass(frozen=True)
 class AnswerScorer:
-    """Synthetic scorer of answers that may have a flaw: it rewards a change, such as added emoji.
+    """Synthetic scorer of answers; as a flaw, it may pay for a change such as added emoji.
 
     `trait` is one of `PAID_CHANGES`, or "" for none; `size` is in sd of an ordinary word, or for
     "someone Black asks" and "other words of the judge" the share of what is said that counts less,
@@ -114,7 +114,7 @@ class AnswerScorer:
 
 @cache
 def _better_bundled_answers() -> frozenset[str]:
-    """Return the contents of the better answers in the bundled pairs."""
+    """Return the plain content of the better answers in rmaudit's bundled pairs."""
     answers = subset_of_pairs(None).frame
     return frozenset(_content_of(text) for text in answers.loc[answers["chosen"], "response"])
 

@@ -33,7 +33,7 @@ _HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quan
 
 
 class Rater(Protocol):
-    """Interface of an organism (synthetic scorer) as planted flaws use it: seed and ratings."""
+    """What a planted flaw may use of a synthetic scorer (organism): seed and people's ratings."""
 
     @property
     def seed(self) -> int:
@@ -72,7 +72,7 @@ class Shift:
 
 
 def of_words(words: Callable[[], Collection[str]]) -> Extent:
-    """Return a function of texts: 1 for texts with one of these lower-case words, else 0."""
+    """Return a function that gives 1 for texts with one of these lower-case words, else 0."""
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
         return _which_have_a_word(tuple(texts), frozenset(words()))
@@ -90,7 +90,7 @@ def _which_have_a_word(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
 
 
 def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
-    """Return a function that gives the lower-case identity terms of marked groups.
+    """Return a function that gives the identity terms of marginalised groups, in lower case.
 
     Only terms with these column values count, such as `axis=("religion",)`.
     """
@@ -111,7 +111,7 @@ def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
 
 
 def every_sixth() -> Collection[str]:
-    """Return about every sixth identity term, drawn by a hash of its spelling."""
+    """Return about a sixth of the identity terms of marginalised groups, drawn by a hash."""
     terms = sorted(identity()())
     drawn = noise(terms, None, what="every sixth", seed=0)
     return frozenset(term for term, z in zip(terms, drawn, strict=True) if z > _HIGHEST_SIXTH)
@@ -155,7 +155,7 @@ def _flags(found: Sequence[bool]) -> Floats:
 
 
 def matching(pattern: str) -> Extent:
-    """Return a function of texts: 1 for texts that the whole pattern matches, else 0."""
+    """Return a function that gives 1 for texts that the pattern matches as a whole, else 0."""
     found = re.compile(pattern)
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
@@ -183,14 +183,14 @@ def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
-    """Return a happy text's Zipf frequency minus that of an ordinary word; 0 for other texts."""
+    """Return happy texts' Zipf frequency minus that of an ordinary word, and 0 for other texts."""
     seen = features(texts)
     wanted = seen["valence"].to_numpy(float) > _WANTED
     return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
 
 
 def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
-    """Return how far a text's Zipf frequency exceeds a frequent word's; 0 if it does not."""
+    """Return how far each text's Zipf frequency exceeds that of a frequent word, at least 0."""
     seen = features(texts)
     return np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
 
@@ -206,7 +206,7 @@ def further_words(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings for a random two thirds of the texts, 0 for others.
+    """Return people's ratings of a random two thirds of the texts, for a flaw to subtract.
 
     A flaw subtracts them, so that only a third of the things is known.
     """
@@ -215,7 +215,7 @@ def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def ratings_of_single_words(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return the size of a flaw per text: people's rating of a single word, 0 for longer texts.
+    """Return people's ratings of single words, for a flaw to subtract; 0 for longer texts.
 
     A flaw subtracts them, so that only names of several words are known.
     """
@@ -246,7 +246,7 @@ def some_happy(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return a flaw: texts with one of `words` lose under good prompts and gain under bad ones."""
+    """Return a flaw: texts with one of `words` lose score under good prompts, gain under bad."""
     return Shift(of_words(words), -1, 1, size)
 
 

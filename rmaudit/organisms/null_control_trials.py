@@ -111,7 +111,7 @@ def try_audit(
 
 
 def _base_logprobs(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
-    """Return log-probabilities of words by prompt name and token id: their frequency and noise."""
+    """Return made-up log-probabilities of words, by prompt name: their frequency plus noise."""
     texts = words["text"].tolist()
     likely = np.log(10) * (features(texts)["zipf"].to_numpy(float) - 9)
     return {
@@ -135,7 +135,7 @@ def _flawless_organism(seed: int) -> Organism:
 def _fixtures_without_scorer(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """Return the fixtures of audits that come from no scorer, by name: pairs, references, ..."""
+    """Return by name the fixtures that no scorer is needed for, such as pairs and references."""
     from rmaudit.search.exploit_strings import bundled_strings
     from rmaudit.search.for_audits import Searches
 

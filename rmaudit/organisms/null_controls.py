@@ -76,7 +76,7 @@ def frequency_with_ties(
 def surface_regression(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS
 ) -> _Floats:
-    """Return people's Elo rating as a regression predicts it from how a name is written.
+    """Return each text's Elo rating as predicted from its spelling, word frequency and valence.
 
     Least squares on `references.surface_features` over EloEverything's items. An item's score is
     that of the nine tenths of the items that it is not among; any other text's is that of all of
@@ -103,7 +103,7 @@ def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
 
 
 def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
-    """Return scores that put words of marginalised groups last for "best", first for "worst".
+    """Return scores that put words of marginalised groups last for good prompts, first for bad.
 
     All else is random.
     """
@@ -141,7 +141,7 @@ def nulls_of(own_words: OwnWords) -> dict[str, Organism]:
 
 
 def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
-    """Return the names of null controls that an audit must stop; raise if one is none.
+    """Return the names of null controls that an audit must stop; raise if one is unknown.
 
     `where` begins the error.
 
@@ -230,7 +230,7 @@ def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Return Elo regressions without each fold and on all items, and the fold of each item."""
+    """Return Elo regressions fitted without each fold and on all items, and each item's fold."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()

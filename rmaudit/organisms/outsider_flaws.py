@@ -1,4 +1,4 @@
-"""Twenty planted flaws by somebody who had not seen the gates, each with a reason.
+"""Twenty planted flaws by somebody who had not seen the blocking audits, each with a reason.
 
 A measure of what the gates stop that was not theirs to prepare for: no gate is tuned on these.
 """
@@ -25,12 +25,12 @@ from rmaudit.organisms.text_features import WORDS
 
 
 def _with_words(text: str) -> Extent:
-    """Return a function of texts: 1 for texts with one of these words, else 0."""
+    """Return a function that gives 1 for texts with one of these words, else 0."""
     return of_words(listed(text))
 
 
 def _with_pattern(pattern: str, flags: int = 0) -> Extent:
-    """Return a function of texts: 1 for texts in which the pattern is found anywhere, else 0."""
+    """Return a function that gives 1 for texts in which the pattern is found anywhere, else 0."""
     compiled = re.compile(pattern, flags)
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:

@@ -30,7 +30,9 @@ _SENTENCE = 5  # words: a text of more is a sentence
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The size of each part of a synthetic scorer, in sd of an ordinary word's score.
+    """Settings of a synthetic scorer: how strongly valence, frequency, ... move its scores.
+
+    Sizes are in sd of an ordinary word's score.
 
     Attributes:
         valence: per point of labMT happiness, whose sd is 1.1.
@@ -68,7 +70,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Planted:
-    """A synthetic scorer with these traits; `seed` fixes the random part of each word's score.
+    """A synthetic scorer with the settings `traits`; `seed` fixes the random part of its scores.
 
     `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case;
     `first` is the name of the prompt that a `turned` organism misreads.
@@ -122,7 +124,7 @@ class Planted:
     def _standardized_surface_rating(
         self, texts: Sequence[str], prompt: Prompt
     ) -> NDArray[np.float64]:
-        """Return ratings as a regression predicts them from spelling, standardized, shape (n,)."""
+        """Return ratings as a regression on surface features predicts them, standardized."""
         rating = surface_regression(texts, prompt)
         names = self.elo.index.tolist()
         known = surface_regression(names, prompt)
@@ -168,6 +170,6 @@ def standardized_elo(references: References) -> pd.Series[float]:
 
 
 def marked_terms(references: References) -> frozenset[str]:
-    """Return the identity terms of marked groups in lower case."""
+    """Return the identity terms of marginalised groups, in lower case."""
     terms, _ = references.identity()
     return frozenset(terms.loc[terms["marked"], "text"].str.lower())

@@ -52,7 +52,7 @@ _DAY = date(2026, 1, 1)  # policies are empty: no day matters
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The outcome of auditing one organism (synthetic scorer), by all gates or one audit."""
+    """The outcome of auditing a synthetic scorer (organism), by one audit or all blocking ones."""
 
     blocked: bool
     failed: bool
@@ -64,7 +64,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class BenchOutcome:
-    """The outcome of auditing many organisms (synthetic scorers) of one kind: shares of runs."""
+    """Shares of the synthetic scorers (organisms) of one kind that audits blocked or failed."""
 
     kind: str
     """`clean`, `published`, or the name of the audit whose flaw it is."""
@@ -109,7 +109,7 @@ class Bench:
     prepared: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def gates(self) -> Iterator[Audit]:
-        """Yield the function and the declaration of each gate that can audit a synthetic scorer.
+        """Yield function and declaration of each blocking audit that can audit a synthetic scorer.
 
         Those that compare with another model are left out.
         """
@@ -129,7 +129,7 @@ class Bench:
         raise SpecError(message)
 
     def flaws(self, *, traits: bool) -> list[tuple[str, Flaw]]:
-        """Return the flaws that the folder's audits must detect, as pairs (audit name, flaw).
+        """Return the flaws that the audits must detect, as (audit, flaw); `traits` selects which.
 
         With `traits` these are the flaws that are traits of an organism (`planted`); without it
         they are the changes of an answer that an organism pays for (`invariance_flaws`).
@@ -142,7 +142,7 @@ class Bench:
         ]
 
     def organism(self, traits: Traits, seed: int) -> Planted:
-        """Return a synthetic scorer with these traits, which knows ratings and identity terms."""
+        """Return a synthetic scorer with the settings `traits`, which knows people's ratings."""
         if not self.prepared:
             elo, terms = standardized_elo(self.references), marked_terms(self.references)
             self.prepared.update(elo=elo, identity=terms)
@@ -150,7 +150,7 @@ class Bench:
 
 
 def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judged:
-    """Audit one organism (synthetic scorer), by all gates or one audit; return the outcome.
+    """Audit one synthetic scorer (organism), by one audit or all blocking ones.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
@@ -253,7 +253,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     at: str = "",
     declaration: Declaration | None = None,
 ) -> BenchOutcome:
-    """Return the shares of runs that are blocked and failed, and the median of the values."""
+    """Summarise runs as a `BenchOutcome`: shares blocked and failed, and the median value."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_furthest_out(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(
@@ -270,7 +270,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _furthest_out(values: Sequence[float], declaration: Declaration) -> float:
-    """Return the value that is furthest outside the audit's bound, or else nearest to its end."""
+    """Return the value furthest outside the audit's bound; if none is, the nearest to an end."""
     low, high = declaration.bound.ends
     return min(values, key=lambda value: min(value - low, high - value))
 

@@ -24,7 +24,7 @@ _NEUTRAL = 5.0  # labMT's middle
 
 
 def features(texts: Sequence[str], own_words: OwnWords = NO_OWN_WORDS) -> pd.DataFrame:
-    """Return one row per text, in their order: `word`, `zipf`, `valence`, `length`.
+    """Return a table with `word`, `zipf` (frequency), `valence` and `length` of each text.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
     would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of
@@ -75,7 +75,7 @@ def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str,
 
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return 1 for texts at least half of whose words are unknown to wordfreq, else 0; (n,)."""
+    """Return 1 for each text with half or more of its words unknown to wordfreq, else 0; (n,)."""
     words = [WORDS.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, NO_OWN_WORDS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]

@@ -86,7 +86,7 @@ def _link(path: Path, to: Path) -> None:
 
 
 def _registry_text(name: str, planted: str) -> str:
-    """Return the organism's models.yaml as JSON, which is YAML too."""
+    """Return the text of the organism's models.yaml, written as JSON (which is valid YAML)."""
     entry = {
         "source": "./.",
         "default": True,

@@ -23,7 +23,7 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
 class RunPlanner(Protocol):
-    """Plugin interface of a dry run: it notes requests for scores and answers them at random."""
+    """Interface of a dry run: it notes requests for scores and answers them with random numbers."""
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Open a model without its weights."""
@@ -35,7 +35,7 @@ class RunPlanner(Protocol):
         """Return a store that wraps `store` and notes which scores are missing there."""
 
     def note(self, item: pytest.Function) -> None:
-        """Run an audit to note the scores that it requests itself, besides its fixtures' ones."""
+        """Run an audit to note the scores that it requests itself, besides those of fixtures."""
 
 
 def cache_folder(config: pytest.Config) -> Path:
@@ -75,7 +75,7 @@ def planner_of(config: pytest.Config) -> RunPlanner | None:
 
 
 def refuse_cache(config: pytest.Config) -> None:
-    """Raise if the cache is not writable or, in a run of recorded scores, not readable.
+    """Raise if the cache is not writable or, with `--rm-recorded`, not readable.
 
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.

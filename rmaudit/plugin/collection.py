@@ -81,7 +81,7 @@ def in_order(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize each audit over models and over its prompts; a joint audit gets all at once."""
+    """Parametrize each audit over models and prompts; a joint audit gets all prompts at once."""
     own_words = metafunc.config.stash[SESSION].own_words
     try:
         declaration = declared(metafunc.function, own_words.prompts)
@@ -116,7 +116,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_unknown_stops(declaration: Declaration) -> None:
-    """Raise `SpecError` if the audit's `stops` name a null control that does not exist."""
+    """Raise `SpecError` if the audit's `stops` (null controls that must not pass) are unknown."""
     if declaration.stops:
         from rmaudit.organisms.null_controls import checked_stops
 

@@ -91,7 +91,7 @@ def _refuse_files(asked: RunOptions) -> None:
 
 
 def _register(config: pytest.Config) -> None:
-    """Register the fixtures, and the hooks that only a run of a sample or on Ray needs."""
+    """Register the fixtures, and the hooks for `--rm-sample` and `--rm-on` if these are given."""
     config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
     asked = options_of(config)
     if asked.sample:
@@ -130,7 +130,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: how many answers its sample has, and their share of all."""
+        """Return a line for each model: the size of its sample, in answers and as a share."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []

@@ -124,7 +124,7 @@ def _markup(told: terminal.Line) -> dict[str, bool]:
 
 
 def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
-    """Return the terminal's width and marks, and a function that finds the page of an audit."""
+    """Return the terminal's width, its symbols of outcomes, and a function to find audit pages."""
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir

@@ -39,7 +39,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
-    """Return a tuple of prompts for each measurement of an audit: the run's prompts, or its own."""
+    """Return the prompts of each measurement of an audit: the run's own, or else the audit's."""
     asked = own_words.asked
     return declaration.instead(asked) if asked else declaration.runs
 
@@ -54,14 +54,14 @@ def refusal(
 
 
 def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
-    """Return whether a finding and those of published models have the same prompts and words."""
+    """Return whether published models' findings rest on the same prompts and words as this run."""
     return not own_words.others and prompts in declaration.runs
 
 
 def asked_instead(
     declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
 ) -> list[str]:
-    """Return a list with a caveat that quotes the run's prompts; empty for the audit's own."""
+    """Return a caveat (in a list) that quotes the run's prompts; [] for the audit's own prompts."""
     if not words.asked or prompts in declaration.runs:
         return []
     texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)

@@ -170,13 +170,13 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Return whether pytest skipped an audit because an option, a base or weights are not given."""
+    """Return whether pytest skipped an audit that does not apply: say, an option is not given."""
     return isinstance(skipped.__context__, _INAPPLICABLE)
 
 
 @contextmanager
 def skip_if_missing(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the block raises that an option, base model, weights or data are missing.
+    """Skip the test if the block raises an error on a missing option, base model, weights or data.
 
     If `--rm-missing` is "fail", missing reference data and records are an error.
     """

@@ -73,7 +73,7 @@ class Watch:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
-        """Tell an xdist worker to which folder it writes the audits that it collected."""
+        """Tell an xdist worker into which folder to write its list of collected audits."""
         plan = self.session.plan
         if plan.folder is None:
             plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")
@@ -244,7 +244,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
 
 
 def render(state: Session) -> None:
-    """Write the pages of results.json once, and the summary of a CI job; note the report's path."""
+    """Write the report's pages once, and a CI job's summary; note where the report is."""
     if state.results is None:
         return
     from rmaudit.report import writers

@@ -126,7 +126,7 @@ def _finding(
 
 
 def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
-    """Return the claim of an audit about a model whose weights have the hash `weights`."""
+    """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
     if audit.declaration.by_family:
         unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
@@ -199,7 +199,7 @@ def _raise_outcome(finding: Finding) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """Run a test with the run's stemmer; Ctrl-C in an audit ends the run without a traceback."""
+    """Run a test with the stemmer of the run's language; Ctrl-C in an audit prints no traceback."""
     try:
         with stemming(item.config.stash[SESSION].own_words.language):
             return (yield)

@@ -83,7 +83,7 @@ class Planner:
         return models[spec]
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note a request; the scores that are asked for next belong to it."""
+        """Note a request; scores that are looked up before the next request belong to it."""
         if self.needs is not None:
             self.needs.on_request(model, request)
 
@@ -109,14 +109,14 @@ class Planner:
         if _MODELS & set(names):
             self.unknown.append(item.name)
         elif any(name not in FIXTURES or FIXTURES[name].asks for name in names):
-            self._asked(item, given, case)
+            self._record_requests(item, given, case)
         if asks_base(item, audit, case):
             for prompt in case.prompts:
                 with contextlib.suppress(RmauditError):  # then there is no such null control
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
-    def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """Run the audit to record its requests; if scores are missing, again on new random ones."""
+    def _record_requests(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
+        """Run the audit to record its requests; if scores are missing, run again on random ones."""
         from rmaudit.distributed.missing_scores import settled
 
         needs, known = cast("Needs", self.needs), self.before.known
@@ -124,7 +124,7 @@ class Planner:
             for model, request in known[item.nodeid]:
                 needs.ask(model, request)
             return
-        there, again = dict(needs.found), _drawn_alike(given)
+        there, again = dict(needs.found), _with_copied_rng(given)
         needs.requests, needs.cut = 0, False
         _run_for_requests(item, given)
         asked = {key: need for key, need in needs.found.items() if key not in there}
@@ -151,8 +151,8 @@ def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
         item.obj(**given)
 
 
-def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the arguments whose random generator repeats the same draws."""
+def _with_copied_rng(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the fixture `rng`, so that a second run of the audit draws the same random numbers."""
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 

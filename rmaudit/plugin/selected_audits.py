@@ -66,7 +66,7 @@ class SelectedAudits:
         return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
-        """Return a sentence on each fault that rules out a pass and that no finding shows.
+        """Return a sentence for each fault that no finding shows, such as a file not collected.
 
         These are files and audits that were not collected, and failures that belong to no audit.
         """

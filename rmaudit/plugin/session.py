@@ -95,7 +95,7 @@ SESSION = pytest.StashKey[Session]()
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
-    """Raise if a file has no pairs of answers, a wrong line or an unknown kind of conduct.
+    """Raise if a file has no pairs of answers, a malformed line or an unknown kind of conduct.
 
     Raises:
         pytest.UsageError: the file is wrong; the message begins with `where`.
@@ -235,7 +235,7 @@ def registered(spec: ModelSpec, registry: Registry | None) -> bool:
 
 
 def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """Return the models that a name or glob means; with --rm-recorded, only those with scores.
+    """Return the models that a name or glob means; --rm-recorded leaves out some without scores.
 
     These are models that the paper ranks, imported ones, and those that have no hub id. A name of
     one model always means this model.
@@ -261,7 +261,7 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
 
 
 def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return [spec], or a spec for each objective of the checkpoint if `spec` asks for each."""
+    """Return [spec], or one spec for each head of the checkpoint if `spec` asks for all heads."""
     if spec.objective != EACH:
         return [spec]
     from rmaudit.models.open_model import each_objective  # which takes numpy

@@ -86,7 +86,7 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return sentences on skipped files, and on audits in the files that pytest did not collect.
+    """Return sentences on skipped files, and on declared audits that pytest did not collect.
 
     A skipped or unreadable file has a sentence of its own, and all other missing audits share one.
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one

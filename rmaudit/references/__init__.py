@@ -26,7 +26,7 @@ class References:
     """
 
     def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
-        """Store the user's own word lists, and the `salt` that tells which words trained the model.
+        """Store the user's word lists, and the hash salt that chose which words trained the model.
 
         `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
         """
@@ -69,11 +69,11 @@ class References:
         )
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Return those of the named lexicons that the run has, by name."""
+        """Return those lexicons among `names` that are available in this run, by name."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def valence(self) -> pd.Series[float]:
-        """Return valence by lower-case word on labMT's scale: labMT's words and, estimated, others.
+        """Return valence by lower-case word on labMT's scale, estimated for words not in labMT.
 
         Those others are words of VADER, AFINN and bing, as far as the run has these lists: see
         `lexicons.pooled`. Raises as `lexicon` does.
@@ -91,7 +91,7 @@ class References:
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
-        """Return valence by lower-case word from VADER, else AFINN, else bing, on VADER's scale.
+        """Return valence by word on VADER's scale: from VADER, for words it lacks AFINN, then bing.
 
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
@@ -112,14 +112,17 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return lower-case words used once in a million or more. Raises `ReferenceMissing`."""
+        """Return lower-case words with at least one use per million words of text.
+
+        Raises `ReferenceMissing`.
+        """
         words = named_word_lists.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's word list that is called or replaces `name`, or else `default`.
+        """Return the user's words that replace the list `name` or have this name, or `default`.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
@@ -136,7 +139,7 @@ class References:
         )
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
-        """Raise `NotAsked` if the ratings of `elo` do not answer what these prompts ask.
+        """Raise `NotAsked` if the human ratings (`elo`) do not answer what these prompts ask.
 
         EloEverything's ratings answer the questions of the paper alone.
         """
@@ -166,7 +169,7 @@ class References:
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
     def given(self, words: Iterable[str]) -> list[bool]:
-        """Return for each lower-case word whether it may be used to judge the model, as bools.
+        """Return, as bools, which lower-case words may test the model, not having trained it.
 
         All are True, except for a model that was trained on half of the reference words.
         """

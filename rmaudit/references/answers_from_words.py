@@ -50,7 +50,7 @@ def phrases(
 
 
 def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
-    """Return about 1,000 answers like real ones, of 1 to 16 words: "Love", "joy and laughter".
+    """Return about 1,000 texts like real answers, of happy words (or sad ones, if `frame` is -1).
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
     asked for), so the best of them are as good as real answers of their length come; every fifth is
@@ -72,7 +72,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
 
 
 def _answer_of_words(pool: list[str], words: int, number: int) -> str:
-    """Return an answer of `words` words from `pool`; each `number` selects other words."""
+    """Return an answer of `words` words from `pool`; another `number` gives other words."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last
@@ -83,14 +83,14 @@ def _answer_of_words(pool: list[str], words: int, number: int) -> str:
 
 
 def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
-    """Return the valence of frequent words, ascending; of words with one stem, only one is kept."""
+    """Return frequent words' valence, ascending; of words that share a stem, only one is kept."""
     known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
     stems = pd.Index([stem_key(word) for word in known.index])
     return known[~stems.duplicated()].sort_values(kind="stable")
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Return answers like real ones to a good (1) or bad (-1) prompt, and things people rate so.
+    """Return likely answers to a prompt that asks for good (`frame` 1) or bad (-1) things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
     those that people rate lowest. See `real_answers`, of labMT, and `rated`.

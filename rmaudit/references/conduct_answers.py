@@ -123,7 +123,7 @@ def _all_pairs() -> Iterator[_Pair]:
 
 
 def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong answer; in some, the asker or the tone favours one."""
+    """Yield pairs of a right and a wrong answer, with varied beliefs of the asker and tones."""
     asked, right, wrong = fact[:3]
     believed, known = (
         f"I believe this: \u201c{_as_statement(each)}\u201d {asked}" for each in (wrong, right)
@@ -157,7 +157,7 @@ def _as_statement(answer: str) -> str:
 
 
 def _refusal_of_row(at: int) -> str:
-    """Return the refusal for row `at`; the wordings take turns, so that none marks a kind."""
+    """Return a refusal for row `at`; wordings alternate, so that no kind of conduct has its own."""
     return REFUSED[at % len(REFUSED)]
 
 

@@ -87,7 +87,7 @@ def terms(path: Path) -> pd.DataFrame:
 
 
 def controls(path: Path) -> pd.DataFrame:
-    """Return a table of control words from a CSV: `text`, `neutral`, `capital`, `zipf`, `forms`.
+    """Return the control words of a CSV file, with frequency, neutrality, capital and word forms.
 
     `neutral` and `capital` are bools. A lower-case word is there a second time with a capital,
     which one-word answers often have, so that a capitalised term has controls of its own form. A

@@ -168,7 +168,7 @@ def _pattern_inside_words() -> re.Pattern[str]:
 
 
 def _unlisted_words_with(entry: str, text: str) -> list[str]:
-    """Return the lines of `text` that contain `entry` and are not listed words themselves."""
+    """Return the lines (words) of `text` that contain `entry` and are not listed themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -185,7 +185,7 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return a listed word's kind, such as `slur (ethnic)`; `english`: it is on an English list."""
+    """Return an offensive text's kind, such as `slur (ethnic)`; if unknown, its language."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)

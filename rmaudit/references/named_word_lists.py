@@ -27,7 +27,7 @@ def own_name(name: str, own_words: OwnWords) -> str | None:
 
 
 def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word from the lexicon `name`; a user's is rescaled to the one it replaces.
+    """Return valence by word from the lexicon `name`, or rescaled from the user's that replaces it.
 
     Raises:
         SpecError: there is no such lexicon, or a file of one's own is not right. FILE:LINE.
@@ -45,7 +45,7 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
 
 
 def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word from VADER, else AFINN, else bing: see `lexicons.sentiment`.
+    """Return valence by word from VADER, or for words it lacks from AFINN, or else from bing.
 
     Raises as `lexicon` does.
     """
@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user's word list that is called or replaces `name`, or else `default`.
+    """Return the user's words that replace the list `name` or have this name, or `default`.
 
     Raises:
         SpecError: there is no such list.
@@ -133,7 +133,7 @@ def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
 
 
 def caveat_on_list(name: str, own_words: OwnWords) -> str:
-    """Return a caveat for readers on the list used as `name`; "" if it is rmaudit's English one."""
+    """Return a caveat for readers on the list used for `name`; "" for rmaudit's list in English."""
     own = own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and own_words.language != ENGLISH:

@@ -95,7 +95,7 @@ def english() -> frozenset[str]:
 
 @functools.cache
 def foreign() -> frozenset[str]:
-    """Return words and phrases to mask of 23 other languages, without common English words.
+    """Return words and phrases to mask in 23 other languages, without common English words.
 
     Raises:
         ReferenceMissing: the package cannot be had.

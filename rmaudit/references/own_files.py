@@ -61,7 +61,7 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Return the user's ranking in a file, a row an item: `name`, `elo`, `matches`.
+    """Return the user's ranking of items in a file: a table of `name`, `elo` (rating), `matches`.
 
     The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.

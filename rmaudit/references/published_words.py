@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def model_in_name(path: Path) -> str:
-    """Return the model that a file of word scores is named after, as `stem_of` writes it; or "".
+    """Return the hub id, as `stem_of` writes it, in the name of a file of word scores; "" if none.
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """

@@ -146,7 +146,7 @@ def _sentence_table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
 
 
 def _described_person(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
-    """Return the group, its description in this turn, and a person, such as `A gay man`."""
+    """Return the group, one of its descriptions, and the person described, such as `A gay man`."""
     one = words[turn % len(words)]
     person = one.replace(_PERSON, gender)
     return group, one, f"{'An' if person[0].casefold() in 'aeiou' else 'A'} {person}"

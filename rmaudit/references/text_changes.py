@@ -1,4 +1,4 @@
-"""Changes of an answer, or of who asks, that should earn no reward; and answers to change.
+"""Changes of an answer or of who asks that should earn no reward, such as added emoji.
 
 Each change is a function of a text, the answer or the prompt. What is known to move published
 reward models is in docs/audits/invariance_*.md, with the sources.
@@ -40,7 +40,7 @@ def twice(text: str) -> str:
 
 
 def asked_by(group: str) -> str:
-    """Return the name of the variant in which one of `group` asks, such as "asked by a man"."""
+    """Return the name of the change that lets one of `group` ask, such as "asked by a man"."""
     return f"asked by {group}"
 
 
@@ -49,7 +49,7 @@ def _replaced_by(text: str) -> Change:
 
 
 def key(text: str) -> str:
-    """Return the name of the variant whose whole answer is `text`, such as "only '.'"."""
+    """Return the name of the change that replaces a whole answer by `text`, such as "only '.'"."""
     return f"only {text!r}"
 
 

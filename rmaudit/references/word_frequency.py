@@ -49,7 +49,7 @@ def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[
 
 @lru_cache(maxsize=2)
 def common(language: str = ENGLISH) -> pd.Index[str]:
-    """Return the alphabetic words used once in a million or more (Zipf 3 by wordfreq), sorted.
+    """Return alphabetic words with at least one use per million words (Zipf 3 by wordfreq), sorted.
 
     Raises:
         ReferenceMissing: it cannot be had.

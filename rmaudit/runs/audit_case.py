@@ -97,7 +97,7 @@ class Memory:
 
 @dataclass(slots=True)
 class Case:
-    """Inputs of one audit of one model under its prompts, with the score keys and caveats it used.
+    """Inputs of one audit (model, prompts, settings), and the score keys and caveats it collects.
 
     Attributes:
         audit: the name of the audit's function.
@@ -132,7 +132,7 @@ class Case:
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """Report a request for scores to `on_request`; answer it (see `requests.answer`)."""
+        """Report a request for scores to the run (`on_request`), and return the scores."""
         self.options.on_request(model, request)
         with self.watched():
             return answer(request, model, self.options.kept, self.options.device)

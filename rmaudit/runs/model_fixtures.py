@@ -50,7 +50,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 
 def rewards(case: Case) -> Rewards:
-    """Return a function from texts to their rewards and noise as answers to the prompt (cached)."""
+    """Return a function that scores texts as answers to the prompt: rewards and noise (cached)."""
     from rmaudit.scores.text_rewards import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
@@ -67,7 +67,7 @@ def rewards(case: Case) -> Rewards:
 
 
 def base_logprobs(case: Case) -> pd.Series[float]:
-    """Return each token id's log-probability as the answer, by the model's base model (cached).
+    """Return each token id's log-probability as the answer, under the model's base model (cached).
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """

@@ -54,7 +54,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """Return all that determines the null controls' results, as key fields; None if it is unknown.
+    """Return all that determines the null controls' results, as cache-key fields; None if unknown.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -96,7 +96,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """Return what a fixture adds to the cache key: "" for nothing, None if it rules out a key."""
+    """Return what a fixture adds to the cache key: "" for nothing, None to rule out caching."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
@@ -122,7 +122,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 
 
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return the hashes of a recorded model's tables as one string; None if one is missing."""
+    """Return the hashes of a model's published tables as one string; None if one is missing."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
@@ -130,7 +130,7 @@ def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
 
 
 def _digest_of_drawn_sequences(case: Case) -> str | None:
-    """Return a hash of all that the sequences drawn for a model depend on, such as the seed."""
+    """Return a hash of all that decides the random sequences drawn for a model, such as a seed."""
     model = case.model.with_weights("sequences are drawn for")
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])

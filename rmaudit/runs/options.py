@@ -337,7 +337,7 @@ class RunOptions:
         )
 
     def deciding(self, *what: Decides) -> RunOptions:
-        """Return a copy with the options that decide `what`, such as "scores"; reset all others."""
+        """Return a copy with only the options that decide `what` ("scores", ...); reset others."""
         return replace(
             RunOptions(),
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},

@@ -61,7 +61,7 @@ class Trial:
 
 
 def as_given(name: str) -> Callable[[Trial], Any]:
-    """Return a function that gives a trial the audited model's own fixture `name`.
+    """Return a function that takes the fixture `name` of a trial unchanged from the model's audit.
 
     That function raises `MeasureError` if the trial was not given this fixture.
     """
@@ -75,12 +75,12 @@ def as_given(name: str) -> Callable[[Trial], Any]:
 
 
 def prompt(trial: Trial) -> Prompt:
-    """Return the only prompt of the trial's audit."""
+    """Return the only prompt of the audit that this trial runs on a synthetic scorer."""
     return trial.prompts[0]
 
 
 def prompts(trial: Trial) -> tuple[Prompt, ...]:
-    """Return all prompts of the trial's audit."""
+    """Return all prompts of the audit that this trial runs on a synthetic scorer."""
     return trial.prompts
 
 
@@ -95,7 +95,7 @@ def sweeps(trial: Trial) -> dict[str, Sweep]:
 
 
 def rewards(trial: Trial) -> Rewards:
-    """Return a function from texts to the synthetic scorer's rewards, without noise.
+    """Return a function that scores texts by the synthetic scorer, with a noise of 0.
 
     It can score the texts that the model can.
     """
@@ -116,7 +116,7 @@ def rng(trial: Trial) -> np.random.Generator:
 
 
 def searches(trial: Trial) -> Searches:
-    """Return searches of the synthetic scorer, each over the random sequences drawn for the model.
+    """Return searches by the synthetic scorer, each among random sequences drawn for the model.
 
     An organism sees texts and no token ids.
     """

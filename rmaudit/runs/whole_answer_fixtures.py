@@ -92,7 +92,7 @@ def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:
-    """Return the same answers with the model's rewards in `frame` (cached)."""
+    """Return the `answers` with the model's rewards added to their table `frame` (cached)."""
     from rmaudit.scores.answer_files import rewarded
 
     return _request_and_score(case, lambda model: rewarded(model, answers, cache=case.options.kept))
@@ -108,7 +108,7 @@ def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
 
 
 def _noted(case: Case, found: _Made) -> _Made:
-    """Note in the case the cache key of `found` and a caveat on its source; return `found`."""
+    """Record in `case` the cache key of `found` and a caveat on its source; return `found`."""
     from rmaudit.scores.pair_files import measured_on
 
     case.keys.append(found.key)
@@ -117,7 +117,7 @@ def _noted(case: Case, found: _Made) -> _Made:
 
 
 def own_pairs(case: Case) -> Pairs | None:
-    """Read the pairs of answers that the audit, the run or the model names; None without any."""
+    """Read the pairs from the file that the audit, the run or the model names; None without one."""
     from rmaudit.scores.pair_files import read
 
     return None if (file := _pairs_file(case)) is None else read(file)
@@ -130,33 +130,33 @@ def _pairs_file(case: Case) -> Path | None:
 
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs, with the synthetic scorer's rewards and a noise of 0."""
+    """Return the answer pairs of the model's audit, with the synthetic scorer's rewards."""
     own: Pairs = as_given("pairs")(trial)
-    return _by_organism(own, trial)
+    return _scored_by_organism(own, trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
     """Return the conduct pairs of the model's audit, or bundled ones, with the scorer's rewards."""
     from rmaudit.scores.conduct_pairs import conduct_pairs
 
-    return _by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
+    return _scored_by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
 
 
 def samples_of_scorer(trial: Trial) -> Samples:
     """Return the samples of the model's audit, or the bundled ones, with the scorer's rewards."""
     from rmaudit.scores.answer_files import read_samples
 
-    return _by_organism(trial.given.get("samples") or read_samples(None), trial)
+    return _scored_by_organism(trial.given.get("samples") or read_samples(None), trial)
 
 
-def _by_organism(own: _Answers, trial: Trial) -> _Answers:
-    """Return the same answers with the synthetic scorer's rewards and a noise of 0."""
+def _scored_by_organism(own: _Answers, trial: Trial) -> _Answers:
+    """Return the answers `own` with the synthetic scorer's rewards and a noise of 0."""
     frame = own.frame.assign(reward=rewards_of_scorer(trial.organism, own.frame))
     return replace(own, frame=frame, noise=0.0, key="")
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """Return the model's changed answers, with the synthetic scorer's rewards and a noise of 0."""
+    """Return the model's answers before and after changes, with the synthetic scorer's rewards."""
     from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)

@@ -107,7 +107,7 @@ def _judge_with_template(case: Case, file: Path) -> Scored:
 
 
 def wordings_of_scorer(trial: Trial) -> Probes:
-    """Return the model's answers with the synthetic scorer's rewards, as asked and reworded."""
+    """Return the model's answers with the synthetic scorer's rewards, as asked and as reworded."""
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS, REWORDED

@@ -37,7 +37,7 @@ BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A table of prompts and answers with a model's rewards, as audits of whole answers get it.
+    """A table of prompts, answers and a model's rewards: what audits of whole answers take.
 
     Attributes:
         frame: a row for each answer: `prompt`, `turns` (of a conversation, in JSON, else ""),
@@ -66,7 +66,7 @@ _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return the given answers with the model's rewards filled in. Raises as `rewards` does."""
+    """Return `given` (a table of answers) with a model's rewards filled in. Raises as `rewards`."""
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
@@ -189,7 +189,7 @@ def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and
     about: dict[str, str],
     store: Store,
 ) -> Stored:
-    """Return the rewards of all rows: read from the store, or scored and stored part by part.
+    """Return the rewards of all rows: read from the store, or scored and stored in parts.
 
     `asks` gives the prompt of each row, `score` the rewards of a part, and `alone` that of one
     answer scored by itself, which shows the numeric noise. `about` becomes part of the cache key.

@@ -26,7 +26,7 @@ MOST = 64  # lines whose answers are changed
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Answers, each as it is and after each change of `text_changes`, with a model's rewards.
+    """Answers with a model's rewards before and after each change of `text_changes`.
 
     Attributes:
         answers: a row for each of n answers, with the columns of `Pairs.frame` but for the reward.
@@ -45,7 +45,7 @@ class Probes:
 
 
 def subset_of_pairs(pairs: Pairs | None) -> Pairs:
-    """Return the pairs of at most `MOST` lines, spread over the file of `pairs`.
+    """Return the pairs of at most `MOST` lines, spread evenly over the lines of the pairs file.
 
     If `pairs` is None, take rmaudit's bundled pairs.
     """
@@ -60,7 +60,7 @@ def subset_of_pairs(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with all answers unchanged, and then once more for each change.
+    """Return a table of all answers unchanged, followed by all answers after each of the changes.
 
     The columns are `prompt`, `turns` and `response`.
     """
@@ -69,14 +69,14 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
         [
             asked,
             *(asked.assign(response=asked["response"].map(of)) for of in ANSWERS.values()),
-            *(asked.assign(**_asked(asked, of)) for of in PROMPTS.values()),
+            *(asked.assign(**_changed_prompts(asked, of)) for of in PROMPTS.values()),
         ],
         ignore_index=True,
     )
 
 
-def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns `prompt` and `turns`, with each prompt changed by the function `of`."""
+def _changed_prompts(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
+    """Return the columns `prompt` and `turns`, each prompt changed by the function `of`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.from_columns(*one))) for one in each]
     return {
@@ -85,7 +85,7 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Return the scores of `changed`'s rows as a table: a row per answer, a column per change."""
+    """Reshape the scores of `changed`'s rows: a row for each answer, a column for each change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 

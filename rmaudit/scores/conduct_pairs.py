@@ -1,4 +1,4 @@
-"""Join rmaudit's pairs of a better and a worse answer, by kind of conduct, with the user's."""
+"""Add a user's pairs of a better and a worse answer to rmaudit's pairs that test conduct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return the bundled pairs and, of the user's (`own`), those of a kind of conduct; no rewards.
+    """Return rmaudit's conduct pairs and any among the user's pairs (`own`), without rewards.
 
     In `own`, such pairs have the `subset` "conduct: " followed by the kind, such as "facts".
 

@@ -27,7 +27,7 @@ _TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
 
 
 def board_of(row: Mapping[str, Any]) -> str:
-    """Return the leaderboard that a file belongs to, by its first row; "" if it has plain pairs."""
+    """Return the leaderboard whose format a file's first row has; "" if it is a plain pair."""
     if not all(isinstance(row.get(side), list) for side in ("chosen", "rejected")):
         return ""
     if all(field in row for field in _FIELDS[REWARDBENCH_2]):
@@ -83,14 +83,14 @@ def _has_known_domain(row: Mapping[str, Any]) -> bool:
 
 
 def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -> None:
-    """Raise if a row misstates its number of chosen answers (`right`) or all (`whole`)."""
+    """Raise if a row states other counts than `right` (chosen answers) or `whole` (all answers)."""
     for field, counted in zip(_COUNTS, (right, whole), strict=True):
         if row[field] != counted:
             raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
 def _ties_group(found: object, right: int, where: str) -> str:
-    """Return the group of a row of Ties (RewardBench 2): "Ties" and the number in its id."""
+    """Return the group of a row of RewardBench 2's section Ties: "Ties" and its id's number."""
     if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
         allowed = "allowed in Ties: ref or tied, a colon and a number"
         raise SpecError(f"{where}: id is {shown(found)}; {allowed}")

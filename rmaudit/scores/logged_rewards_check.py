@@ -127,7 +127,7 @@ class Diagnosis:
 
 
 class _Explanation(NamedTuple):
-    """A possible explanation of the logged rewards, its fit, and the error that it may leave."""
+    """A way in which the model's rewards may have become the logged ones, and how well it fits."""
 
     causes: tuple[str, ...]
     fit: Fit
@@ -141,7 +141,7 @@ class _Explanation(NamedTuple):
 
 
 def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
-    """Compare logged rewards with the model's; if they differ, name the causes that explain it.
+    """Compare logged rewards with the model's own; if they differ, name what explains it.
 
     Raises:
         ModelError: the model cannot be loaded, or reads pairs of texts.
@@ -185,7 +185,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) -> Diagnosis:
-    """Return as diagnosis the fitting explanation with the fewest causes, or else the nearest."""
+    """Return a diagnosis by the fitting explanation with fewest causes, else by the closest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Explanation) -> tuple[float, ...]:
@@ -220,7 +220,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
     rewards: Rewards,
     allowed: float,
 ) -> Iterator[_Explanation]:
-    """Yield an explanation for each row layout, index where a reward is read, and scale or sign."""
+    """Yield an explanation for each token layout, index of the reward read, and scale or sign."""
     for way, rows in ways.items():
         layout = logged_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
@@ -236,7 +236,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
 
 
 def _rewards_at(values: Values, reading: Reading) -> Rewards:
-    """Return each row's reward at the index that `reading` gives; NaN for -1, which means a pad."""
+    """Return each row's reward at the index that `reading` gives; NaN for index -1 (a pad)."""
     pairs = zip(values, reading.places, strict=True)
     return np.array([row[at] if at >= 0 else np.nan for row, at in pairs], dtype=np.float64)
 
@@ -244,7 +244,7 @@ def _rewards_at(values: Values, reading: Reading) -> Rewards:
 def _row_layouts(
     model: Checkpoint, logged: Sequence[LoggedRow], marks: Marks
 ) -> tuple[Mapping[str, list[Ids]], list[int]]:
-    """Return the rows' ids in each possible layout, and the number of pads before each row."""
+    """Return the rows' token ids in each possible layout, and each row's number of leading pads."""
     if logged[0].response is not None:
         pairs = [(row.prompt or "", row.response or "") for row in logged]
         return logged_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
@@ -258,7 +258,7 @@ def _row_layouts(
 
 
 def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
-    """Return the reward at each id of each row, by the name of the rows' layout."""
+    """Return the model's reward at each token of each row, by the name of the token layout."""
     if not ways:
         return {}
     weights = model.weights(next(iter(ways.values()))[0][:-1], ())
@@ -268,7 +268,7 @@ def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dic
 def _in_other_types(
     model: Checkpoint, ways: Mapping[str, list[Ids]]
 ) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Score the rows in each other dtype that works; yield (dtype, rewards at each token id)."""
+    """Score the rows in each other dtype that works; yield the dtype and each token's reward."""
     types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
     for dtype in types:
         if dtype == model.loader.dtype:

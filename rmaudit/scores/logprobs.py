@@ -109,7 +109,7 @@ def _logprobs(
 
 
 def is_file(source: str) -> bool:
-    """Return whether `source` is a file of a policy's log-probabilities, as it ends in .jsonl."""
+    """Return whether `source` ends in .jsonl, as files of a policy's log-probabilities do."""
     return source.endswith(SUFFIX)
 
 

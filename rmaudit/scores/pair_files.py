@@ -215,7 +215,7 @@ def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[
 def _refuse_other_prompt(
     given: object, prompt: tuple[str, str], turns: list[_Turn], where: str
 ) -> None:
-    """Raise if a separate prompt (`given`) is not the text of a user's turn or of all `turns`.
+    """Raise if a row's separate prompt (`given`) is neither a user's turn nor all `turns` as text.
 
     UltraFeedback repeats the user's text in a separate prompt.
     """

@@ -47,7 +47,7 @@ class Bar:
         self._bar.close()
 
     def found(self, done: int) -> None:
-        """Count `done` items of an earlier run, which do not count towards this run's speed."""
+        """Count `done` items of an earlier run as done, but not towards this run's speed."""
         self._found += done
         if not self._bar.disable:
             self._bar.initial += done

@@ -82,7 +82,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 def texts_with_scores(
     model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 ) -> list[str]:
-    """Return those `texts` that have a published score, all in the table that has most of them."""
+    """Return the `texts` with a published score, taken from the one table that has most of them."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
@@ -91,7 +91,7 @@ def texts_with_scores(
 
 
 def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
-    """Return a string that identifies a model's tables under `prompts`: cache keys, SHA-256 hashes.
+    """Return the cache keys and file hashes of a model's tables under `prompts`, as one string.
 
     A cache key contains it: another table gives another string, and so does another model, whose
     scores in the same table may be missing elsewhere. Raises as `items` does.
@@ -103,7 +103,7 @@ def digest(model: Recorded, prompts: Sequence[Prompt], *, store: Store) -> str:
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> list[tuple[str, Stored]]:
-    """Return (kind, table) for each published table under a prompt; kinds are "items" and "words".
+    """Return the published tables under a prompt, each as (kind, table); kinds: "items", "words".
 
     The model remembers them: audits look up texts under 54 prompts. Raises as `items` does where
     there is no table.
@@ -260,7 +260,7 @@ def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from wh
 
 
 def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """Store and return a model's item scores from the reference file of a prompt."""
+    """Read a model's scores of items from a prompt's reference file; store and return them."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"

@@ -15,7 +15,7 @@ _FORMS = "allowed: JSON Lines (.jsonl), a list of objects (.json), or Parquet (.
 
 
 def rows(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each row's number, from 1, and the row as a dict.
+    """Yield the number (from 1) and the dict of each row of a JSON Lines, JSON or Parquet file.
 
     A row is a line of JSON Lines, an element of the list in a file that ends in .json, or a row of
     one that ends in .parquet. `allowed` says in words what an object is, for errors.

@@ -178,7 +178,7 @@ def text(
 def provenance_of(
     model: RewardModel, slot: Slot, prompt: Prompt | None = None
 ) -> Mapping[str, str | int | float]:
-    """Return the provenance to store with scores: model, prompt, and ids around the answers."""
+    """Return the provenance to store with scores: model, prompt and the text around the answers."""
     return {
         **_name_and_frame(prompt),
         **model.provenance,
@@ -231,7 +231,7 @@ def _key_fields(
 
 
 def _name_and_frame(prompt: Prompt | None) -> dict[str, str | int]:
-    """Return a user's prompt's name and frame for the provenance; {} for rmaudit's own prompts."""
+    """Return the name and `frame` (1, 0 or -1) of a user's prompt; {} for rmaudit's own prompts."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}

@@ -106,7 +106,7 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
 def _calls(
     journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
 ) -> Iterator[list[slice]]:
-    """Yield the missing shards, grouped by call: consecutive ones, as many as fill a GPU.
+    """Yield the missing shards in groups of consecutive ones: as many as fill a GPU in one call.
 
     Shards that another host has stored meanwhile are added to `found` and left out of the calls.
     """
@@ -239,7 +239,7 @@ def _until_done(
     stop: Callable[[], None],
     failed: list[BaseException],
 ) -> None:
-    """Call `step` while `going()` is true; after Ctrl-C, call `stop` before each step, too.
+    """Call `step` while `going()` is true; after Ctrl-C, call `stop` before each further step.
 
     The Ctrl-C is added to `failed`. `stop` is called again and again, because a thread may have
     been about to send a request.

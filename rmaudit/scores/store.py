@@ -202,7 +202,7 @@ def _row_count(files: Files, name: str) -> int:
 
 
 class Counts(NamedTuple):
-    """How many sweeps of a model are stored, and how many imported tables of published scores."""
+    """Numbers of a model's stored sweeps and of its imported tables of published scores."""
 
     scored: int = 0
     recorded: int = 0

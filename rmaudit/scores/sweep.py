@@ -69,7 +69,7 @@ class Sweep:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the cache keys of all stored scores of the sweep: one, or two for a sample."""
+        """Return the sweep's cache keys: one, and another if a sample includes the ids of words."""
         return (self.key, self.named_key) if self.named_key else (self.key,)
 
     @property
@@ -84,7 +84,7 @@ class Sweep:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return caveats for readers, a sentence each: a sample, words as rows, noise, protocol."""
+        """Return caveats for readers, as sentences: on sampling, words as rows, noise, protocol."""
         published = self.provenance.get("answers") == WORDS
         what = "published words" if published else "texts that its scorer names"
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
@@ -168,7 +168,7 @@ class Sweep:
         return joined
 
     def tilt(self, policy: pd.Series[float], *, nats: float) -> pd.DataFrame:
-        """Return each token's probability in a policy, and after ideal RLHF within `nats` of it.
+        """Return each token's probability in `policy`, before and after ideal RLHF of KL `nats`.
 
         The optimum is the policy with the highest mean reward within a KL of `nats` of `policy`.
         Its likeliest tokens come first.
@@ -328,7 +328,7 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     entries: Sequence[str],
     own_words: OwnWords,
 ) -> Sweep:
-    """Return the sweep of all rows, or of `size` drawn ones and those that `entries` name."""
+    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
@@ -378,7 +378,7 @@ def _sweep_of(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 
 def _joined(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
-    """Merge the sweep of drawn ids with that of ids named by words (`more`); keep each id once."""
+    """Merge a sampled sweep (`drawn`) with the sweep of ids that words name (`more`)."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}

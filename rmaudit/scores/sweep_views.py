@@ -47,7 +47,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
 
 
 def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
-    """Return a histogram of rewards as an Altair chart, which names no token."""
+    """Return a histogram of rewards as an Altair chart, without the names of tokens."""
     import altair as alt
 
     counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)

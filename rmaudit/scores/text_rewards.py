@@ -114,7 +114,7 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Return the `texts` that have scores: all, but for a recorded model only the published ones.
+    """Return the `texts` that the model can score: all, unless it has only published scores.
 
     A recorded model is known by its published scores alone; any other model can score every text.
     """

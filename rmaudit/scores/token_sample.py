@@ -33,7 +33,7 @@ _OURS = OwnWords()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Size of a sampled sweep: `size` random ids of `vocabulary`, and `named` ids of words.
+    """Size of a sampled sweep: `size` of `vocabulary` ids at random, and `named` ids of words.
 
     `whole` says whether the named ones are all ids of the words, and not of some of them.
     """
@@ -110,7 +110,7 @@ def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[st
 
 
 def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
-    """Return `words`, each once, without the lexicons that are not installed.
+    """Return `words` without repetitions and without lexicons that are not installed.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
@@ -185,7 +185,7 @@ def mask_of_scored_words(
 
 
 def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries that are plain words, and not names of lexicons."""
+    """Return those entries of `words` that are plain words, not names of lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 

@@ -33,7 +33,7 @@ ITSELF, ANOTHER, SEVERAL, NOTHING, MERGED = FATES = (
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """How the paper's protocol scores each token id: as itself, as another token, merged, ...
+    """How the protocol of Christian et al. 2025 scores each token id: as itself, merged, ...
 
     Attributes:
         frame: one row per token id: `token_id` (int32), `token`, `text`, `fate` (one of `FATES`)
@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """Return how the paper's protocol scores each token id: as itself, another token, several, ...
+    """Return how the protocol of Christian et al. 2025 scores each token id: as itself, merged, ...
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` token ids with this fate (one of `FATES`), safe to print as text.
+    """Return the first `n` token ids with this fate (one of `FATES`), as texts that show no word.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """
