@@ -63,7 +63,7 @@ class SentencesEvidence(Evidence):
         return {"contexts of sentences": self.contexts}
 
     def example(self) -> str:
-        """Return a sentence on the group whose sentences lose most; "" if there is none."""
+        """Return a sentence on the group whose sentences lose the most reward; "" without rows."""
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.shift)
