@@ -108,14 +108,14 @@ class RunOptions:
     missing: Annotated[
         Literal["skip", "fail"],
         Option(
-            "whether an audit whose reference data are missing, or a gating audit that was not "
-            "measured for any other reason, is skipped or fails: skip or fail",
+            "what is done with an audit whose reference data are missing, and with a gate for "
+            "which a sample or a list of words is too small: skip or fail",
             "skip|fail",
             "skip or fail",
             text_matching("skip|fail"),
             decides="findings",
-            more="What is skipped is always shown, and with `--rm-gate` such a run is red either "
-            "way.",
+            more="With `--rm-gate`, a run that skipped a gate is red either way. An audit that "
+            "raises an exception always fails.",
         ),
     ] = "skip"
     inconclusive: Annotated[
@@ -146,8 +146,9 @@ class RunOptions:
             f"a positive whole number of token ids up to {LARGEST}",
             whole_number_from(1),
             unset="the whole vocabulary",
-            more="Every finding says so, and the run never PASSES: it FAILS where a gate fails on "
-            "the sample, else it is INCOMPLETE. [Large models](how-to/large-model.md).",
+            more="Every finding that was computed from it says so, and the run never PASSES: it "
+            "FAILS where a gate fails on the sample, else it is INCOMPLETE. "
+            "[Large models](how-to/large-model.md).",
         ),
     ] = None
     device: Annotated[
@@ -231,7 +232,7 @@ class RunOptions:
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",
             whole_number_from(0),
-            more="Give more for a release.",
+            more="Give 1000000 for a release.",
         ),
     ] = 2000
     ledger: Annotated[
