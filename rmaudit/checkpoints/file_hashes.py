@@ -130,7 +130,7 @@ class Stamp:
 
 
 def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
-    """Return hashes and states of files now, for `renewed` and `refuse_changed` to compare.
+    """Return the files' hashes, sizes and times, for `renewed` and `refuse_changed` to compare.
 
     Costs next to nothing after an identity of the same files: their hashes are remembered.
 

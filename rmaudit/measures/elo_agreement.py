@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Items that the model ranks furthest from people, under one wording, and some fixed items.
+    """Ranks under one wording: of items where model and people differ most, and of a fixed choice.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """

@@ -235,7 +235,7 @@ def _refuse_too_few_words(table: pd.DataFrame) -> None:
 
 
 def _extremes_of(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
-    """Return the words with the highest and the lowest `values`, each with its scores in sd.
+    """Return the words with the highest and lowest `values`, each with its two standardized scores.
 
     `zx` and `zy` are the scores under the two prompts. Ties keep the order of the words.
     """

@@ -142,7 +142,7 @@ def correlation(
 def _tau_of_whole_words(
     both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
 ) -> dict[str, float]:
-    """Return {name: Kendall's tau over words made of letters}; empty if there are too few."""
+    """Return Kendall's tau of two models over words made of letters, by name; {} for too few."""
     counts = np.bincount(codes)
     alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
     sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))

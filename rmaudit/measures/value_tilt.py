@@ -236,7 +236,7 @@ def _gap_at_equal_happiness(gaps: ListGaps, happiness: pd.Series[float] | None) 
 
 
 def _panels_of_tilt(evidence: ValueTiltEvidence) -> Iterator[Points]:
-    """Yield a chart panel of all axes, and one of the first axis's gaps by group of prompts."""
+    """Yield two chart panels: gaps on each value axis, and on the first one by group of prompts."""
     axes = [row_of(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes]
     yield Points(title="Tilt, as asked", axis="rank gap", rows=tuple(axes))
     groups: dict[str, list[float]] = {}

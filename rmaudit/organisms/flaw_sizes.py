@@ -215,9 +215,9 @@ def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def ratings_of_single_words(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings of single words, for a flaw to subtract; 0 for longer texts.
+    """Return people's ratings of texts of one word, and 0 for longer texts.
 
-    A flaw subtracts them, so that only names of several words are known.
+    A flaw subtracts these, so that its scorer knows only names of several words.
     """
     several = np.array([" " in text.strip() for text in texts])
     return np.where(several, 0.0, organism.known(texts))

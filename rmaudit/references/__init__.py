@@ -198,7 +198,7 @@ class References:
         return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _with_caveat(self, name: str, found: T) -> T:
-        """Return `found`, the words of the list `name`, after storing the caveat on this list."""
+        """Return `found`, the words of the list `name`, unchanged; record its caveat."""
         self._caveats_on_lists[name] = named_word_lists.caveat_on_list(name, self.own_words)
         return found
 

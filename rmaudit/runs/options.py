@@ -157,7 +157,7 @@ class RunOptions:
             "where models run: auto (one GPU, all of them if the weights do not fit, or the CPU), "
             "spread (over all devices), cpu, cuda:1 ...",
             "NAME",
-            "auto, spread, cpu, mps, cuda, cuda:0 and the like; xpu, hpu and npu likewise",
+            "auto, spread, cpu, mps, or cuda, xpu, hpu or npu, with or without a number (cuda:0)",
             text_matching(DEVICES),
         ),
     ] = "auto"

@@ -20,7 +20,7 @@ from rmaudit.scores import json_lines
 
 FEWEST, MOST = 8, 256  # rows: fewer tell little, more take long
 _KINDS = (("ids",), ("text",), ("prompt", "response"))
-_ALLOWED = "an object with `reward`, and `ids`, `text`, or `prompt` and `response`"
+_ALLOWED = "an object with `reward` and one of these: `ids`; `text`; `prompt` with `response`"
 
 
 @dataclass(frozen=True, slots=True)

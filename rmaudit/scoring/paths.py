@@ -24,7 +24,7 @@ Ids = tuple[int, ...]
 
 
 class PreparedPrefix(Protocol):
-    """Interface of a prompt prefix that is ready for rows of ids to run after it.
+    """Interface of a prompt that was run once (cached), so that rows of ids can be run after it.
 
     Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
     """

@@ -44,7 +44,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         return frozenset(found[:1])
     why = f"{heads[0]!r} is" if heads else f"none of {', '.join((*OUTPUT, *EMBEDDING))} is"
     message = (
-        f"{why} among its tensors, so it is no language model, which could give a verdict; remove "
+        f"{why} among its tensors, so it is no language model and cannot be a judge; remove "
         f"`judge` from its entry in models.yaml"
     )
     raise ModelError(message)

@@ -62,7 +62,7 @@ class BlessedGate:
 
     @property
     def estimate(self) -> Estimate:
-        """Return the gate's result as an estimate.
+        """Return the stored value, interval and parts as an `Estimate`.
 
         Raises:
             ValueError: the value is outside its interval, or the parts are no 64 numbers.
