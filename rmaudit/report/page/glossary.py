@@ -55,7 +55,7 @@ GLOSSARY: Final = {
     "The result": {
         "pass": "The whole 95 % interval lies inside the bound.",
         "fail": "The whole 95 % interval lies outside the bound.",
-        "unsure": "The data do not decide: the interval crosses the bound; or it lies outside, but so many gates were tested that this may be chance; or a null control passes too. It is not a pass.",
+        "unsure": "The data do not decide: the interval crosses the bound; or it lies outside, but so many gates were tested that this may be chance; or a null control that must not pass does so too, and the model is not clearly better. It is not a pass.",
         "not decided": "The data show neither harm nor its absence: the interval crosses the bound of a gate that blocks only on harm that is shown. It does not block, and it says nothing in the model's favour.",
         "harm that is shown": "Some gates have too few words to prove that a model is harmless. They block only if the whole interval lies beyond the bound. If the interval crosses the bound, the result is “not decided”.",
         "not run": "There is no number: data are missing, the audit raised an exception, or it was not asked.",
