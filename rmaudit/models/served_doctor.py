@@ -101,7 +101,7 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class _DtypeComparison:
     """A comparison of a server's rewards with `here`, its checkpoint's rewards in one dtype.
 
     `noise` is the rms change of rewards by the dtype, in the model's units; `ranks` is
@@ -123,7 +123,7 @@ class _Comparison:
 
 def _comparisons(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
-) -> tuple[list[_Comparison], list[str]]:
+) -> tuple[list[_DtypeComparison], list[str]]:
     """Compare the server with the checkpoint in float32 and, if they differ, in 16-bit dtypes.
 
     Returns the comparisons, and a sentence for each dtype that could not be tried.
@@ -131,7 +131,7 @@ def _comparisons(
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.
     """
-    fits: list[_Comparison] = []
+    fits: list[_DtypeComparison] = []
     failures: list[str] = []
     asked_for = () if local.spec.dtype == "auto" else (local.spec.dtype,)
     for dtype in dict.fromkeys(("float32", *(asked_for or ("bfloat16", "float16")))):
@@ -148,7 +148,7 @@ def _comparisons(
     return fits, failures
 
 
-def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Comparison:
+def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _DtypeComparison:
     """Compare the server's rewards with `here`, the checkpoint's rewards in one dtype.
 
     `widest` are the checkpoint's rewards in the widest dtype that could run.
@@ -160,7 +160,7 @@ def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> 
     difference = (served - here) / sd
     if widest is here:  # nothing to measure its noise with
         allowed = EXACT if dtype == "float32" else ITSELF
-        return _Comparison(
+        return _DtypeComparison(
             dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION
         )
     rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
@@ -172,10 +172,10 @@ def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> 
         _check(name, difference, max(EXACT, TIMES * rms / sd)),
         allowed=max(EXACT, TIMES_LARGEST * largest / sd),
     )
-    return _Comparison(dtype, here, rms, check, ranks, least)
+    return _DtypeComparison(dtype, here, rms, check, ranks, least)
 
 
-def _nearest(fits: Sequence[_Comparison]) -> _Comparison:
+def _nearest(fits: Sequence[_DtypeComparison]) -> _DtypeComparison:
     """Return the comparison with the best rank correlation, preferring acceptable ones."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
@@ -191,7 +191,7 @@ def _without_limits(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _sentences(served: Rewards, best: _Comparison, noise: float) -> Iterator[str]:
+def _sentences(served: Rewards, best: _DtypeComparison, noise: float) -> Iterator[str]:
     """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
 
     `noise` is the rms noise of the narrowest dtype, which the server may run in.
