@@ -126,3 +126,14 @@ def found(name: str) -> object:
 def test_a_name_that_is_not_there_is_found(name: str, there: bool) -> None:
     """A module, something in one, and neither."""
     assert imports(name) == there
+
+
+def test_the_map_begins_at_modules_that_are_there() -> None:
+    """Each row of ARCHITECTURE.md's table names packages of rmaudit, and a module of one of them."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| .+ \| `(\w+\.py)` \|$", text, re.MULTILINE)
+
+    assert len(rows) > 10
+    for packages, module in rows:
+        folders = [ROOT / "rmaudit" / name for name in re.findall(r"`(\w+/)`", packages)]
+        assert any((folder / module).is_file() for folder in folders or [ROOT / "rmaudit"]), module
