@@ -129,7 +129,7 @@ def test_a_name_that_is_not_there_is_found(name: str, there: bool) -> None:
 
 
 def test_the_map_begins_at_modules_that_are_there() -> None:
-    """Each row of ARCHITECTURE.md's table names packages of rmaudit, and a module of one of them."""
+    """Each row of ARCHITECTURE.md's table names packages, and a module of one of them."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \| .+ \| `(\w+\.py)` \|$", text, re.MULTILINE)
 

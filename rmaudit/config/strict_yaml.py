@@ -138,7 +138,7 @@ def bool_word(node: yaml.Node) -> str:
 
 
 def unquoted(node: yaml.Node) -> bool:
-    """Return whether a YAML value is not empty and would be a text if it were quoted."""
+    """Return whether YAML reads an unquoted value as no text (`no`, `1.0`); not if empty."""
     return isinstance(node, yaml.ScalarNode) and bool(node.value) and _yaml_type(node) != "str"
 
 

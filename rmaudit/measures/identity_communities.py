@@ -47,7 +47,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Rank gap of one community's words to similar ones, for one pattern of harm ("erased", ...).
+    """Rank gap between a community's words and similar ones, for one kind of harm ("erased", ...).
 
     All intervals hold at once. `community` may be all communities of an axis: "all of religion".
     """

@@ -73,7 +73,7 @@ class Framed:
         ]
 
     def weights(self, sign: int) -> _Floats:
-        """Return prompts' weights, sum 1, over those of one sign; groups count equally."""
+        """Return weights (sum 1) of one sign's prompts; each group of prompts counts alike."""
         own = [places for _, frame, places in self.groups if frame == sign]
         out = np.zeros(len(self.signs))
         for places in own:

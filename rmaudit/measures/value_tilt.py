@@ -210,7 +210,7 @@ def _tilt_of_axis(gaps: ListGaps) -> Tilt:
 
 
 def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
-    """Return by name each list's median percentile under positive and under negative prompts."""
+    """Return each list's median percentile among the words, under good and under bad prompts."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(

@@ -46,7 +46,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Return whether both differences are within their limits; NaN counts as outside."""
+        """Return whether the largest and the rms difference are within their limits; NaN is not."""
         fine = self.allowed is None or self.largest <= self.allowed
         return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
 

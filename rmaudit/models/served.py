@@ -98,7 +98,10 @@ class ServedIds(TokenModel):
 
     @property
     def limits(self) -> dict[str, int]:
-        """Return the server's limit on the ids of a row, if it states one. Raises `ModelError`."""
+        """Return {"max_model_len": most ids of prompt and answer}; {} if the server states none.
+
+        Raises `ModelError`.
+        """
         most = self._server.max_model_len
         return {} if most is None else {"max_model_len": most}
 

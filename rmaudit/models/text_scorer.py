@@ -110,7 +110,7 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Return the reward of each of n responses, shape (n,); the function is called in batches.
+        """Return n responses' rewards, shape (n,), by the user's function, called in batches.
 
         Raises:
             SpecError: `responses` is a single text.

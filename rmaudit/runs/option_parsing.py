@@ -67,7 +67,7 @@ def read_dtype(text: str) -> str:
 
 
 def policy_source(text: str) -> str:
-    """Return a policy's hub id, or the absolute path of its folder or .jsonl file; or raise."""
+    """Return the hub id, folder or .jsonl file (absolute) of the language model that is trained."""
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
         return str(place.resolve())

@@ -12,7 +12,7 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return rmaudit's conduct pairs and any among the user's pairs (`own`), without rewards.
+    """Return the pairs of answers by kind of conduct: rmaudit's, and those in `own`; no rewards.
 
     In `own`, such pairs have the `subset` "conduct: " followed by the kind, such as "facts".
 

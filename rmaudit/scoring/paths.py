@@ -41,7 +41,7 @@ class PreparedPrefix(Protocol):
         """Return the prefix's own hidden states, shape (prefix length, hidden)."""
 
     def ids_of(self, row: Ids) -> int:
-        """Return how many ids a row adds to a batch: all that are run or copied for it."""
+        """Return how many ids a row adds to a batch: its own, and the prompt's if copied for it."""
 
 
 def prepare(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> PreparedPrefix:
