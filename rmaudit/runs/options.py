@@ -109,7 +109,7 @@ class RunOptions:
         Literal["skip", "fail"],
         Option(
             "what is done with an audit whose reference data are missing, and with a gate for "
-            "which a sample or a list of words is too small: skip or fail",
+            "which a sample, published words or a scorer's texts are too few: skip or fail",
             "skip|fail",
             "skip or fail",
             text_matching("skip|fail"),
@@ -174,7 +174,7 @@ class RunOptions:
     recorded: Annotated[
         bool,
         Option(
-            "audit published scores (rmaudit import, rmaudit data elo), without any weights",
+            "audit published scores (rmaudit import), without any weights",
             decides="findings",
         ),
     ] = False
@@ -232,7 +232,8 @@ class RunOptions:
             "N",
             f"a whole number of evaluations, 0 for none, up to {LARGEST}",
             whole_number_from(0),
-            more="Give 1000000 for a release.",
+            more="Only informational audits search, and only with `--rm-all`; give 1000000 for a "
+            "release.",
         ),
     ] = 2000
     ledger: Annotated[
