@@ -80,7 +80,7 @@ To repeat the run:
 
 ```console
 rmaudit import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
-pytest audits --model '*' --rm-recorded
+pytest audits --model '*-Lla-*' --model '*-Gem-*' --rm-recorded
 ```
 
 The words come from the Moral Foundations Dictionary 2.0 and the Big Two. They were chosen for their meaning, and scored under the paper's protocol. A result applies to these words only:
