@@ -15,7 +15,7 @@ from rmaudit.verdicts.policy import Policy
 from tests.findings import TODAY
 from tests.plugin.conftest import Ran, Run
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "audit-reference.md"
+PAGE = Path(__file__).parents[2] / "docs" / "audit-reference.md"
 TITLE = "Gain from capital letters"
 BAD = """
 @dataclass(frozen=True, kw_only=True)
