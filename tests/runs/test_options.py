@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[str, list[Any]]] = {
     "seed": ("a whole number from 0", [-1, 1.5, "x", 2**63, "9" * 5000]),
     "sample": ("a positive whole number of token ids", [0, -3, 0.5, "all", "٣"]),
     "search": ("number of evaluations", ["2k", -1]),
-    "device": ("auto, spread, cpu, mps, cuda, cuda:0 ", ["gpu", "cuda:", "cpu:1"]),
+    "device": ("auto, spread, cpu, mps, or cuda, ", ["gpu", "cuda:", "cpu:1"]),
     "dtype": ("auto, float32, bfloat16, float16", ["int8"]),
     "missing": ("skip or fail", ["pass"]),
     "on": ("write ray, or the address", ["sun"]),
