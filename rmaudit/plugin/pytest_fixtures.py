@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -151,11 +151,14 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     if state.progress is not None:
         state.progress.writelines(f"{log(each)}\n" for each in lines)
     elif reporter is not None:  # a worker of xdist has none
-        reporter.ensure_newline()
-        for each in lines:
-            reporter.write_line(log(each))
-        if config.get_verbosity() == 0:  # else pytest itself names the test once more
-            reporter.write_fspath_result(item.nodeid, "")
+        capture = config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            reporter.ensure_newline()
+            for each in lines:
+                reporter.write_line(log(each))
+            if config.get_verbosity() == 0:  # else pytest itself names the test once more
+                reporter.write_fspath_result(item.nodeid, "")
+            reporter.flush()  # before pytest captures again
 
 
 def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:

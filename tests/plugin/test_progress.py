@@ -77,7 +77,8 @@ def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     assert "tokens/s" in shown
     assert "\x1b[32m\x1b[1mPASSES" in shown
     lines = [line.split() for line in screen(shown)]
-    assert ["test_toy.py", "..", "[", "50%]"] in lines, shown  # failed once, for no known reason
+    assert ["test_toy.py", "..", "[", "50%]"] in lines, shown
+    assert sum(line[:4] == ["rmaudit:", "toy", "·", "greatest,"] for line in lines) == 2, shown
     assert ["test_two.py", "..", "[100%]"] in lines
     assert not any("toy · greatest:" in line for line in screen(shown))
     assert "toy · greatest:" not in silent.stdout.str() + silent.stderr.str()
