@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Timed(Generic[Found]):
-    """What a call returned, its seconds by the clock, and the CPU seconds of this process."""
+    """Result of a timed call, with its seconds by the clock and the process's CPU seconds."""
 
     found: Found
     clock: float

@@ -89,7 +89,7 @@ class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as i
 
 
 class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
-    """Error where a model has only published scores, and they lack a score that is needed."""
+    """Error: a model has only published scores, and one that is needed is missing there."""
 
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)

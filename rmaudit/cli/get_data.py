@@ -176,7 +176,7 @@ def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was as
     folder: Path,
     asked: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield lines on models that lack an expected table of token scores, or have no table at all.
+    """Yield lines on models of which a table of token scores is missing, or every table.
 
     A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
     that have scores of items (`rated`); a table of words (`listed`) will do instead.

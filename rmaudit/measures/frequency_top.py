@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Excess:
-    """How much more frequent top-scoring words are than equally happy, equally long ones, in log10.
+    """Gap in log10 frequency between top-scoring words and equally happy, equally long words.
 
     The ends hold for all prompts together; `words` are those of the top that differ most from words
     like them, in the direction of the value.
@@ -50,7 +50,7 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyTopEvidence(Evidence):
-    """How much more frequent top words are than similar words, by prompt, with intervals."""
+    """Gaps in frequency between top words and similar words, by prompt, with intervals."""
 
     kind: Literal["frequency_top"] = "frequency_top"
     n: int

@@ -48,7 +48,7 @@ class Axis:
         return self.first + self.second
 
     def only(self, kept: Mapping[str, bool]) -> Axis:
-        """Return the axis without the words that `kept` lacks or maps to False."""
+        """Return the axis with only those words that `kept` maps to True."""
         first, second = (
             tuple(word for word in pole if kept.get(word)) for pole in (self.first, self.second)
         )

@@ -52,7 +52,7 @@ class RowSource(Protocol):
 
 
 class Rows:
-    """A converter of prompts and answers to token ids; ids that the embedding lacks are errors."""
+    """A converter of prompts and answers to token ids; ids outside of the embedding are errors."""
 
     def __init__(self, loader: RowSource, name: str, cache: Path) -> None:
         """Take the loader, from which nothing is read yet; `name` is for errors."""

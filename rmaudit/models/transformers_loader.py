@@ -292,7 +292,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
 
 
 def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return names of tensors that model class or files may lack, as rmaudit builds the head."""
+    """Return names of tensors that may be missing in class or files, as rmaudit builds the head."""
     head = checked.head
     whole = classifier or head.family.NAME == judging.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED

@@ -91,7 +91,7 @@ class References:
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
-        """Return valence by word on VADER's scale: from VADER, for words it lacks AFINN, then bing.
+        """Return valence by word on VADER's scale: from VADER, else AFINN, else bing.
 
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.

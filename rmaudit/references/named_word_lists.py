@@ -45,7 +45,7 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
 
 
 def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word from VADER, or for words it lacks from AFINN, or else from bing.
+    """Return valence by word from VADER, else from AFINN, else from bing.
 
     Raises as `lexicon` does.
     """

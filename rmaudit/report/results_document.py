@@ -255,7 +255,7 @@ class Blessed:
     days: Count
     """From which age on a warning is given."""
     trainings: Count
-    """Number of trainings of its recipe that were blessed together; 1 shows nothing of chance."""
+    """Number of trainings of its recipe that were blessed together; `findings` have their means."""
     findings: tuple[Earlier, ...]
     """What it had of this run's gates."""
     apart: tuple[str, ...]

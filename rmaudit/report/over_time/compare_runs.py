@@ -257,7 +257,7 @@ def _findings_of(results: Results, name: str) -> list[Finding]:
 
 
 def _side(finding: Finding | None) -> Side | None:
-    """Return one run's side of a compared finding; None if the run lacks the finding."""
+    """Return one run's side of a compared finding; None if it is missing there."""
     if finding is None:
         return None
     why = finding.reason or finding.judgement.reason
