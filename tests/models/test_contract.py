@@ -83,7 +83,8 @@ def own_code(home: Path) -> ModelSpec:
 
 PAD = toy_tokenizer().pad_token_id
 LINEAR = {"head": "linear", "pool": f"rightmost id but {PAD}", "dtype": "float32"}
-LLAMA = {"architecture": "LlamaForSequenceClassification", "layers": 2, "device": "cpu"}
+DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
+LLAMA = {"architecture": "LlamaForSequenceClassification", "layers": 2, "device": DEVICE}
 KINDS = {
     "chat": Kind(chat, {**LINEAR, "path": "shared prefix"}, LLAMA),
     "pair": Kind(

@@ -91,7 +91,7 @@ def test_its_own_class_gives_the_reward(
         ),
         ("self.score.__class__ = DeadLinear\n        " + BODY, "its DeadLinear layers have none"),
         (
-            "torch.is_grad_enabled() and states.numpy(force=False)\n        " + BODY,
+            "torch.is_grad_enabled() and states.cpu().numpy(force=False)\n        " + BODY,
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ),
     ],

@@ -195,7 +195,8 @@ class Turned(Native):
             self.rows_run += len(rows)
             if prefix is not None and not prefix.recording:
                 wrong = [self.wrong(i, prefix.length) for i in rows[:, 0].tolist()]
-                output.last_hidden_state *= 1 - 2 * torch.tensor(wrong)[:, None, None].int()
+                states = output.last_hidden_state
+                states *= 1 - 2 * torch.tensor(wrong, device=states.device)[:, None, None].int()
 
         weights.scorer.backbone.register_forward_hook(turn, with_kwargs=True)
         return weights

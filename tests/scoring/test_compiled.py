@@ -23,6 +23,9 @@ from tests.models.loaded import load
 from tests.scoring.rows import ANSWERS, END, PREFIX
 from tests.toys import toy_checkpoint
 
+# Of torch, about parts of itself.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 
 @pytest.fixture
 def weights(tmp_path: Path) -> Iterator[Weights]:
@@ -101,7 +104,6 @@ def test_compiled_rewards_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, about parts of itself
 def test_an_entry_asks_for_it(tmp_path: Path) -> None:
     """With torch's own compiler; rewards within 1e-4 sd."""
     folder = str(toy_checkpoint(tmp_path / "toy", num_hidden_layers=1))

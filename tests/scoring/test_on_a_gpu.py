@@ -21,7 +21,10 @@ from tests.scoring.rows import ANSWERS, END, PAD, PREFIX, SUFFIXES, Toy, assert_
 from tests.scoring.test_engine import KINDS
 from tests.toys import toy_checkpoint
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="it needs a GPU")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="it needs a GPU"),
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),
+]
 GPU = torch.device("cuda", 0)
 SINGLES = [(i,) for i in range(5, 300)]
 
