@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring.gradient import Slopes
 
-_RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own
+_RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own on a CPU
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ class Checkpoint(TokenModel):
         whole: list[int] = []
         for at, (prompt, own) in enumerate(places.items()):
             again = (len(own) - 1) * (len(slots[prompt].prefix) - shared)
-            if at and shared and again <= _RUN_AGAIN and self._takes_rows():
+            if at and shared and again <= self._most_run_again():
                 whole += own
             else:  # the first one loads the weights, which tell whether whole rows will do
                 texts = [responses[place] for place in own]
@@ -210,14 +210,17 @@ class Checkpoint(TokenModel):
             scores[whole] = self.score_rows(rows, on_progress=on_progress)
         return scores
 
-    def _takes_rows(self) -> bool:
-        """Return whether rows (prompt and answer ids) of different prompts can be scored together.
+    def _most_run_again(self) -> int:
+        """Return how many ids of a prompt cost less to run again than a call for its answers alone.
 
-        They cannot before the weights are loaded, if the head reads the prompt's states, or if the
-        model is an encoder, for which it matters where an answer begins.
+        It is -1 where rows (prompt and answer ids) of different prompts cannot be scored together:
+        before the weights are loaded, if the head reads the prompt's states, or if the model is an
+        encoder, for which it matters where an answer begins.
         """
         scorer = None if self._weights is None else self._weights.scorer
-        return scorer is not None and not scorer.head.reads_prefix and not scorer.first
+        if scorer is None or scorer.head.reads_prefix or scorer.first:
+            return -1
+        return max(_RUN_AGAIN, scorer.ids_of_a_start())
 
     def begin(
         self,

@@ -109,6 +109,18 @@ class AnswerRow(NamedTuple):
     places: list[int]
 
 
+def joined(groups: Sequence[Sequence[AnswerRow]], most: int) -> list[list[AnswerRow]]:
+    """Join groups of rows, shortest first, that have at most `most` ids together when padded."""
+    found: list[list[AnswerRow]] = []
+    for rows in groups:
+        fits = found and (len(found[-1]) + len(rows)) * len(rows[-1].ids) <= most
+        if fits and found[-1][0].ids:  # a row without ids is read from the prefix
+            found[-1] += rows
+        else:
+            found.append(list(rows))
+    return found
+
+
 def one_by_one(run: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
     """Yield `run(batch)` for each batch; a batch runs only when its result is requested."""
     for batch in batches:
@@ -124,7 +136,9 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
     on_halved: Callable[[int], None] = lambda _: None,
     each: Callable[..., Iterator[T | None]] = one_by_one,
 ) -> Iterator[tuple[Sequence[AnswerRow], T]]:
-    """Run equally long rows in batches of at most `most` ids; yield each batch with its result.
+    """Run groups of rows in batches of at most `most` ids; yield each batch with its result.
+
+    The rows of a group are equally long, or the shorter ones, which come first, are padded.
 
     A batch that does not fit into memory is halved and run again, without the rows already yielded.
     A single row may have more than `most` ids. `on_halved`
@@ -146,7 +160,7 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
             else:
                 return
         release()
-        ids = max(1, ids_of(batch[0].ids))
+        ids = max(1, ids_of(batch[-1].ids))
         if len(batch) == 1:
             raise row_does_not_fit(ids)
         most = ids * (len(batch) // 2)
@@ -157,8 +171,8 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
 def _slices(
     rows: Sequence[AnswerRow], ids_of: Callable[[Ids], int], most: int
 ) -> Iterator[Sequence[AnswerRow]]:
-    """Cut equally long rows into slices of at most `most` ids each, or of one row."""
-    size = max(1, most // max(1, ids_of(rows[0].ids)))
+    """Cut rows, the longest last, into slices of at most `most` ids each, or of one row."""
+    size = max(1, most // max(1, ids_of(rows[-1].ids)))
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
 

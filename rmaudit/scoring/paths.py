@@ -1,9 +1,9 @@
 """Run many rows of one prompt through a backbone in three ways, with the same hidden states.
 
 Each is made with a backbone and a prefix and has `states(rows, at)`: the hidden states, shape
-(rows, hidden), of prefix + row at the place `at`, counted from the prefix's start. All rows of a
-call have one length, so nothing is padded. Where `causal`, a row ends at its place `at`: what
-comes later could not change it.
+(rows, hidden), of prefix + row at the place `at`, counted from the prefix's start. Where `causal`,
+a row ends at its place `at`: what comes later could not change it. All rows of a call have one
+length, unless it `pads`: then ids that no state is read from follow the shorter rows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ Ids = tuple[int, ...]
 class PreparedPrefix(Protocol):
     """Interface of a prompt that was run once (cached), so that rows of ids can be run after it.
 
-    Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
+    Where it is `causal`, a row ends at its place `at`: what comes later could not change it. Where
+    it `pads`, rows of one call may differ in length.
     """
 
     causal: bool
+    pads: bool
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """Return each row's hidden state at its index in `at`, shape (rows, hidden).
@@ -66,7 +68,7 @@ class SharedPrefix:
     See `rmaudit.scoring.attention`.
     """
 
-    causal = True
+    causal, pads = True, True
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prompt prefix once, and store each layer's keys and values."""
@@ -84,17 +86,25 @@ class SharedPrefix:
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return each row's hidden state at its index in `at`, shape (rows, hidden).
+        """Return each row's hidden state at its last id, shape (rows, hidden); rows may be empty.
 
         The final norm, where the backbone has one, runs on the last ids only.
         """
-        if not rows[0]:
+        longest = max(map(len, rows))
+        if not longest:
             return self._own[list(at)]
-        ids = ids_on_device(rows, self._backbone)
-        positions = torch.arange(ids.shape[1], device=ids.device) + self._prefix.length
+        ids = ids_on_device([row + row[-1:] * (longest - len(row)) for row in rows], self._backbone)
+        ends: Tensor | None = None
+        if len(rows[0]) < longest:
+            ends = ids_on_device([len(row) - 1 for row in rows], self._backbone)
+        positions = torch.arange(longest, device=ids.device) + self._prefix.length
         norm = getattr(self._backbone, "norm", None)
         only_last = (
-            norm.register_forward_pre_hook(_keep_last_position) if norm is not None else None
+            None
+            if norm is None
+            else norm.register_forward_pre_hook(
+                lambda _, inputs: (_at_ends(inputs[0], ends)[:, None], *inputs[1:])
+            )
         )
         try:
             output = self._backbone(
@@ -106,8 +116,7 @@ class SharedPrefix:
         finally:
             if only_last is not None:
                 only_last.remove()
-        states: Tensor = output.last_hidden_state[:, -1]
-        return states
+        return _at_ends(output.last_hidden_state, ends if norm is None else None)
 
     def prefix_states(self) -> Tensor:
         """Return the prefix's own hidden states, shape (prefix length, hidden)."""
@@ -118,8 +127,11 @@ class SharedPrefix:
         return len(row)
 
 
-def _keep_last_position(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return (inputs[0][:, -1:], *inputs[1:])
+def _at_ends(states: Tensor, ends: Tensor | None) -> Tensor:
+    """Return each row's state at its index in `ends`, (n, hidden); None is the last for all."""
+    if ends is None:
+        return states[:, -1]
+    return states[torch.arange(len(ends), device=ends.device), ends.to(states.device)]
 
 
 class ExpandedCache:
@@ -128,7 +140,7 @@ class ExpandedCache:
     For backbones whose attention is not ours.
     """
 
-    causal = True
+    causal, pads = True, False
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prompt prefix once, and store transformers' cache of it."""
@@ -176,7 +188,7 @@ class FullRows:
     Two-way backbones are among them.
     """
 
-    causal = False
+    causal, pads = False, False
 
     def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Take the backbone and the prefix; nothing runs yet."""
@@ -212,8 +224,8 @@ def reset_rotary_lengths(backbone: nn.Module) -> None:
                 setattr(module, name, 0)
 
 
-def ids_on_device(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
-    """Return rows of one length as a tensor on the device of the backbone's first layer.
+def ids_on_device(rows: Sequence[Ids] | Sequence[int], backbone: nn.Module) -> Tensor:
+    """Return rows of one length, or numbers, as a tensor on the device of the first layer.
 
     A GPU gets them from pinned memory. From any other the host would wait until the GPU has done
     all that it was given before, and then the GPU for the host.

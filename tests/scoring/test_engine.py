@@ -244,6 +244,35 @@ def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> Non
         assert (sizes, scorer.ids_per_batch) == ([10], 20)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_groups_of_several_lengths_are_one_batch(tmp_path: Path, kind: str) -> None:
+    """As on a GPU: shorter rows are padded where nobody looks, and scores are the checkpoint's."""
+    toy = load(toy_checkpoint(tmp_path, **KINDS[kind]))
+    for suffix in SUFFIXES.values():
+        each = {len((*answer, *suffix)) for answer in ANSWERS}
+        for joins, most in ((1000, 1), (40, len(each) - 2)):
+            scorer = toy.scorer()
+            scorer.joins = joins
+            with recorded(toy.shared.base_model) as batches:
+                scores = engine.score(scorer, PREFIX, ANSWERS, suffix)
+
+            assert_same(scores, toy.expected(PREFIX, ANSWERS, suffix, PAD))
+            ran = batches[1:]  # after the prompt's
+            assert len(ran) <= most
+            assert all(sum(map(len, batch)) <= joins or len(batch) == 1 for batch in ran)
+
+
+def test_a_joined_batch_that_is_too_large_is_halved(llama: Toy) -> None:
+    """Its rows still have several lengths."""
+    scorer = llama.scorer()
+    scorer.joins = 1000
+
+    with room_for(llama.shared.base_model, 16):
+        scores = engine.score(scorer, PREFIX, ANSWERS, (END,))
+
+    assert_same(scores, llama.expected(PREFIX, ANSWERS, (END,), PAD))
+
+
 @pytest.mark.parametrize("room", [20, 7])
 def test_batches_that_are_read_late_give_the_same(llama: Toy, room: int) -> None:
     """As on a GPU: the last batch is left to whoever waits, and one that is too large is halved."""
