@@ -16,8 +16,10 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rmaudit.checkpoints import locks, weights_headers
@@ -25,6 +27,7 @@ from rmaudit.config.local_files import in_place_of
 from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"
+_AT_ONCE = 4  # files
 _LONG = 8e9  # bytes: hashing more takes several seconds
 _HASH = re.compile("[0-9a-f]{64}")
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx"}
@@ -203,7 +206,11 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
     memo = _read(cache / _MEMO)
     _announce(files, memo)
     new: dict[str, str] = {}
-    found = [_hashed(path, memo, new) for path in files]
+    pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
+    try:
+        found = list(pool.map(partial(_hashed, memo=memo, new=new), files))
+    finally:
+        pool.shutdown(cancel_futures=True)
     if new:
         _write(cache / _MEMO, new)
     return found
