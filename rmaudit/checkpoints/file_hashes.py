@@ -206,11 +206,14 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
     memo = _read(cache / _MEMO)
     _announce(files, memo)
     new: dict[str, str] = {}
-    pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
-    try:
-        found = list(pool.map(partial(_hashed, memo=memo, new=new), files))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    unknown = [path for path in files if _key(path) not in memo]
+    if len(unknown) > 1:
+        pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
+        try:
+            list(pool.map(partial(_hashed, memo=memo, new=new), unknown))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    found = [_hashed(path, memo, new) for path in files]
     if new:
         _write(cache / _MEMO, new)
     return found
