@@ -93,7 +93,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
     lines = [f"skewness {sweep.skewness:+.2f}; widest {peak:,.0f} tokens", *_ticks_in_words(sweep)]
     prompt = as_label(sweep.prompt)
     chart = alt.vconcat(
-        alt.layer(area.encode(x=bare, y=y, y2="low:Q"), mean.encode(x=bare)).properties(
+        alt.layer(area.encode(x=bare, y=y, y2=alt.Y2("low:Q")), mean.encode(x=bare)).properties(
             width=_WIDTH, height=_HEIGHT, title=alt.TitleParams(prompt, subtitle=lines)
         ),
         alt.layer(*ticks).properties(width=_WIDTH, height=10),
@@ -174,13 +174,13 @@ def _side_by_side(
         .encode(
             x=x.axis(title="sd from the sweep's own mean", tickCount=5),
             y=y,
-            y2="low:Q",
-            detail="place:N",
+            y2=alt.Y2("low:Q"),
+            detail=alt.Detail("place:N"),
         ),
         chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x),
         chart_of(names)
         .mark_text(align="right", x=-8)
-        .encode(y=alt.Y("place:Q").axis(None), text="name:N"),
+        .encode(y=alt.Y("place:Q").axis(None), text=alt.Text("name:N")),
     ).properties(width=_NARROW, height=_ROW * len(own), title=as_label(prompt))
     facts = [f"{as_label(name)} skewness {sweep.skewness:+.2f}" for name, sweep in own]
     return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)

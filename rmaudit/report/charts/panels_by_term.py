@@ -19,6 +19,7 @@ from rmaudit.report.charts.drawing import (
     VERMILLION,
     as_svg,
     chart_of,
+    fixed,
     headed,
     names_left,
 )
@@ -58,10 +59,10 @@ def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
         layers.append(line.encode(x=x))
     if strokes:
         tick = chart_of(strokes).mark_tick(color=INK, thickness=1.5, size=12)
-        layers.append(tick.encode(x="stroke:Q", y=y))
+        layers.append(tick.encode(x=alt.X("stroke:Q"), y=y))
     if intervals:
         rule = chart_of(intervals).mark_rule(color=BLUE, strokeWidth=1.5)
-        layers.append(rule.encode(x=alt.X("low:Q"), x2="high:Q", y=y))
+        layers.append(rule.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y))
     for second, color in ((False, BLUE), (True, VERMILLION)):
         for hollow in (False, True):
             own = [each for each in marks if (each["second"], each["hollow"]) == (second, hollow)]
@@ -112,9 +113,9 @@ def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
     ]
     x, y, chart = _x("start", panel.axis, panel.domain), _y(), chart_of(values)
     drawn = alt.layer(
-        chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2="end:Q", y=y),
+        chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2=alt.X2("end:Q"), y=y),
         chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=x, y=y),
-        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x="end:Q", y=y),
+        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=alt.X("end:Q"), y=y),
         *names_left(_name_labels(panel.rows), y),
     ).properties(
         width=_WIDTH,
@@ -135,18 +136,18 @@ def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
         for place, row in enumerate(panel.rows)
     ]
     x, y, chart = _x("first", panel.axis, panel.domain, ticks=3), _y(), chart_of(values)
-    right = alt.value(_PLOT + _NUMBERS)
+    right = fixed(alt.XValue, _PLOT + _NUMBERS)
     drawn = alt.layer(
         chart_of([{"first": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x),
-        chart.mark_rule(color=FAINT, strokeWidth=2).encode(x=x, x2="second:Q", y=y),
-        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x="second:Q", y=y),
+        chart.mark_rule(color=FAINT, strokeWidth=2).encode(x=x, x2=alt.X2("second:Q"), y=y),
+        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=alt.X("second:Q"), y=y),
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=x, y=y),
         chart.mark_text(align="right", color=INK, fontSize=9.5).encode(
-            x=right, y=y, text="numbers:N"
+            x=right, y=y, text=alt.Text("numbers:N")
         ),
         chart_of([{"text": as_label(panel.numbers)}])
         .mark_text(align="right", color=INK)
-        .encode(x=right, y=alt.value(-10), text="text:N"),
+        .encode(x=right, y=fixed(alt.YValue, -10), text=alt.Text("text:N")),
         *names_left(_name_labels(panel.rows), y),
     ).properties(width=_PLOT, height=_STEP * len(panel.rows), title=headed(panel))
     said = [

@@ -141,9 +141,9 @@ def picture(outcomes: Sequence[BenchOutcome]) -> str:
         stated = [{"size": one.size} for one in own if one.at == "stated"]
         panels.append(
             alt.layer(
-                ends.mark_rule(color=FAINT, strokeDash=[2, 3]).encode(y="at:Q"),
+                ends.mark_rule(color=FAINT, strokeDash=[2, 3]).encode(y=alt.Y("at:Q")),
                 alt.Chart(alt.InlineData(values=stated)).mark_rule(color=VERMILLION).encode(x=x),
-                chart.mark_line(color=INK, strokeDash=[4, 3]).encode(x=x, y="blocked:Q"),
+                chart.mark_line(color=INK, strokeDash=[4, 3]).encode(x=x, y=alt.Y("blocked:Q")),
                 chart.mark_line(color=BLUE, point=True).encode(x=x, y=y),
             ).properties(width=260, height=120, title=audit)
         )

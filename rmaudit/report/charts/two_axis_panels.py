@@ -35,8 +35,12 @@ def boxes(panel: Boxes, *, name: str, facts: Sequence[str]) -> str:
     y = alt.Y("q25:Q").scale(domain=list(domain)).axis(title=as_label(panel.values), tickCount=5)
     chart = chart_of([vars(each) for each in bins])
     drawn = alt.layer(
-        chart.mark_rect(color=BLUE, opacity=0.25).encode(x=x, x2="high:Q", y=y, y2="q75:Q"),
-        chart.mark_rule(color=BLUE, strokeWidth=2.5).encode(x=x, x2="high:Q", y="median:Q"),
+        chart.mark_rect(color=BLUE, opacity=0.25).encode(
+            x=x, x2=alt.X2("high:Q"), y=y, y2=alt.Y2("q75:Q")
+        ),
+        chart.mark_rule(color=BLUE, strokeWidth=2.5).encode(
+            x=x, x2=alt.X2("high:Q"), y=alt.Y("median:Q")
+        ),
         alt.Chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(y=alt.datum(0)),
     ).properties(width=_WIDTH, height=_HEIGHT, title=headed(panel))
     said = (
@@ -87,11 +91,11 @@ def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
     y = y.axis(title=as_label(panel.y_axis), tickCount=5)
     opacity = alt.Opacity("share:Q").scale(domain=[0, 1], range=[0, 1]).legend(None)
     field = chart_of(cells).mark_rect(color=BLUE)
-    layers = [field.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", opacity=opacity)]
+    layers = [field.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), opacity=opacity)]
     if panel.diagonal:
         corners = [{"x": panel.x[at], "y": panel.y[at]} for at in (0, -1)]
         line = chart_of(corners).mark_line(color=FAINT, strokeDash=[3, 3])
-        layers.append(line.encode(x="x:Q", y="y:Q"))
+        layers.append(line.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")))
     named = panel.named or ()
     terms = [each.name for each in named]
     if named:
@@ -99,7 +103,7 @@ def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
         rows = [{"x": each.x, "y": each.y, "name": label} for each, label in labels]
         dots = chart_of(rows).mark_point(color=INK, filled=True, size=14, opacity=1)
         middle = (panel.x[0] + panel.x[-1]) / 2
-        layers += [dots.encode(x="x:Q", y="y:Q"), *names_beside(rows, middle=middle)]
+        layers += [dots.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")), *names_beside(rows, middle=middle)]
     drawn = alt.layer(*layers).properties(width=_FIELD, height=_FIELD, title=headed(panel))
     said = f"{sum(map(sum, panel.counts)):,} in all"
     return as_svg(drawn, title=name, facts=facts or [said], terms=terms)
@@ -124,13 +128,13 @@ def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
     height = min(cell, _TALLEST) * len(rows)
     drawn = alt.layer(
         chart_of(cells).mark_rect(color=BLUE).encode(x=x, y=y, opacity=opacity),
-        chart_of(cells).mark_text(color=INK, fontSize=10).encode(x=x, y=y, text="text:N"),
+        chart_of(cells).mark_text(color=INK, fontSize=10).encode(x=x, y=y, text=alt.Text("text:N")),
         chart_of([{"row": i, "name": name} for i, name in enumerate(rows)])
         .mark_text(align="right", x=-6, color=INK)
-        .encode(y=y, text="name:N"),
+        .encode(y=y, text=alt.Text("name:N")),
         chart_of([{"column": j, "name": name} for j, name in enumerate(columns)])
         .mark_text(align="right", angle=300, y=height + 10, color=INK)
-        .encode(x=x, text="name:N"),
+        .encode(x=x, text=alt.Text("name:N")),
     ).properties(width=cell * len(columns), height=height, title=headed(panel))
     # Of a matrix of one list of names the lower half says it all.
     half = panel.rows == panel.columns
@@ -160,7 +164,7 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
     y = alt.Y("from y:Q").scale(domain=domain, nice=False).axis(None)
     chart = chart_of(texts)
     drawn = alt.layer(
-        chart.mark_rule(color=FAINT).encode(x=x, y=y, x2="x:Q", y2="y:Q"),
+        chart.mark_rule(color=FAINT).encode(x=x, y=y, x2=alt.X2("x:Q"), y2=alt.Y2("y:Q")),
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=50).encode(x=x, y=y),
         *names_beside(texts, middle=0.0),
     ).properties(width=_PLANE, height=_PLANE, title=headed(panel))
