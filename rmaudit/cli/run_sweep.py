@@ -233,7 +233,7 @@ def _planner_of_model(
     """Return a function that plans one model's sweeps under these prompts."""
     from rmaudit.distributed.missing_scores import Needs, Plan
     from rmaudit.runs.audit_case import RunSettings, opened
-    from rmaudit.runs.requests import Request
+    from rmaudit.runs.score_requests import Request
     from rmaudit.scores.store import store_at
 
     store = store_at(place(run.cache))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.model_keys import ImplicitKeys, Judge, Key, ModelSpec
+from rmaudit.config.models_yaml_keys import ImplicitKeys, Judge, Key, ModelSpec
 from rmaudit.config.own_words import ROLES
 from rmaudit.language import ENGLISH, STEMMERS
 from rmaudit.verdicts.policy import Waiver

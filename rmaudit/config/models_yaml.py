@@ -17,7 +17,7 @@ from yaml import ScalarNode
 
 from rmaudit.config import own_words_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
-from rmaudit.config.model_keys import (
+from rmaudit.config.models_yaml_keys import (
     COMMIT,
     NAMED,
     SOURCE,

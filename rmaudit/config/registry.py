@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rmaudit.config.local_files import bundled
-from rmaudit.config.model_keys import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
+from rmaudit.config.models_yaml_keys import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.strict_yaml import YamlProblem, short

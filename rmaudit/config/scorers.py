@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rmaudit.config.model_keys import ModelSpec
+from rmaudit.config.models_yaml_keys import ModelSpec
 from rmaudit.errors import SpecError, refuse_halves
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]

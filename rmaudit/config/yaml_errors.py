@@ -18,7 +18,7 @@ from rmaudit.config.allowed_keys import (
     BoundKeys,
     Strict,
 )
-from rmaudit.config.model_keys import Key
+from rmaudit.config.models_yaml_keys import Key
 from rmaudit.config.strict_yaml import Document, YamlProblem, described, label
 from rmaudit.errors import nearest
 

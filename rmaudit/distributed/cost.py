@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rmaudit.distributed.this_machine import Machine, measured
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.runs.requests import FORWARDS
+from rmaudit.runs.score_requests import FORWARDS
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:

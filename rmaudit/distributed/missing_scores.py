@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rmaudit.errors import RmauditError
-from rmaudit.runs.requests import Request, answer
+from rmaudit.runs.score_requests import Request, answer
 from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.store import Make, Store
 from rmaudit.scores.stored_scores import Fields, Stored, key_of

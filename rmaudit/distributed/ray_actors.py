@@ -114,7 +114,7 @@ class ScoreMaker:
 
         Weights load at the first score.
         """
-        from rmaudit.config.model_keys import ModelSpec
+        from rmaudit.config.models_yaml_keys import ModelSpec
         from rmaudit.models.open_model import opened
         from rmaudit.scores.store import Store
 
@@ -138,7 +138,7 @@ class ScoreMaker:
 
         Without a start, all that is left is done: the shards are joined, or a search is made.
         """
-        from rmaudit.runs.requests import answer
+        from rmaudit.runs.score_requests import answer
 
         try:
             need = self._need(asked, key)
@@ -159,7 +159,7 @@ class ScoreMaker:
         Shards of one request come in a row.
         """
         from rmaudit.distributed.missing_scores import Needs
-        from rmaudit.runs.requests import from_plain
+        from rmaudit.runs.score_requests import from_plain
 
         if self._model is None and (why := self.ready()):  # it was started again
             raise RmauditError(why)

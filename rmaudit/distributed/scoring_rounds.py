@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.distributed.missing_scores import Need, Plan
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.runs.requests import FORWARDS, answer
+from rmaudit.runs.score_requests import FORWARDS, answer
 
 if TYPE_CHECKING:
     from rmaudit.scores.shard_scoring import Work

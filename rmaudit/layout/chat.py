@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import limited_process, template_checks
+from rmaudit.layout import template_checks, untrusted_code
 from rmaudit.layout.answer_slot import Slot, ids_around
 from rmaudit.layout.template_checks import GIVE_ANOTHER
 from rmaudit.layout.tokenizers import with_model_errors
@@ -171,9 +171,9 @@ def _rendered(
                 conversations, tokenize=False, chat_template=template, **settings
             )
         else:
-            printed = limited_process.printed(conversations, template, settings, process=process)
+            printed = untrusted_code.printed(conversations, template, settings, process=process)
         "".join(printed).encode()  # half a character is no text that could be tokenized
-    except limited_process.RefusedError as error:
+    except untrusted_code.RefusedError as error:
         message = f"{model}: its chat template takes too much: {error}; {GIVE_ANOTHER}"
         raise ModelError(message) from error
     except Exception as error:

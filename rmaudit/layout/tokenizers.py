@@ -18,7 +18,7 @@ from rmaudit.checkpoints import configuration, reader_errors
 from rmaudit.checkpoints.reader_errors import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import limited_process
+from rmaudit.layout import untrusted_code
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -167,7 +167,7 @@ def _try_file_once(path: Path, _size: int, _written: int) -> None:
 
     A trial takes seconds for a large vocabulary.
     """
-    limited_process.try_tokenizer(path=path)
+    untrusted_code.try_tokenizer(path=path)
 
 
 def _refuse_costly(
@@ -179,14 +179,14 @@ def _refuse_costly(
     """
     try:
         if path is None:
-            limited_process.try_tokenizer(described=described)
+            untrusted_code.try_tokenizer(described=described)
         else:
             stat = path.stat()
             _try_file_once(path, stat.st_size, stat.st_mtime_ns)
-    except limited_process.RefusedError as error:
+    except untrusted_code.RefusedError as error:
         message = f"{model}: its tokenizer in {folder} takes too much: {error}; {COPY_FILES}"
         raise ModelError(message) from error
-    except limited_process.FailedError:
+    except untrusted_code.FailedError:
         return  # whoever reads it says what is wrong with it
 
 

@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.model_keys import ModelSpec
+from rmaudit.config.models_yaml_keys import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 

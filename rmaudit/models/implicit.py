@@ -21,7 +21,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.config.model_keys import Implicit
+from rmaudit.config.models_yaml_keys import Implicit
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, NoGradient, NoWeights
@@ -42,7 +42,7 @@ _CORRECT = "`{}` of `implicit` in models.yaml"
 def no_head(name: str) -> NoWeights:
     """Return the error for an implicit reward used where a checkpoint with a head is needed."""
     message = f"{name}: its reward is implicit, the log-probabilities of two language models; it "
-    message += f"has no head, and this needs one; `pytest audits --model {name}` needs none"
+    message += "has no head, and this needs one; `pytest audits` does not, and audits it"
     return NoWeights(message)
 
 

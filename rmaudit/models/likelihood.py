@@ -231,9 +231,9 @@ def shared_tokens(
     if odd:
         first = odd[0]
         message = (
-            f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
-            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
-            f"for the reward model; correct {correct}"
+            f"{name}: its tokenizer is not the reward model's: {len(odd)} ids, added tokens not "
+            f"counted, are other tokens there; the first is {first}, {theirs.get(first)!r} here "
+            f"and {ours.get(first)!r} there; correct {correct}"
         )
         raise ModelError(message)
     return shared

@@ -2,7 +2,7 @@
 
 A head with several outputs gives all of them for the price of one, so the rewards of an objective
 are a column of what one pass gives. If a run scores objectives one after the other
-(`runs.requests.answer`), the later ones find here what the pass for the first one gave.
+(`runs.score_requests.answer`), the later ones find here what the pass for the first one gave.
 """
 
 from __future__ import annotations

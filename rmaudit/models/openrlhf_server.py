@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.model_keys import ModelSpec
+from rmaudit.config.models_yaml_keys import ModelSpec
 from rmaudit.errors import ScoreError
 from rmaudit.models.batches import checked_rewards
 from rmaudit.models.http_client import HttpClient

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.model_keys import ModelSpec
+from rmaudit.config.models_yaml_keys import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath

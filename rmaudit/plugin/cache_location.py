@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rmaudit.config.registry import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
-    from rmaudit.runs.requests import Request
+    from rmaudit.runs.score_requests import Request
     from rmaudit.scores.store import Store
 
 STORE = pytest.StashKey["Store"]()

@@ -35,7 +35,7 @@ from rmaudit.verdicts.records import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.config.model_keys import Dtype
+    from rmaudit.config.models_yaml_keys import Dtype
     from rmaudit.report.results_document import Results
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.outcome import RunVerdict

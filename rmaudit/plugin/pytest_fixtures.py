@@ -31,7 +31,7 @@ from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
 if TYPE_CHECKING:
-    from rmaudit.config.model_keys import ModelSpec
+    from rmaudit.config.models_yaml_keys import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.sweep import Sweep
 

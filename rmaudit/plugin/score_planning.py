@@ -27,7 +27,7 @@ from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.fixtures import FIXTURES
-from rmaudit.runs.requests import Request
+from rmaudit.runs.score_requests import Request
 
 if TYPE_CHECKING:
     from rmaudit.config.registry import ModelSpec

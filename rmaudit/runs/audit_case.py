@@ -13,7 +13,7 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.runs.options import RunOptions
-from rmaudit.runs.requests import Request, answer
+from rmaudit.runs.score_requests import Request, answer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from rmaudit.errors import NotAsked
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.audit_case import SEARCHED, Case, opened
-from rmaudit.runs.requests import Request
+from rmaudit.runs.score_requests import Request
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal, get_type_hints
 
-from rmaudit.config.model_keys import Dtype
+from rmaudit.config.models_yaml_keys import Dtype
 from rmaudit.runs.option_parsing import (
     DEVICES,
     DTYPES,

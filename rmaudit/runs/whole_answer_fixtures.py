@@ -11,7 +11,7 @@ from rmaudit.conversation import from_columns
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case
-from rmaudit.runs.requests import Request, of_one_pass
+from rmaudit.runs.score_requests import Request, of_one_pass
 from rmaudit.runs.scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:

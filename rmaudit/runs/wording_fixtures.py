@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.config.local_files import in_place_of
-from rmaudit.config.model_keys import ModelSpec
+from rmaudit.config.models_yaml_keys import ModelSpec
 from rmaudit.conversation import beginning, columns, from_columns
 from rmaudit.errors import NotAsked, NotJudging
 from rmaudit.layout.rewordings import rewordings

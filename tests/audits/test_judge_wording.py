@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from rmaudit.config.model_keys import Judge
+from rmaudit.config.models_yaml_keys import Judge
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores.answer_files import rewards

@@ -27,7 +27,7 @@ from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.errors import SpecError
 from rmaudit.models.open_model import load
 from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.runs.requests import Request
+from rmaudit.runs.score_requests import Request
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import Store
 from rmaudit.search.settings import Gcg, Settings

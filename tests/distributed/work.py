@@ -13,7 +13,7 @@ from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.distributed.scoring_rounds import Made, Part, make
 from rmaudit.models.open_model import opened
 from rmaudit.prompts import Prompt
-from rmaudit.runs.requests import Request
+from rmaudit.runs.score_requests import Request
 from rmaudit.scores.store import Store
 
 SHARDS = 4  # of a sweep

@@ -17,7 +17,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rmaudit.config.model_keys import Judge
+from rmaudit.config.models_yaml_keys import Judge
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import scoring_preview

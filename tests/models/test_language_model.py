@@ -185,7 +185,9 @@ def test_a_larger_tokenizer(folder: Path, tmp_path: Path) -> None:
 
     text = refusal(named(folder, tmp_path), checkpoint(fewer))
 
-    assert f"1 ids differ that are no added tokens, first {number}, " in text
+    assert (
+        f"1 ids, added tokens not counted, are other tokens there; the first is {number}, " in text
+    )
     assert text.endswith("<added>' for the reward model; correct `base` in models.yaml")
 
 

@@ -24,7 +24,7 @@ from rmaudit.models.doctor import EXACT, examine
 from rmaudit.models.open_model import each_objective
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import RunSettings, opened_together
-from rmaudit.runs.requests import Request, answer
+from rmaudit.runs.score_requests import Request, answer
 from rmaudit.scores.store import Store
 from tests.models.loaded import change, retensor, rows_of
 from tests.models.test_families import FAMILIES, PROMPT, homes, opened, pattern

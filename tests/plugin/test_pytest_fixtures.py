@@ -366,7 +366,7 @@ def test_a_planted_leak_is_found(  # noqa: PLR0917
     [
         ("Bare", "skip", "N/A", "models.yaml names no base model for Bare; add "),
         ("Bare", "fail", "N/A", "models.yaml names no base model for Bare; add "),
-        ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is another one: "),
+        ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is not the reward model's: "),
     ],
 )
 def test_without_its_base(  # noqa: PLR0917

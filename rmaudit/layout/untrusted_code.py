@@ -2,7 +2,7 @@
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
-So a child process runs them (`limited_worker`), with bounds of memory and of seconds
+So a child process runs them (`untrusted_code_child`), with bounds of memory and of seconds
 of computing (not of waiting, so that a busy machine refuses nothing).
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-_PATH = Path(__file__).with_name("limited_worker.py")
+_PATH = Path(__file__).with_name("untrusted_code_child.py")
 _PRINT_LIMITS = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
 _TRIAL_LIMITS = {"seconds": 60.0, "memory": 1 << 30}
 _BATCH = 64  # conversations at a time

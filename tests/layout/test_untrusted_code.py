@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, limited_process
+from rmaudit.layout import chat, untrusted_code
 from rmaudit.layout.tokenizers import read
 from tests.toys import TEMPLATE, toy_tokenizer
 
@@ -39,10 +39,10 @@ GREEDY = {
 @pytest.mark.parametrize("template", GREEDY.values(), ids=GREEDY)
 def test_a_template_that_takes_memory_is_refused(template: str) -> None:
     """In the child, which lives on or is replaced: the next template is printed."""
-    with pytest.raises(limited_process.RefusedError, match=r"512 MiB of memory|it prints 200,"):
-        limited_process.printed([TURNS], template, {})
+    with pytest.raises(untrusted_code.RefusedError, match=r"512 MiB of memory|it prints 200,"):
+        untrusted_code.printed([TURNS], template, {})
 
-    assert limited_process.printed([TURNS], "{{ messages[0].content }}", {}) == ["Why?"]
+    assert untrusted_code.printed([TURNS], "{{ messages[0].content }}", {}) == ["Why?"]
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_what_stood_the_trial_is_not_tried_again(tmp_path: Path) -> None:
     sound = path.read_text("utf-8")
     greedy = json.dumps({**json.loads(sound), "normalizer": replacing("a", "a" * 10**6)})
 
-    assert limited_process.try_tokenizer(path=path)
-    assert not limited_process.try_tokenizer(path=path)
-    assert not limited_process.try_tokenizer(described=sound)
-    assert limited_process.try_tokenizer(described=sound + " ")
+    assert untrusted_code.try_tokenizer(path=path)
+    assert not untrusted_code.try_tokenizer(path=path)
+    assert not untrusted_code.try_tokenizer(described=sound)
+    assert untrusted_code.try_tokenizer(described=sound + " ")
     for _ in range(2):
-        with pytest.raises(limited_process.RefusedError):
-            limited_process.try_tokenizer(described=greedy)
-    with pytest.raises(limited_process.FailedError):
-        limited_process.try_tokenizer(path=tmp_path / "none.json")
+        with pytest.raises(untrusted_code.RefusedError):
+            untrusted_code.try_tokenizer(described=greedy)
+    with pytest.raises(untrusted_code.FailedError):
+        untrusted_code.try_tokenizer(path=tmp_path / "none.json")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rmaudit.config.model_keys import Implicit, Judge
+from rmaudit.config.models_yaml_keys import Implicit, Judge
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import RmauditError

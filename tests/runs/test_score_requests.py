@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.config.model_keys import Implicit, Judge
+from rmaudit.config.models_yaml_keys import Implicit, Judge
 from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.runs.requests import Request, from_plain, plain
+from rmaudit.runs.score_requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints
 from rmaudit.search.settings import Gcg, Settings
 
