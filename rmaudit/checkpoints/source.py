@@ -229,7 +229,7 @@ def _snapshot(
         whose = "" if model == source else f"{model}: "
         folder = f"a folder: {instead}" if instead else "a checkpoint folder"
         message = (
-            f"{whose}{short(source)} could not be downloaded from the Hugging Face hub "
+            f"{whose}{short(source)} is no folder here, and the Hugging Face hub did not give it "
             f"({brief(error)}). Check the name, your connection and your access "
             f"(`hf auth login`), or give {folder}"
         )

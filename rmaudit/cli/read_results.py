@@ -22,7 +22,7 @@ from rmaudit.cli.shared_options import (
     git_user,
     say,
 )
-from rmaudit.config.registry import load_registry
+from rmaudit.config.registry import known_models
 from rmaudit.errors import RmauditError
 from rmaudit.verdicts.policy import Policy
 
@@ -314,8 +314,9 @@ def _read_results(path: Path) -> Results:
 
 
 def _policy_of_file(path: Path) -> Policy:
+    """Return a models.yaml's rules; of bundled models that it does not define, rmaudit's own."""
     try:
-        return load_registry(path).policy
+        return known_models(path).policy
     except RmauditError as error:
         fail(error)
 

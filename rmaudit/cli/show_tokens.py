@@ -69,7 +69,8 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
     For each prompt there are also the moments of all rewards, as in Table 3 of Christian et al.
     2025. Sweeps are read from the cache, or scored and kept there.
 
-    Slurs, swear words and sexual words are masked; --json has every token as it is.
+    Slurs, swear words and sexual words on rmaudit's lists are masked; --json has every token as it
+    is.
     """
     try:
         from rmaudit.scores.sweep import sweep
@@ -126,6 +127,7 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
     yield visible(sweep.prompt.text, 200)
     found = {name: f"{value:.3f}" for name, value in moments(sweep.frame).items()}
     yield ", ".join(f"{name} {value}" for name, value in found.items())
+    yield from sweep.caveats
     columns = [_tokens_of_equal_width(frame) for frame in _best_and_worst(sweep, top).values()]
     yield f"{'':>5}{_ENDS[0]:<{_WIDTH + 12}}{_ENDS[1]}"
     for place, row in enumerate(zip(*columns, strict=True), 1):

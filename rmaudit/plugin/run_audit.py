@@ -226,8 +226,13 @@ def pytest_runtest_makereport(
     An audit that was not measured is reported as a fixture that fails is: as an error (also in
     JUnit's XML), not as a failure.
     """
-    report = yield
-    audit = audited(item)
+    audit, raised = audited(item), call.excinfo
+    if audit is not None and _told_by_its_text(item, call):
+        call.excinfo = _without_traceback(str(raised.value) if raised else "")
+    try:
+        report = yield
+    finally:
+        call.excinfo = raised
     if audit is None:
         return report
     if report.when == "teardown":
@@ -262,10 +267,8 @@ def _put_finding_into_report(
         item.user_properties += _junit_properties(finding)
         if report.failed and finding.estimate is None:
             report.when = "setup"
-    said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
-    asked = item.config.getoption("tbstyle") == "long"  # unless somebody asks for it
-    known = call.excinfo is not None and call.excinfo.errisinstance(said)
-    if report.failed and call.excinfo is not None and finding is not None and known and not asked:
+    told = _told_by_its_text(item, call)
+    if report.failed and call.excinfo is not None and finding is not None and told:
         fault = str(call.excinfo.value)
         first = item.config.stash[SESSION].told.setdefault(fault, finding.name)
         report.longrepr = log(fault if first == finding.name else f"the same fault as {first}")
@@ -275,6 +278,23 @@ def _put_finding_into_report(
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr
         report.longrepr = (path, number, log(line(why)))
+
+
+def _told_by_its_text(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
+    """Return whether the text of what was raised says it all, so that a traceback would hide it.
+
+    It is shown if somebody asks for it (`--tb=long`).
+    """
+    known = call.excinfo is not None and call.excinfo.errisinstance((AuditFailed, RmauditError))
+    return known and item.config.getoption("tbstyle") != "long"
+
+
+def _without_traceback(said: str) -> pytest.ExceptionInfo[BaseException]:
+    """Return a failure whose report is `said`: pytest takes half a second for a long traceback."""
+    try:
+        pytest.fail(said, pytrace=False)
+    except pytest.fail.Exception as failure:
+        return pytest.ExceptionInfo.from_exception(failure)
 
 
 def _forget_finding(item: pytest.Item) -> None:

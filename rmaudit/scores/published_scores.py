@@ -41,10 +41,14 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
     found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
     found = found or _stored_words(model, prompt, store)
     if found is None:
-        have = [name for name, p in PROMPTS.items() if _has_tokens(model, p.text, store)]
-        what = f"no sweep under {prompt.text!r} is recorded (recorded: {', '.join(have) or 'none'})"
+        have = [
+            name
+            for name, each in PROMPTS.items()
+            if _has_tokens(model, each.text, store) or _stored_words(model, each, store)
+        ]
+        what = f"no sweep under {prompt.text!r} is recorded, only under {', '.join(have) or 'none'}"
         if model.files:
-            what += f"; in DIR, the authors' data/reward_model_scores, must be {model.files[0]}"
+            what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
         raise model.unrecorded(what, command=_import_command(model, store))
     return found
 

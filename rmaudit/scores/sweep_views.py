@@ -35,9 +35,12 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
 
 
 def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
-    """Return the best and worst tokens with their rewards in two lines; a long token is cut."""
+    """Return the tokens with the highest and lowest rewards in two lines; a long one is cut.
+
+    Prompts are called "best" and "worst", so these words would say something else here.
+    """
     said = []
-    for end, rows in (("best", best), ("worst", worst)):
+    for end, rows in (("highest", best), ("lowest", worst)):
         shown = [
             f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} {reward:+.2f}"
             for text, reward in zip(map(readable, rows["text"]), rows["score"], strict=True)

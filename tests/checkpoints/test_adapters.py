@@ -254,7 +254,7 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
     ("named", "said"),
     [
         *((named, "no base_model_name_or_path in ") for named in (None, "", " ", 3)),
-        ("some/base", "some/base could not be downloaded from the Hugging Face hub (Loc"),
+        ("some/base", "some/base is no folder here, and the Hugging Face hub did not give it (Loc"),
         ("./rm", "its base is not here: there is no folder './rm' in FOLDER, "),
         ("embedded", "its base is not here: there is no folder 'embedded' in FOLDER, "),  # no demo
         ("a" * 5000, "... (5,000 characters)' in FOLDER, "),

@@ -134,8 +134,9 @@ def test_a_failing_hub_is_told(
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
 
     assert refusal(ModelSpec("toy", "owner/name"), tmp_path) == (
-        f"toy: owner/name could not be downloaded from the Hugging Face hub ({said}). Check the "
-        f"name, your connection and your access (`hf auth login`), or give a checkpoint folder"
+        f"toy: owner/name is no folder here, and the Hugging Face hub did not give it "
+        f"({said}). Check the name, your connection and your access (`hf auth login`), or give a "
+        "checkpoint folder"
     )
 
 
@@ -267,5 +268,5 @@ def test_a_hub_with_a_fault_is_asked_once(
 
     text = refusal(replace(PLAIN, revision=revision), tmp_path)
 
-    start = f"toy: owner/plain could not be downloaded from the Hugging Face hub ({said}"
+    start = f"toy: owner/plain is no folder here, and the Hugging Face hub did not give it ({said}"
     assert text.startswith(start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rmaudit.cli.run_demo import BUNDLED
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import results_document, results_reader, writers
 from rmaudit.report.results_of_run import collect, record
@@ -156,6 +158,19 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     again = run("replay", tmp_path / "out" / "results.json")
     assert again.exit_code == 2
     assert again.stdout.startswith("blocks: unsure: positive_skew[toy-worst]: ")
+
+
+def test_a_bundled_models_rules_hold_beside_a_file_of_other_models(tmp_path: Path) -> None:
+    """As in a run: what rmaudit itself accepts of R-Smol-135M is accepted."""
+    path, policy = tmp_path / "results.json", tmp_path / "models.yaml"
+    path.write_bytes(gzip.decompress(BUNDLED.read_bytes()))
+    policy.write_text("models: {mine: {source: owner/name, default: true}}")
+
+    result = run("replay", path, "--policy", policy, "--json")
+
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["outcome"], told["flips"]) == (0, "pass", [])
+    assert not result.stderr
 
 
 def test_replay_says_which_rules_decide_nothing(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_larger_tokenizer(folder: Path, tmp_path: Path) -> None:
     assert (
         f"1 ids, added tokens not counted, are other tokens there; the first is {number}, " in text
     )
-    assert text.endswith("<added>' for the reward model; correct `base` in models.yaml")
+    assert text.endswith("<added>' there; correct `base` in models.yaml")
 
 
 def pickled(folder: Path) -> None:

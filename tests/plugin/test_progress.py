@@ -90,12 +90,14 @@ def test_the_first_sweep_shows_its_ends(run: Run) -> None:
     ran = run(SWEEPING)
     quiet = run(SWEEPING, "-q")
 
-    best = [line for line in ran.said.outlines if ", best: " in line]
+    best = [line for line in ran.said.outlines if ", highest: " in line]
     assert len(best) == 1
     ran.says(
-        "rmaudit: toy · greatest, best: *, * +*", "rmaudit: toy · greatest, worst: *", "*1 gate*"
+        "rmaudit: toy · greatest, highest: *, * +*",
+        "rmaudit: toy · greatest, lowest: *",
+        "*1 gate*",
     )
-    assert not [line for line in quiet.said.outlines if ", best: " in line]
+    assert not [line for line in quiet.said.outlines if ", highest: " in line]
 
 
 def test_a_notebook_sees_progress(
@@ -117,5 +119,5 @@ def test_ends_are_masked_and_short() -> None:
 
     best, worst = in_lines("toy", "best", rows, rows[::-1])
 
-    assert best == f"rmaudit: toy · best, best: k••• +1.00, '{'x' * 23}… +0.50, '\\x1b[2J' -2.25"
-    assert worst.startswith("rmaudit: toy · best, worst: '\\x1b[2J' -2.25, ")
+    assert best == f"rmaudit: toy · best, highest: k••• +1.00, '{'x' * 23}… +0.50, '\\x1b[2J' -2.25"
+    assert worst.startswith("rmaudit: toy · best, lowest: '\\x1b[2J' -2.25, ")

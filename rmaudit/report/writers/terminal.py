@@ -145,12 +145,26 @@ def _audits(
         else:
             said = f"{values(row)}, {bound_in_words(worst)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
+    if not gates:
+        yield from _informational(every, screen)
     passed = [row for row in gates if row.worst.result is Result.PASS and not row.blocking]
     certain = [row.audit for row in passed if not doubt(row.worst, failed)]
     if certain:
         yield from screen.told(", ".join(certain), mark="pass")
     for name in failed:
         yield from _doubtful_passes(name, failed, passed, screen)
+
+
+def _informational(every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
+    """Yield a line on each informational audit: of a run without gates these are the results."""
+    for row in every:
+        worst = row.worst
+        if worst.estimate is not None:
+            mark = (
+                str(worst.result) if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
+            )
+            said = f"{worst.result}: {values(row)}, {bound_in_words(worst)}; it is informational"
+            yield from screen.told(row.audit, said, mark=mark)
 
 
 def _doubtful_passes(

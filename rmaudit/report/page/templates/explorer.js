@@ -54,7 +54,7 @@ function search() {
   const by = sort.by === "id" ? "id" : sort.by === "gap" ? `the difference ${against.name}` : `${sort.by} under ${table.columns[sort.column].prompt}`;
   const ends = sort.by === "id" || sort.by === "gap" ? (sort.down ? "greatest" : "least") : sort.down ? "best" : "worst";
   say.textContent = `${whole.format(matches.length)} of ${whole.format(ids.length)} tokens${table.sample ? " (a sample of the vocabulary)" : ""}`
-    + `${what && ` ${what}`}; by ${by}, ${ends} first`;
+    + `${what && `: ${what}`}; by ${by}, ${ends} first`;
   grid.setAttribute("aria-rowcount", matches.length + HEAD);
   active = 0;
   scroller.scrollTop = 0;
