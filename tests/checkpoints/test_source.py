@@ -179,7 +179,7 @@ def test_no_commit_is_loaded_but_the_one_that_was_looked_at(served: Hub, tmp_pat
     looked = checked_checkpoint.find(PLAIN, tmp_path)
     served.commit = "f" * 40
 
-    with pytest.raises(ModelError, match="could not be downloaded"):
+    with pytest.raises(ModelError, match="did not give it"):
         looked.downloaded()
     assert not list((tmp_path / "cache").rglob("f" * 40))
 
@@ -221,7 +221,7 @@ def test_a_downloaded_model_needs_no_hub(served: Hub, tmp_path: Path, monkeypatc
     assert source.find(PLAIN, tmp_path) == folder
     assert source.find(replace(PLAIN, revision=COMMIT), tmp_path) == folder
     assert served.served == {}
-    assert "owner/odd could not be downloaded" in refusal(ModelSpec("toy", "owner/odd"), tmp_path)
+    assert "owner/odd is no folder here" in refusal(ModelSpec("toy", "owner/odd"), tmp_path)
 
 
 @pytest.mark.parametrize("asked", ["headers", "weights"])
