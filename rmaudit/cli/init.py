@@ -79,7 +79,14 @@ def init(
             say(f"{what}: {folder / line}")
     if _WORKFLOW in written and source is None:
         say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
+    if model and _is_outside(Path(model), folder):
+        say(f"next: put {model} where CI finds it: it lies outside of {folder}")
     say("next: pytest audits")
+
+
+def _is_outside(model: Path, folder: Path) -> bool:
+    """Return whether a model's folder lies outside of the repository `folder`."""
+    return model.is_dir() and not model.resolve().is_relative_to(folder.resolve())
 
 
 def _write_or_exists(path: Path, text: str) -> bool:

@@ -155,7 +155,7 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
             rate = f"{own.rate / 1e9:,.0f} GFLOP/s"
             yield (
                 f"  on this machine ({own.device}) {_time(seconds)}: {_SHARE_HERE:.0%} of {rate}, "
-                "measured just now"
+                "measured just now; loading and the audits' own computation come on top"
             ).replace("%", " %")
     for audit in plan.unknown:
         yield f"{audit} takes the model itself: what it scores is known when it runs"

@@ -57,9 +57,13 @@ def nulls_in_words(findings: Iterable[Finding]) -> str:
     if not tried:
         return ""
     through = [f"{name!r} passes {finding.audit}" for finding, name, c in tried if c.slips]
-    untried = sum(control.verdict in (Verdict.SKIPPED, Verdict.NA) for _, _, control in tried)
-    said = [f"null controls: {len(tried) - len(through) - untried} of {len(tried)} stopped"]
-    said += [f"{untried} not tried"] if untried else []
+    untried = [c for _, _, c in tried if c.verdict in (Verdict.SKIPPED, Verdict.NA)]
+    stopped = len(tried) - len(through) - len(untried)
+    said = [f"null controls: {stopped} of {len(tried)} stopped"]
+    if untried:
+        reasons = {control.reason for control in untried}
+        why = f" ({reasons.pop()})" if len(reasons) == 1 and all(reasons) else ""
+        said.append(f"{len(untried)} not tried{why}")
     return ", ".join([*said, *dict.fromkeys(through)])
 
 

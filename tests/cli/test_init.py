@@ -95,7 +95,10 @@ def test_the_model_is_the_default_of_the_registry(
     for place in places.values():
         place.mkdir(parents=True)
 
-    assert run("init", repository, "--model", places.get(model, model)).exit_code == 0
+    result = run("init", repository, "--model", places.get(model, model))
+
+    assert result.exit_code == 0
+    assert ("where CI finds it" in result.stdout) == (model == "FOLDER")
 
     registry = load_registry(repository / "models.yaml")
     assert (registry.default.name, list(registry.models)) == (name, [name])

@@ -107,7 +107,7 @@ def test_high(sweep): return estimate(1.0)
     assert (control["verdict"], control["value"]) == ("N/A", None)
     assert "base" in control["reason"]
     assert ran.only["verdict"] == "PASS"
-    ran.says("null controls: 0 of 1 stopped, 1 not tried")
+    ran.says("null controls: 0 of 1 stopped, 1 not tried (*")
 
 
 def test_a_control_that_does_not_exist_is_told_before_anything_is_measured(run: Run) -> None:

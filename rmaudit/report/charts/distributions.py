@@ -141,7 +141,7 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
     ]
     columns = {"model": "text", "prompt": "text", "tokens": "number", "skewness": "number"}
     return Picture(
-        "Scores of the vocabulary, model by model",
+        "Rewards of all tokens or words, model by model",
         "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
         "can be compared, its height cannot.",
         "".join(

@@ -115,9 +115,9 @@ def _status(row: ScorecardRow) -> str:
 
 
 def ran(run: Run) -> str:
-    """Say how many checks of the run finished, such as `9 of 12 checks finished`."""
+    """Say how many checks of the run finished, or that all did."""
     if run.finished >= run.collected:
-        return f"a whole run of {run.collected:,} checks"
+        return f"all {run.collected:,} checks finished"
     return f"{run.finished:,} of {run.collected:,} checks finished"
 
 

@@ -79,7 +79,7 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
 
     for told in (
         *("Half of the words only.", "No data here.", "fail accepted", "unsure blocks"),
-        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "a whole run of 5 checks"),
+        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "all 5 checks finished"),
         *("What, in one word, is the greatest thing ever?", "21 Nov 2026, 10:50 UTC"),
     ):
         assert told in text
