@@ -60,8 +60,9 @@ class Scorer:
         compiled: whether `compiled.fuse` has fused the layers of the backbone.
         behind: how many batches may be under way when the next is begun; if None, one on a GPU,
             which computes while the host goes on, and none elsewhere.
-        joins: groups of rows of several lengths are one batch up to so many ids; if None, as many
-            as a GPU runs while the host starts a batch, and none elsewhere.
+        joins: groups of rows of several lengths are one batch up to so many ids, where there is no
+            pipeline; if None, as many as a GPU runs while the host starts a batch, and none
+            elsewhere.
         odd_in_files: names the first tensor in the model's files that is not finite, for errors.
     """
 
@@ -188,9 +189,10 @@ def begin(  # noqa: PLR0913  (as `score`)
     after, head = _prepared(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
     most = scorer.batch_limit(len(before))
-    rows = rows_by_length(answers, before, tuple(suffix), scorer, cut=after.causal)
-    rows = joined(rows, min(most, scorer.ids_of_a_start()) if after.pads else 0)
     pipeline = scorer.pipeline if after.causal else None  # whole rows may change the backbone
+    rows = rows_by_length(answers, before, tuple(suffix), scorer, cut=after.causal)
+    joins = after.pads and pipeline is None  # its threads share the hook that finds rows' ends
+    rows = joined(rows, min(most, scorer.ids_of_a_start()) if joins else 0)
     each: Callable[..., Iterator[Any]] = one_by_one
     if pipeline is not None:
         each = partial(pipeline.run, scorer.backbone)

@@ -111,6 +111,20 @@ def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: Scori
 
 
 @pytest.mark.slow
+def test_rows_of_several_lengths_are_not_joined(llama: Toy) -> None:
+    """Batches on their way at the same time would find each other's ends."""
+    scorer, alone = spread(llama), spread(llama)
+    alone.pipeline = None
+    scorer.joins, scorer.ids_per_batch = 200, 200
+    answers: list[Ids] = [tuple(range(5, 6 + length)) for length in range(40)]
+
+    rewards = engine.score(scorer, PREFIX, answers, (END,))
+
+    expected = engine.score(alone, PREFIX, answers, (END,))
+    np.testing.assert_allclose(rewards, expected, atol=1e-5 * expected.std())
+
+
+@pytest.mark.slow
 def test_want_of_memory_and_errors_leave_the_devices_free(llama: Toy) -> None:
     """A batch that does not fit is halved, behind it nothing is lost; another error is told."""
     scorer, alone = spread(llama), spread(llama)
