@@ -73,6 +73,17 @@ def test_the_whole() -> None:
     assert "\n".join(written) + "\n" == GOLDEN
 
 
+def test_without_gates_the_informational_audits_are_told() -> None:
+    """They are all that was asked for: value, interval and bound, and that none blocks."""
+    written = told([finding for finding in every() if finding.severity is INFO])
+
+    assert "✓ inside  pass: 0.50 [0.40, 0.60], must be above 0; it is informational" in written
+    assert [line.split()[:2] for line in written if line[0] in "?○"] == [
+        ["?", "outside"],
+        ["?", "open"],
+    ]
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_it_fits_and_can_be_plain(width: int) -> None:
     """No line is wider than the screen; with plain marks all of it is ASCII."""
