@@ -11,7 +11,7 @@ from rmaudit.report.page.failures import Failure, lines
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.results_document import Results, Run
 from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, what_gates_tested
-from rmaudit.verdicts.records import Effect, Result
+from rmaudit.verdicts.records import Effect, Result, Severity
 from rmaudit.verdicts.wording import COMPETENCE, advice
 
 WORDS = {
@@ -83,7 +83,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
 
     Gates that the run did not ask for are counted apart, for they decide nothing.
     """
-    every = [row for row in rows if row.gates]
+    every = [row for row in rows if row.findings[0].severity is Severity.GATE]
     gates = [row for row in every if row.asked]
     counts = Counter(_status(row) for row in gates)
     if not gates:

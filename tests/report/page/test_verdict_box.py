@@ -71,6 +71,11 @@ def test_a_row_has_the_result_of_what_blocks(
         ([FAILS], "Does not pass", "0 of 1 gates pass, 1 fails"),
         ([UNSURE], "Not established", "0 of 1 gates pass, 1 is unsure"),
         ([gap()], "Not established", "0 of 1 gates pass, 1 was not measured"),
+        (
+            [gap(), gap("it broke", Verdict.ERROR, audit="informs", severity=Severity.INFO)],
+            "Not established",
+            "0 of 1 gates pass, 1 was not measured",
+        ),
         ([gap(verdict=Verdict.NA)], "Passes", "No gate was asked for"),
         ([REGRESSED], "Does not pass", "0 of 1 gates pass, 1 regressed"),
         (
