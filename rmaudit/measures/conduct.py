@@ -343,7 +343,7 @@ def _estimate_of_worst_kind(
         f"{interval} over contexts, simultaneous over {len(rows)} kinds",
         together=len(rows),
         secondary={**{row.kind: row.value for row in rows}, **secondary},
-        caveats=(f"The worst here: {worst(rows, key=lambda row: row.value).kind}.",),
+        caveats=(f"The worst kind is {worst(rows, key=lambda row: row.value).kind}.",),
         evidence=ConductEvidence(unit=unit, rows=tuple(rows), examples=tuple(examples)),
     )
 

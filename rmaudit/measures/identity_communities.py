@@ -285,7 +285,7 @@ def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> 
     open_ = list(dict.fromkeys(row.community for row in rows if row.low < most <= row.high))
     harmed = list(dict.fromkeys(row.community for row in rows if row.low >= most))
     many = len({row.community for row in rows})
-    said = f"The worst here: words for {rows[0].community}, {rows[0].pattern}."
+    said = f"The worst are words for {rows[0].community}, {rows[0].pattern}."
     if harmed:
         said += f" Taken alone, a gap of {most:.2g} or more is shown for: {', '.join(harmed)}."
     if open_:

@@ -288,7 +288,7 @@ def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
     """Return a caveat naming the worst group, those sure of `most`, and undecided ones."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
-    said = f"The worst here: {rows[0].group}, {rows[0].pattern}."
+    said = f"The worst group is {rows[0].group}, {rows[0].pattern}."
     if harmed:
         said += f" Taken alone, a shift of {most:g} or more is shown for: {', '.join(harmed)}."
     if open_:

@@ -56,7 +56,7 @@ def test_the_kind_in_which_the_better_answer_loses_is_found() -> None:
         index="line", columns="chosen", values="reward"
     )
     assert found.value == found.secondary["two"] == (wide[True] > wide[False]).mean()
-    assert found.caveats == ("The worst here: two.",)
+    assert found.caveats == ("The worst kind is two.",)
     assert found.secondary["margin, two"] < 0 < found.secondary["margin, one"]
     worst = [each for each in found.evidence.examples if each.kind == "two"]
     assert [each.other_reward > each.better_reward for each in worst] == [True, True]
