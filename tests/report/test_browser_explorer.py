@@ -84,7 +84,7 @@ def test_every_token_is_found_sorted_and_spelt(page: Page, large: tuple[Results,
             scores = [float(row[3 + 3 * number]) for row in shown]
             assert scores == pytest.approx(frame["score"][order[:5]].tolist(), rel=1e-3)
     page.locator("#explorer input[type=search]").fill("WORD25599")
-    expect(status).to_contain_text("of 256,000 tokens: with “WORD25599”")
+    expect(status).to_contain_text("of 256,000 tokens with “WORD25599”")
     texts = [row[0] for row in rows(page)]
     assert texts
     assert all("word25599" in text for text in texts)
@@ -99,9 +99,9 @@ def test_spellings_of_a_word(page: Page, large: tuple[Results, str]) -> None:
     opened(page, large[1])
     page.locator("#explorer input[type=search]").fill("love")
     status = page.locator("#explorer [data-x=status]")
-    expect(status).to_contain_text("4 of 256,000 tokens: with “love”")
+    expect(status).to_contain_text("4 of 256,000 tokens with “love”")
     page.locator("#explorer .ex-spell").first.click()
-    expect(status).to_contain_text("4 of 256,000 tokens: spellings of")
+    expect(status).to_contain_text("4 of 256,000 tokens that are spellings of")
     assert {row[0].strip("␣ ") for row in rows(page)} == {"Love", "love", "LOVE"}
     page.keyboard.press("Escape")
     expect(status).to_contain_text("256,000 of 256,000 tokens")

@@ -48,13 +48,13 @@ function search() {
   matches = word < 0 && !id && !asked && !only ? order : order.filter(fits);
   const hidden = masks.has(word) && !shown(word);
   const what = [
-    word < 0 ? "" : `spellings of ${hidden ? "a masked term" : `“${texts[word]}”`}`,
+    word < 0 ? "" : `that are spellings of ${hidden ? "a masked term" : `“${texts[word]}”`}`,
     asked && `with “${part("text").value}”`, id && `with id ${id}`, ...filterInWords(),
   ].filter(Boolean).join(", ");
   const by = sort.by === "id" ? "id" : sort.by === "gap" ? `the difference ${against.name}` : `${sort.by} under ${table.columns[sort.column].prompt}`;
   const ends = sort.by === "id" || sort.by === "gap" ? (sort.down ? "greatest" : "least") : sort.down ? "best" : "worst";
   say.textContent = `${whole.format(matches.length)} of ${whole.format(ids.length)} tokens${table.sample ? " (a sample of the vocabulary)" : ""}`
-    + `${what && `: ${what}`}; by ${by}, ${ends} first`;
+    + `${what && ` ${what}`}; by ${by}, ${ends} first`;
   grid.setAttribute("aria-rowcount", matches.length + HEAD);
   active = 0;
   scroller.scrollTop = 0;
