@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoTokenizer
 
-from benchmarks.gpu import SHAPES
+from benchmarks.gpu import SHAPES, random_model
 from benchmarks.harness import arguments, say, timed
 
 
@@ -56,12 +56,8 @@ def _write(shape: str, folder: Path, tokenizer: Path) -> None:
     """Write a checkpoint with random weights and this tokenizer."""
     tokens = AutoTokenizer.from_pretrained(tokenizer)
     own = {**SHAPES[shape], "vocab_size": len(tokens), "pad_token_id": tokens.pad_token_id}
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.bfloat16)
-    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-        config = AutoConfig.for_model(**own, num_labels=1)
-        model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16)
-    model.save_pretrained(folder, max_shard_size="4GB")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    random_model(own, device).save_pretrained(folder, max_shard_size="4GB")
     tokens.save_pretrained(folder)
 
 

@@ -214,13 +214,20 @@ def _measure(
     }
 
 
-def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
-    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0)
+def random_model(shape: dict[str, Any], device: torch.device) -> Any:  # noqa: ANN401  (transformers' class)
+    """Return a reward model of this shape with random bfloat16 weights, made on the device."""
+    config = AutoConfig.for_model(**shape, num_labels=1)
     torch.manual_seed(0)
     torch.set_default_dtype(torch.bfloat16)
     with device:
         model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
     torch.set_default_dtype(torch.float32)
+    return model
+
+
+def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
+    model = random_model({**shape, "pad_token_id": 0}, device)
+    config = model.config
     scorer = Scorer(
         model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
     )

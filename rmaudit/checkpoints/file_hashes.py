@@ -204,10 +204,9 @@ def _hash_of_hashes(files: list[Path], cache: Path) -> str:
 def _hashes(files: list[Path], cache: Path) -> list[str]:
     """Return the sha256 of each file's bytes, from the cache's hashes.json if it is known."""
     memo = _read(cache / _MEMO)
-    _announce(files, memo)
     new: dict[str, str] = {}
-    unknown = [path for path in files if _key(path) not in memo]
-    if len(unknown) > 1:
+    if unknown := [path for path in files if _key(path) not in memo]:
+        _announce(unknown)
         pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
         try:
             list(pool.map(partial(_hashed, memo=memo, new=new), unknown))
@@ -219,11 +218,11 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
     return found
 
 
-def _announce(files: list[Path], memo: Mapping[str, str]) -> None:
+def _announce(files: list[Path]) -> None:
     """Say on stderr that files are being hashed, if that takes more than a moment."""
-    unknown = [path.stat().st_size for path in files if _key(path) not in memo]
-    if sum(unknown) >= _LONG:
-        waits = f"rmaudit: hashing {sum(unknown) / 1e9:,.0f} GB of weights in {files[0].parent}, "
+    size = sum(path.stat().st_size for path in files)
+    if size >= _LONG:
+        waits = f"rmaudit: hashing {size / 1e9:,.0f} GB of weights in {files[0].parent}, "
         print(f"{waits}once on this machine", file=sys.stderr, flush=True)  # noqa: T201  (a run that stands still says why)
 
 

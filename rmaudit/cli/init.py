@@ -79,7 +79,7 @@ def init(
             say(f"{what}: {folder / line}")
     if _WORKFLOW in written and source is None:
         say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
-    if model and _is_outside(Path(model), folder):
+    if model and _is_outside(Path(model).expanduser(), folder):
         say(f"next: put {model} where CI finds it: it lies outside of {folder}")
     say("next: pytest audits")
 
@@ -144,7 +144,7 @@ def _yaml_entry_of(folder: Path, model: str) -> str:
     note = "    # revision: a full commit hash; without it the newest\n"
     if place.is_dir():
         outside = "    # outside of this repository: a run in CI does not find it\n"
-        note = outside if source.startswith("..") else ""
+        note = outside if _is_outside(place, folder) else ""
     return (
         f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"
         f"    source: {json.dumps(source)}\n{note}"

@@ -46,7 +46,7 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
             for name, each in PROMPTS.items()
             if _has_tokens(model, each.text, store) or _stored_words(model, each, store)
         ]
-        what = f"no sweep under {prompt.text!r} is recorded, only under {', '.join(have) or 'none'}"
+        what = f"no sweep under {prompt.text!r} is recorded; recorded: {', '.join(have) or 'none'}"
         if model.files:
             what += f"; for all tokens, DIR (data/reward_model_scores) must hold {model.files[0]}"
         raise model.unrecorded(what, command=_import_command(model, store))

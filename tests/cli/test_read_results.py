@@ -161,7 +161,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
 
 
 def test_a_bundled_models_rules_hold_beside_a_file_of_other_models(tmp_path: Path) -> None:
-    """As in a run: what rmaudit itself accepts of R-Smol-135M is accepted."""
+    """Replay accepts what rmaudit itself accepts of R-Smol-135M, as a run does."""
     path, policy = tmp_path / "results.json", tmp_path / "models.yaml"
     path.write_bytes(gzip.decompress(BUNDLED.read_bytes()))
     policy.write_text("models: {mine: {source: owner/name, default: true}}")

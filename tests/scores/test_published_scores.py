@@ -167,7 +167,7 @@ def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
         published_scores.sweep(MODEL, Prompt("custom", "Why?", 1), store=store)
 
     told = str(caught.value)
-    assert told.startswith("Q: no sweep under 'Why?' is recorded, only under greatest, best, worst")
+    assert told.startswith("Q: no sweep under 'Why?' is recorded; recorded: greatest, best, worst")
     assert "owner--Quantile-8B.csv" in told
     assert told.endswith(f"rmaudit import DIR --model Q --cache {store.files.root.parent}")
     with pytest.raises(NotRecorded, match="Smol: its scores are not published"):

@@ -246,7 +246,7 @@ def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_groups_of_several_lengths_are_one_batch(tmp_path: Path, kind: str) -> None:
-    """As on a GPU: shorter rows are padded where nobody looks, and scores are the checkpoint's."""
+    """Shorter rows are padded where nobody looks, as on a GPU; scores are the checkpoint's own."""
     toy = load(toy_checkpoint(tmp_path, **KINDS[kind]))
     for suffix in SUFFIXES.values():
         each = {len((*answer, *suffix)) for answer in ANSWERS}
@@ -263,7 +263,7 @@ def test_small_groups_of_several_lengths_are_one_batch(tmp_path: Path, kind: str
 
 
 def test_a_joined_batch_that_is_too_large_is_halved(llama: Toy) -> None:
-    """Its rows still have several lengths."""
+    """Halves of a joined batch have rows of several lengths, too; no score changes."""
     scorer = llama.scorer()
     scorer.joins = 1000
 

@@ -1,4 +1,4 @@
-"""What only a GPU can tell: rewards there are those of a CPU, and the host waits for nothing.
+"""Try what only a GPU can tell: rewards are those of a CPU, and the host waits for nothing.
 
 Skipped without a GPU, in CI too: whoever has one runs `pytest tests/scoring/test_on_a_gpu.py`.
 """
@@ -118,7 +118,7 @@ def test_half_precision_is_as_near_as_the_models_own(tmp_path: Path, dtype: torc
 
 
 def test_slopes_are_those_of_a_cpu(tmp_path: Path) -> None:
-    """Of the same weights, on both devices."""
+    """The same weights have the same slopes on both devices."""
     toy = load(toy_checkpoint(tmp_path))
     answers = [(7, 8), (9, 10), (11, 12)]
     expected = gradient.slopes(toy.scorer(), PREFIX, answers, (END,), name="toy").slopes
