@@ -89,8 +89,10 @@ def _counted(name: str, gpus: list[str]) -> dict[str, Any]:
     kernels, moved = of_a_layer(shape)
     small = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "head_dim": 4}
     few = {"num_key_value_heads": 1, "query_pre_attn_scalar": 4}
-    layers = _weights({**shape, **small, **few}, torch.device("cpu")).scorer
-    none = _weights({**shape, **small, **few, "num_hidden_layers": 0}, torch.device("cpu")).scorer
+    layers = random_weights({**shape, **small, **few}, torch.device("cpu")).scorer
+    none = random_weights(
+        {**shape, **small, **few, "num_hidden_layers": 0}, torch.device("cpu")
+    ).scorer
     torch.set_num_threads(1)
     for scorer in (layers, none):
         scorer.backbone.float()  # the quickest here, so that what is left is the host's
@@ -148,7 +150,7 @@ def _idle(scorer: Scorer) -> float:
 def _measure(
     shape: str, device: torch.device, peak: float, ids: int, *, fuse: bool
 ) -> dict[str, Any]:
-    weights = _weights(SHAPES[shape], device)
+    weights = random_weights(SHAPES[shape], device)
     scorer, config = weights.scorer, weights.model.config
     prefix, suffix = tuple(i % config.vocab_size for i in range(10, 10 + ids)), (5,) * SUFFIX
     answers = [(i,) for i in range(config.vocab_size)]
@@ -225,7 +227,8 @@ def random_model(shape: dict[str, Any], device: torch.device) -> Any:  # noqa: A
     return model
 
 
-def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
+def random_weights(shape: dict[str, Any], device: torch.device) -> Weights:
+    """Return such a model with its scorer, on the path that rmaudit would choose for it."""
     model = random_model({**shape, "pad_token_id": 0}, device)
     config = model.config
     scorer = Scorer(
