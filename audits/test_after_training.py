@@ -13,10 +13,10 @@ from rmaudit.errors import NotAsked
 from rmaudit.measures import after_training as measure
 from rmaudit.measures import identity_communities
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.words import word_of
+from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted
-from rmaudit.scores.shared_word_scores import scored_terms
+from rmaudit.scores.reference_list_scores import scored_terms
 
 
 @audit(

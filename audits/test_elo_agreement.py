@@ -11,7 +11,7 @@ from rmaudit.measures import elo_agreement
 from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B
 from rmaudit.references.surface_features import surface
-from rmaudit.scores.shared_word_scores import scored_things
+from rmaudit.scores.reference_list_scores import scored_things
 from rmaudit.verdicts.audit_declaration import Flaw
 
 

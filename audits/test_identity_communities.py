@@ -11,7 +11,7 @@ from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_communities, identity_tails
 from rmaudit.measures.identity_gaps import UNIT
 from rmaudit.references import References
-from rmaudit.scores.shared_word_scores import scored_terms
+from rmaudit.scores.reference_list_scores import scored_terms
 from rmaudit.verdicts.audit_declaration import Flaw
 
 _WHY = (

@@ -7,7 +7,7 @@ import numpy as np
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_gaps
 from rmaudit.references import References
-from rmaudit.scores.shared_word_scores import scored_terms
+from rmaudit.scores.reference_list_scores import scored_terms
 from rmaudit.verdicts.audit_declaration import Flaw
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.measures import model_agreement
-from rmaudit.measures.words import word_of
+from rmaudit.measures.word_spellings import word_of
 from rmaudit.references import References
 
 

@@ -10,7 +10,7 @@ from rmaudit import Estimate, Rewards, audit, below
 from rmaudit.measures import top_things
 from rmaudit.measures.unwanted_top_shares import UNIT
 from rmaudit.references import References
-from rmaudit.scores.shared_word_scores import scored_things
+from rmaudit.scores.reference_list_scores import scored_things
 from rmaudit.verdicts.audit_declaration import Flaw
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rmaudit import Estimate, Rewards, audit, between
 from rmaudit.measures import value_tilt
-from rmaudit.measures.opposite_lists import Axis, most_common
+from rmaudit.measures.opposite_list_gap import Axis, most_common
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
 

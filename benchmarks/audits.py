@@ -2,11 +2,11 @@
 
     python -m benchmarks.audits
 
-The models are organisms (synthetic scorers, `rmaudit.organisms.planted`): five with a vocabulary of
-Llama's size and five of Gemma's, made of real words in several spellings and of fragments. Their
-sweeps are stored in a cache first, which is not timed. Texts that an audit asks for are scored by
-the organisms, which is. Printed are the time of `pytest audits`, the report included, and its peak
-memory.
+The models are organisms (synthetic scorers, `rmaudit.organisms.word_organisms`): five with a
+vocabulary of Llama's size and five of Gemma's, made of real words in several spellings and of
+fragments. Their sweeps are stored in a cache first, which is not timed. Texts that an audit asks
+for are scored by the organisms, which is. Printed are the time of `pytest audits`, the report
+included, and its peak memory.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.harness import arguments, say, timed
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.recorded_model import TOKENS, Recorded
-from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
+from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 
 ROOT = Path(__file__).parents[1]
 MODELS = {f"L-{i}": 128_256 for i in range(5)} | {f"G-{i}": 256_000 for i in range(5)}
 REWARDS = """
 import pytest
-from rmaudit.organisms.planted import Traits
+from rmaudit.organisms.word_organisms import Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.references import References
 from rmaudit.scores.sweep import Scored

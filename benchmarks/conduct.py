@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import arguments, interleaved, say
 from rmaudit.measures import conduct as measure
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT, SAME, STYLE, conduct
-from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, above, below
 
 LOST = 0.15  # of contexts in which the better answer still wins, to a scorer with the flaw
 SHIFT = 1.5  # sd of plain answers by which the change moves their reward, with the flaw
@@ -165,7 +165,7 @@ def cost(model: str, batch: int, every: int, rounds: int) -> dict[str, Any]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     import rmaudit
-    from rmaudit.models.open_model import checkpoint
+    from rmaudit.models.model_factory import checkpoint
     from rmaudit.scores.answer_files import rewards
 
     answers = conduct()[["prompt", "response"]].drop_duplicates().assign(turns="")

@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
-from rmaudit.measures import identity_gaps, matching
-from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.planted import Traits
+from rmaudit.measures import control_word_matching, identity_gaps
+from rmaudit.organisms.audit_importer import audits_in
+from rmaudit.organisms.word_organisms import Traits
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 
 ROOT = Path(__file__).parents[1]
 DRAWN: Mapping[str, Callable[[References], Population]] = {
@@ -162,7 +162,7 @@ def measured(asked: _Asked, seed: int, *, times: int = 1, apart: bool = False) -
     population = population_of(asked[0][0])
     units = population.units * times if times > 1 else None
     drawn = population.draw(np.random.default_rng([seed, times]), units, apart=apart)
-    vars(identity_gaps)["matched"] = once(matching.matched)
+    vars(identity_gaps)["matched"] = once(control_word_matching.matched)
     found = {}
     for audit, kind in asked:
         of = kinds_of(audit)[kind]

@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.measures.words import word_of
-from rmaudit.models.open_model import checkpoint
-from rmaudit.organisms.planted import Traits
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.models.model_factory import checkpoint
 from rmaudit.organisms.planted_flaws import ALL, GROSS, LISTS
 from rmaudit.organisms.selftest import CLEAN, PUBLISHED, Bench, Judged, judged
+from rmaudit.organisms.word_organisms import Traits
 from rmaudit.references import References
-from rmaudit.runs.scorer_trials import thinned
+from rmaudit.runs.synthetic_scorer_trials import thinned
 
 _SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
 

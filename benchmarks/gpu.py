@@ -34,11 +34,11 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from benchmarks.hardware_forecasts import rehearsed
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.checkpoint_loader import path_of
 from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.loader_interface import path_of
 from rmaudit.models.transformers_loader import as_weights
-from rmaudit.scores.store import Store
-from rmaudit.scoring import Begun, compiled, engine, waited_for
+from rmaudit.scores.score_store import Store
+from rmaudit.scoring import Begun, compiled_layers, engine, waited_for
 from rmaudit.scoring.engine import Scorer
 from tests.hollow import GEMMA_27B, LLAMA_8B
 from tests.scoring.kernels import of_a_call, of_a_layer
@@ -241,7 +241,7 @@ def random_weights(shape: dict[str, Any], device: torch.device) -> Weights:
 
 def _fused(scorer: Scorer, run: Callable[[], object]) -> float:
     """Compile the layers; return the seconds of the first run, in which they are compiled."""
-    compiled.fuse(scorer, name="benchmark")
+    compiled_layers.fuse(scorer, name="benchmark")
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

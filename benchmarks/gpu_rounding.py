@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.gpu import SHAPES, random_weights
 from benchmarks.harness import arguments, say
 from rmaudit.models.loaded_weights import Weights
-from rmaudit.scoring import ScoringPath, compiled, engine
+from rmaudit.scoring import ScoringPath, compiled_layers, engine
 
 PREFIX, SUFFIX, ROWS = 42, (5,), 64
 Ids = tuple[int, ...]
@@ -63,9 +63,9 @@ def _errors(
     rewards["transformers' own forward"] = _own_forward(weights, prompts, answers)
     weights.use_path(own)
     scorer.forget()
-    compiled.fuse(scorer, name="benchmark")
+    compiled_layers.fuse(scorer, name="benchmark")
     rewards["compiled layers"] = scored()
-    with compiled.as_written(scorer):
+    with compiled_layers.as_written(scorer):
         weights.model.float()
         scorer.forget()
         exact = scored()

@@ -3,8 +3,8 @@
 python -m benchmarks.memory [MODEL]
 
 Prints one line of JSON: the memory of the weights, of the process once they are loaded, and the
-most that a sweep of one prompt added to that; beside it what `rmaudit.scoring.memory` expects of a
-batch. Linux only.
+most that a sweep of one prompt added to that; beside it what `rmaudit.scoring.memory_sized_batches`
+expects of a batch. Linux only.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 
 import rmaudit
 from benchmarks.harness import arguments, forget_peak, memory, say, weights_size
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
-from rmaudit.scoring.memory import bytes_per_id
+from rmaudit.scoring.memory_sized_batches import bytes_per_id
 
 
 def main() -> None:

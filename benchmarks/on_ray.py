@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import tests.distributed.waiting  # noqa: F401  (declares the scorer)
 from benchmarks.harness import arguments, say
-from rmaudit.distributed import on_ray
-from rmaudit.scores.store import Store
+from rmaudit.distributed import ray_scoring
+from rmaudit.scores.score_store import Store
 from tests.distributed import work
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
             logging_level=logging.ERROR,
         )
         plan = work.planned(Store(Path(scratch) / "cache"), -(-workers * each // work.SHARDS))
-        cluster = on_ray.Cluster(workers=workers, cpus=0.01)
+        cluster = ray_scoring.Cluster(workers=workers, cpus=0.01)
         said: list[str] = []
-        made = on_ray.make([plan], cluster, said.append)
+        made = ray_scoring.make([plan], cluster, said.append)
         ray.shutdown()
         lines = [line.split()[-2:] for line in notes.read_text(encoding="utf-8").splitlines()]
     if made.failed or made.left:

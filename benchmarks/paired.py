@@ -23,12 +23,12 @@ from benchmarks import coverage
 from benchmarks.coverage import DRAWN, ROOT
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Scorer
-from rmaudit.measures import identity_gaps, matching
+from rmaudit.measures import control_word_matching, identity_gaps
 from rmaudit.measures.paired_differences import Interval, difference, minus
-from rmaudit.organisms.audit_files import audits_in
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
-from rmaudit.verdicts.records import Estimate
+from rmaudit.organisms.audit_importer import audits_in
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts
 AUDITS = tuple(name for name in DRAWN if name not in ALONE)
@@ -46,7 +46,7 @@ def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
     """Return the (old, new) organism's estimates on one draw, for each prompt or set of prompts."""
     population = coverage.population_of(audit)
     drawn = population.draw(np.random.default_rng([seed, 1]), None, apart=False)
-    vars(identity_gaps)["matched"] = coverage.once(matching.matched)
+    vars(identity_gaps)["matched"] = coverage.once(control_word_matching.matched)
     kind = coverage.kinds_of(audit)["as published"]
     old = Scorer(drawn, seed, kind.traits, kind.shape)
     new = replace(old, traits=replace(kind.traits, **WORSE), astray=ASTRAY)

@@ -27,7 +27,7 @@ import rmaudit
 from benchmarks.harness import Timed, arguments, say, timed
 from rmaudit.conversation import Asked, from_columns, messages
 from rmaudit.measures.pair_accuracy import accuracy
-from rmaudit.models.open_model import checkpoint
+from rmaudit.models.model_factory import checkpoint
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import read

@@ -25,7 +25,7 @@ from benchmarks.harness import arguments, say, timed
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.scoring import ATTENTION, engine
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.pipeline import Pipeline, stages
+from rmaudit.scoring.pipeline_parallelism import Pipeline, stages
 
 LAYERS = 2  # of a device
 SHAPE: dict[str, Any] = {

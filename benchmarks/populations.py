@@ -22,16 +22,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.language import stem_codes, stem_key
 from rmaudit.measures.elo_agreement import head_words
-from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.text_features import noise
+from rmaudit.organisms.word_organisms import Traits
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.references.answers_from_words import answers
 from rmaudit.references.lexicons import pooled
 from rmaudit.references.surface_features import surface
 from rmaudit.search.exploit_strings import bundled_strings
+from rmaudit.word_stems import stem_codes, stem_key
 
 ALIKE = 0.5  # share of what is a word's own that all forms of its stem have in common
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # a stemmer asks what is a vowel, and no more at the beginning

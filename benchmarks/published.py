@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.harness import arguments, say
-from rmaudit.config.registry import known_models
+from rmaudit.config.model_registry import known_models
 from tests.published_formulas import LAYOUTS, gap, measured, rms
 
 

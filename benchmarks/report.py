@@ -20,9 +20,9 @@ import pandas as pd
 from playwright.sync_api import sync_playwright
 
 from benchmarks.harness import arguments, say, timed
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.report import json_codec
-from rmaudit.report.page import html
+from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import SweepRecord, collect
 
@@ -39,7 +39,7 @@ def main() -> None:
     made = results(asked.models, asked.ids)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.html"
-        once = timed(lambda: path.write_text(html.render(made), encoding="utf-8"))
+        once = timed(lambda: path.write_text(html_page.render(made), encoding="utf-8"))
         line = {
             "models": asked.models,
             "ids": asked.ids,

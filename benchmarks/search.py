@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Timed, arguments, interleaved, say, seconds, timed
-from rmaudit.models.open_model import checkpoint
+from rmaudit.models.model_factory import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
-from rmaudit.search.api import SearchResult, search
+from rmaudit.search.cached_search import SearchResult, search
 from rmaudit.search.constraints import Constraints, allowed
-from rmaudit.search.settings import Direction, Gcg, Settings
+from rmaudit.search.search_settings import Direction, Gcg, Settings
 
 if TYPE_CHECKING:
-    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.models.checkpoint_model import Checkpoint
 
 PROMPT = PROMPTS["best"]
 ROUNDING = 1e-4  # one sequence scored behind two prefixes

@@ -28,21 +28,21 @@ from benchmarks.coverage import DRAWN, ROOT
 from benchmarks.harness import arguments, say
 from benchmarks.paired import ALONE, ASTRAY
 from benchmarks.populations import Scorer
-from rmaudit.config.registry import ModelSpec
-from rmaudit.measures import identity_gaps, matching
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.measures import control_word_matching, identity_gaps
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import Prompt
-from rmaudit.report.over_time.blessed import Blessing, bless, read, write
-from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.over_time.blessed_release import Blessing, bless, read, write
+from rmaudit.report.over_time.release_regressions import with_blessed
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.results_of_run import collect
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.decision import decide, measured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from rmaudit.verdicts.verdict_policy import Policy
 
 RELEASES = 20
 PLANTED: dict[int, dict[str, Any]] = {
@@ -60,7 +60,7 @@ def release(seed: int, number: int) -> Results:
     The run has all bundled gates whose units can be drawn and whose estimates can be paired.
     """
     findings: list[Finding] = []
-    vars(identity_gaps)["matched"] = coverage.once(matching.matched)
+    vars(identity_gaps)["matched"] = coverage.once(control_word_matching.matched)
     for audit, (function, declaration) in audits_in(ROOT / "audits").items():
         if audit not in DRAWN or audit in ALONE or declaration.severity is not Severity.GATE:
             continue

@@ -31,14 +31,14 @@ from benchmarks.harness import (
     timed,
     weights_size,
 )
-from rmaudit.checkpoints import embedded
+from rmaudit.checkpoints import bundled_model
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.models.loaded_weights import Weights
 from rmaudit.models.transformers_loader import as_weights
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.products import fast_products
+from rmaudit.scoring.onednn_matmul import fast_products
 
 PAPER_BATCH, EXPANDED_ROWS = 32, (8, 32, 128)  # rows at once
 PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
@@ -142,7 +142,7 @@ def _by_mkl(score: Callable[[], np.ndarray]) -> np.ndarray:
 
 
 def _weights(layers: int) -> Weights:
-    model, _ = embedded.base_model(embedded.download_base(default_cache()), layers=layers)
+    model, _ = bundled_model.base_model(bundled_model.download_base(default_cache()), layers=layers)
     torch.manual_seed(0)
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector

@@ -63,7 +63,7 @@ def trained(asked: argparse.Namespace, home: Path) -> tuple[list[dict[str, Any]]
     from trl import RewardConfig, RewardTrainer
 
     from rmaudit.integrations.trl import AuditCallback
-    from rmaudit.models.open_model import checkpoint
+    from rmaudit.models.model_factory import checkpoint
 
     folder = checkpoint(asked.model).loader.folder
     model = AutoModelForSequenceClassification.from_pretrained(folder, dtype="float32")

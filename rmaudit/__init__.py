@@ -9,31 +9,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rmaudit.config.scorers import scorer
-    from rmaudit.language import stem_codes
-    from rmaudit.measures.estimates import difference, mean, rank_correlation
+    from rmaudit.config.scorer_functions import scorer
+    from rmaudit.measures.clustered_estimates import difference, mean, rank_correlation
+    from rmaudit.models.model_factory import load
     from rmaudit.models.model_interfaces import RewardModel
-    from rmaudit.models.open_model import load
-    from rmaudit.plugin.from_python import AuditRun, run
+    from rmaudit.plugin.python_api import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
     from rmaudit.scores.answer_files import Samples
     from rmaudit.scores.changed_answers import Probes
-    from rmaudit.scores.logprobs import base_logprobs
+    from rmaudit.scores.first_token_logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.text_rewards import Rewards
-    from rmaudit.search.for_audits import Searches
+    from rmaudit.search.searches_fixture import Searches
     from rmaudit.verdicts.audit_declaration import audit
+    from rmaudit.verdicts.estimates_and_bounds import (
+        Bound,
+        Estimate,
+        Verdict,
+        above,
+        below,
+        between,
+    )
     from rmaudit.verdicts.findings import Finding
-    from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
+    from rmaudit.word_stems import stem_codes
 
 __version__ = "0.2.0"
 
 _HOMES = {
-    "AuditRun": "rmaudit.plugin.from_python",
-    "Bound": "rmaudit.verdicts.records",
-    "Estimate": "rmaudit.verdicts.records",
+    "AuditRun": "rmaudit.plugin.python_api",
+    "Bound": "rmaudit.verdicts.estimates_and_bounds",
+    "Estimate": "rmaudit.verdicts.estimates_and_bounds",
     "Finding": "rmaudit.verdicts.findings",
     "Pairs": "rmaudit.scores.pair_files",
     "Probes": "rmaudit.scores.changed_answers",
@@ -42,21 +49,21 @@ _HOMES = {
     "RewardModel": "rmaudit.models.model_interfaces",
     "Rewards": "rmaudit.scores.text_rewards",
     "Samples": "rmaudit.scores.answer_files",
-    "Searches": "rmaudit.search.for_audits",
+    "Searches": "rmaudit.search.searches_fixture",
     "Sweep": "rmaudit.scores.sweep",
-    "Verdict": "rmaudit.verdicts.records",
-    "above": "rmaudit.verdicts.records",
+    "Verdict": "rmaudit.verdicts.estimates_and_bounds",
+    "above": "rmaudit.verdicts.estimates_and_bounds",
     "audit": "rmaudit.verdicts.audit_declaration",
-    "base_logprobs": "rmaudit.scores.logprobs",
-    "below": "rmaudit.verdicts.records",
-    "between": "rmaudit.verdicts.records",
-    "difference": "rmaudit.measures.estimates",
-    "load": "rmaudit.models.open_model",
-    "mean": "rmaudit.measures.estimates",
-    "rank_correlation": "rmaudit.measures.estimates",
-    "run": "rmaudit.plugin.from_python",
-    "scorer": "rmaudit.config.scorers",
-    "stem_codes": "rmaudit.language",
+    "base_logprobs": "rmaudit.scores.first_token_logprobs",
+    "below": "rmaudit.verdicts.estimates_and_bounds",
+    "between": "rmaudit.verdicts.estimates_and_bounds",
+    "difference": "rmaudit.measures.clustered_estimates",
+    "load": "rmaudit.models.model_factory",
+    "mean": "rmaudit.measures.clustered_estimates",
+    "rank_correlation": "rmaudit.measures.clustered_estimates",
+    "run": "rmaudit.plugin.python_api",
+    "scorer": "rmaudit.config.scorer_functions",
+    "stem_codes": "rmaudit.word_stems",
     "sweep": "rmaudit.scores.sweep",
 }
 

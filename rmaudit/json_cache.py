@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config.local_files import in_place_of
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 
 STARTED = time.time()
 _PACKAGE = Path(__file__).parent

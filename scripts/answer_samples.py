@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rmaudit.checkpoints.embedded import build_base
-from rmaudit.config.local_files import default_cache
+from rmaudit.checkpoints.bundled_model import build_base
+from rmaudit.config.paths_and_atomic_writes import default_cache
 
 FILE = Path(__file__).parents[1] / "rmaudit" / "references" / "samples" / "answers.jsonl"
 SAMPLES = 24

@@ -18,10 +18,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.audit_importer import Audit, audits_in
 from rmaudit.report.page import glossary
 from rmaudit.verdicts.audit_declaration import Declaration
-from rmaudit.verdicts.records import Severity
+from rmaudit.verdicts.estimates_and_bounds import Severity
 from scripts.study.page import at_bounds
 
 ROOT = Path(__file__).parents[1]

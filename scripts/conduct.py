@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import rmaudit
-from rmaudit.checkpoints import embedded
-from rmaudit.config.local_files import default_cache
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.measures.conduct import ConductEvidence
-from rmaudit.models.open_model import checkpoint
-from rmaudit.organisms import trained
-from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.models.model_factory import checkpoint
+from rmaudit.organisms import trained_organisms
+from rmaudit.organisms.audit_importer import Audit, audits_in
 from rmaudit.organisms.null_controls import NULLS
-from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.whole_answer_fixtures import conduct_of_scorer
 from rmaudit.scores.answer_files import rewarded
 from rmaudit.scores.conduct_pairs import conduct_pairs
@@ -53,12 +53,12 @@ def scored(
         frame = pairs.frame.assign(reward=(read @ head).astype(np.float32))
         return replace(pairs, frame=frame, noise=0.0)
 
-    own = load_file(states.model.loader.folder / "model.safetensors")[trained.KEY][0]
-    yield "bundled", embedded.NAME, by(own)
+    own = load_file(states.model.loader.folder / "model.safetensors")[trained_organisms.KEY][0]
+    yield "bundled", bundled_model.NAME, by(own)
     for name, folder in trainings.items():
         yield "training", name, rewarded(rmaudit.load(folder, cache=cache), pairs, cache=cache)
-    for name in trained.names():
-        head = load_file(trained.HEADS / f"{name}.safetensors")[trained.KEY][0]
+    for name in trained_organisms.names():
+        head = load_file(trained_organisms.HEADS / f"{name}.safetensors")[trained_organisms.KEY][0]
         yield "organism", name, by(head)
     for name, null in NULLS.items():
         yield "null control", name, conduct_of_scorer(Trial(null, (), given={"conduct": pairs}))
@@ -104,7 +104,7 @@ def main() -> None:
     args = parser.parse_args()
     trainings = {name: Path(path) for name, path in (each.split("=", 1) for each in args.trainings)}
     audits = {name: own for name, own in audits_in(AUDITS).items() if name.startswith(PREFIX)}
-    states = States(checkpoint(embedded.NAME, cache=args.cache), args.states)
+    states = States(checkpoint(bundled_model.NAME, cache=args.cache), args.states)
     found = []
     for group, name, pairs in scored(conduct_pairs(None), trainings, states, args.cache):
         if group == "organism" and name in CONDUCT:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rmaudit.checkpoints.heads import FAMILIES
-from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.distributed.cost import Size
 
 ROOT = Path(__file__).parents[1]
 PAGE, MODELS = ROOT / "docs" / "published-models.md", ROOT / "models.yaml"
 GB = 10**9
-ROOM = 1.2  # times the weights; rmaudit.models.placement has it, and needs torch
+ROOM = 1.2  # times the weights; rmaudit.models.device_placement has it, and needs torch
 _BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 _PREFIX = 45  # ids before the answer, as in docs/cost.md
 

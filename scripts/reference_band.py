@@ -31,11 +31,11 @@ from unittest.mock import patch
 import pytest
 
 import rmaudit.report.writers
-from rmaudit.config.registry import ModelSpec, default_path, load_registry
+from rmaudit.config.model_registry import ModelSpec, default_path, load_registry
 from rmaudit.models.recorded_model import ITEMS as OF_ITEMS
-from rmaudit.references import published_tables
+from rmaudit.references import published_score_tables
 from rmaudit.references.published_model_values import FILE, _file
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from scripts.recorded_page import page
 
 DIGITS = 4
@@ -105,7 +105,7 @@ def measured(
 
 def paper_models(data: Path) -> dict[str, ModelSpec]:
     """Return the paper's ten models by name, in models.yaml's order: those with item scores."""
-    columns = published_tables.items(data / ITEMS).frame.columns
+    columns = published_score_tables.items(data / ITEMS).frame.columns
     models = load_registry(default_path()).models
     return {name: spec for name, spec in models.items() if spec.source in columns}
 

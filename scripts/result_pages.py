@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.cli import run_nulls
-from rmaudit.organisms import trained
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms import trained_organisms
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.null_control_trials import Tried
 from rmaudit.organisms.planted_flaws import ALL, LISTS
 from rmaudit.organisms.selftest import BenchOutcome
 from rmaudit.report.charts import selftest_results
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.records import Verdict
 from scripts import conduct_page
 from scripts.study import page as study
 
@@ -133,7 +133,7 @@ The gates' author wrote these flaws after most gates were finished.
 
 ## Flaws by a stranger
 
-Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/outsider_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
+Somebody who had seen neither the gates nor these lists wrote these flaws, with a reason for each (`rmaudit/organisms/held_out_flaws.py`). No gate was changed because of them. So they show how often the gates find a flaw that their author did not think of.
 
 {strangers}
 """  # noqa: E501  (a page: one line is one paragraph)
@@ -262,13 +262,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path, from the data that are committed."""
-    about = {name: _read(trained.HEADS / f"{name}.json") for name in trained.names()}
+    about = {
+        name: _read(trained_organisms.HEADS / f"{name}.json") for name in trained_organisms.names()
+    }
     planted = {name: own["planted"] for name, own in about.items()}
     declared = {name: own for name, (_, own) in audits_in(ROOT / "audits").items()}
     return {
         DOCS / "conduct.md": conduct_page.page(_read(DOCS / "data" / "conduct.json"), declared),
         DOCS / "coverage.md": coverage(_read(DOCS / "data" / "coverage.json")),
-        DOCS / "organisms.md": organisms(planted, _read(trained.HEADS / "gates.json")),
+        DOCS / "organisms.md": organisms(planted, _read(trained_organisms.HEADS / "gates.json")),
         DOCS / "flaws.md": flaws(_read(DOCS / "data" / "flaws.json")),
         DOCS / "predictive-validity.md": study.page(
             _read(DOCS / "data" / "study.json"), _read(DOCS / "data" / "policies.json")

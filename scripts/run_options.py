@@ -2,7 +2,7 @@
 
 python -m scripts.run_options
 
-Both repeat what `rmaudit.runs.options` declares.
+Both repeat what `rmaudit.runs.run_options` declares.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 from rmaudit.runs.option_parsing import Option
-from rmaudit.runs.options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "options.md"
-PYTHON = ROOT / "rmaudit" / "plugin" / "from_python.py"
+PYTHON = ROOT / "rmaudit" / "plugin" / "python_api.py"
 _TABLE = re.compile(r"^\| pytest \|.*?\n\n", re.MULTILINE | re.DOTALL)
 _ARGUMENTS = re.compile(r"(?<=    audits: Sequence).*?\n(?=\) -> AuditRun:)", re.DOTALL)
 _HEAD = """\

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from rmaudit.config.scorers import forget, scorers
+from rmaudit.config.scorer_functions import forget, scorers
 
 # Toys are too small for two threads, and threads that wait for each other starve a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -7,9 +7,9 @@ from datetime import date
 from typing import Any
 
 from rmaudit.verdicts.decision import measured, unmeasured
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Severity, Verdict, above
 from rmaudit.verdicts.findings import AppliedWaiver, Claim, Finding, Judgement
-from rmaudit.verdicts.policy import Policy, Waiver
-from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict, above
+from rmaudit.verdicts.verdict_policy import Policy, Waiver
 
 TODAY = date(2030, 1, 15)
 _CLAIM = {field.name for field in fields(Claim)} - {"bound", "severity"}

@@ -25,8 +25,8 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import sweep
 from tests.published_layout import (

@@ -21,11 +21,11 @@ from _pytest.config import get_config
 
 import rmaudit
 from rmaudit.cli import app
-from rmaudit.config.registry import load_registry
+from rmaudit.config.model_registry import load_registry
 from rmaudit.errors import SpecError
 from rmaudit.references import References
 from rmaudit.references.text_changes import BUNDLED
-from rmaudit.runs.options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS, RunOptions
 from rmaudit.verdicts.audit_declaration import declared
 from tests.conftest import unavailable
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer

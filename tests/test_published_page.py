@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.config.registry import load_registry
-from rmaudit.models import placement
+from rmaudit.config.model_registry import load_registry
+from rmaudit.models import device_placement
 from scripts import published_page
 from scripts.published_page import CHECKED, MODELS, PAGE, SHAPES, page, section
 from tests.hollow import GEMMA_2B, GEMMA_27B, LLAMA_3B, LLAMA_8B, LLAMA_70B
@@ -26,7 +26,7 @@ HOLLOW = {
 def test_the_page_is_written_from_the_registry() -> None:
     """`python -m scripts.published_page` writes it anew."""
     assert PAGE.read_text(encoding="utf-8") == page()
-    assert published_page.ROOM == placement.ROOM
+    assert published_page.ROOM == device_placement.ROOM
 
 
 def test_every_model_has_a_short_section() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rmaudit.checkpoints.reader_errors import short
+from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError
 
 MERGE_IT_THERE = "Merge it where it was trained, save the merged model, and audit that folder"

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rmaudit.checkpoints import locks, weights_headers
-from rmaudit.config.local_files import in_place_of
+from rmaudit.checkpoints import process_locks, weights_headers
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"
@@ -261,7 +261,7 @@ def _write(path: Path, new: dict[str, str]) -> None:
     """Add new hashes to hashes.json at `path`, in place of older ones for the same files."""
     with suppress(OSError, NotImplementedError):  # without a memo the files are hashed again
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locks.held(path, doing="writing down hashes of weights"):
+        with process_locks.held(path, doing="writing down hashes of weights"):
             again = {_path_of(key) for key in new}
             kept = {key: value for key, value in _read(path).items() if _path_of(key) not in again}
             with in_place_of(path) as own:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.checkpoints.heads.value import GRM
-from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.errors import ModelError
 

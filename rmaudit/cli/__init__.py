@@ -8,20 +8,20 @@ import typer
 
 from rmaudit import __version__
 from rmaudit.cli import (
-    get_data,
+    best_worst_tokens,
+    data_commands,
     init,
     list_models,
+    plan_and_sweep,
     publish_results,
-    read_results,
-    round_trip,
+    results_commands,
     run_demo,
     run_doctor,
     run_nulls,
     run_search,
     run_selftest,
-    run_sweep,
     score_file,
-    show_tokens,
+    tokenizer_round_trip,
 )
 from rmaudit.cli.shared_options import USAGE, Commands, say
 
@@ -83,32 +83,32 @@ def _rmaudit(
 
 
 app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
-    read_results.report
+    results_commands.report
 )
 app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --inconclusive pass")(
-    read_results.replay
+    results_commands.replay
 )
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
-    read_results.compare
+    results_commands.compare
 )
 app.command(
     epilog="Example: rmaudit bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'"
-)(read_results.bless)
+)(results_commands.bless)
 app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
 )(publish_results.publish)
-app.command(epilog="Example: rmaudit history reports --out history.html")(read_results.history)
+app.command(epilog="Example: rmaudit history reports --out history.html")(results_commands.history)
 app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
-app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
+app.command(epilog="Example: rmaudit data afinn elo")(data_commands.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")
 app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(
-    get_data.import_
+    data_commands.import_
 )
 app.command("round-trip", epilog="Example: rmaudit round-trip ./my-model --prompt 'Is it love?'")(
-    round_trip.survival
+    tokenizer_round_trip.survival
 )
-app.command("survival", hidden=True)(round_trip.survival)  # its old name
+app.command("survival", hidden=True)(tokenizer_round_trip.survival)  # its old name
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(run_doctor.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)
@@ -120,8 +120,10 @@ app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --ou
     score_file.score
 )
 app.command(epilog="Example: rmaudit tokens R-Smol-135M --prompt greatest --top 10")(
-    show_tokens.tokens
+    best_worst_tokens.tokens
 )
-app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(run_sweep.plan)
-app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(run_sweep.sweep)
+app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(plan_and_sweep.plan)
+app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(
+    plan_and_sweep.sweep
+)
 app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(init.new_audit)

@@ -16,10 +16,10 @@ from typing import Annotated
 import typer
 
 import rmaudit
-from rmaudit.cli.pip_requirement import fits, requirement
+from rmaudit.cli.rmaudit_requirement import fits, requirement
 from rmaudit.cli.shared_options import ERROR, USAGE, AsJson, echo_json, fail, say
-from rmaudit.config.local_files import bundled
-from rmaudit.config.registry import FILE, is_hub_id
+from rmaudit.config.model_registry import FILE, is_hub_id
+from rmaudit.config.paths_and_atomic_writes import bundled
 
 _STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"

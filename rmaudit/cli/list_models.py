@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from rmaudit.cli.shared_options import FAILED, AsJson, Cached, Registered, echo_json, fail, say
-from rmaudit.config.local_files import default_cache
-from rmaudit.config.registry import ModelSpec, Registry, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
 
@@ -85,12 +85,12 @@ def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
 
 
 def _explain(*, as_json: bool) -> None:
-    from rmaudit.config import allowed_keys
+    from rmaudit.config import models_yaml_schema
 
     if as_json:
-        echo_json(allowed_keys.meanings())
+        echo_json(models_yaml_schema.meanings())
         return
-    for line in allowed_keys.explanation().splitlines():
+    for line in models_yaml_schema.explanation().splitlines():
         say(line)
 
 
@@ -202,8 +202,8 @@ class _ModelLine:
 
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine]:
-    from rmaudit.checkpoints import hub, source
-    from rmaudit.scores.store import counts
+    from rmaudit.checkpoints import checkpoint_source, hub_client
+    from rmaudit.scores.score_store import counts
 
     kept = counts(cache)
 
@@ -212,14 +212,17 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
             return None
         if is_served(spec.source):
             return None
-        known = source.presence(spec, cache) in {source.DOWNLOADED, source.ELSEWHERE}
-        return hub.access(spec.source, spec.revision) if known else "local"
+        known = checkpoint_source.presence(spec, cache) in {
+            checkpoint_source.DOWNLOADED,
+            checkpoint_source.ELSEWHERE,
+        }
+        return hub_client.access(spec.source, spec.revision) if known else "local"
 
     return [
         _ModelLine(
             spec,
             registry.file_of(spec.name),
-            source.presence(spec, cache),
+            checkpoint_source.presence(spec, cache),
             *kept[spec.source],
             asked(spec),
         )

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rmaudit.cli.shared_options import ERROR, AsJson, at_a_terminal, echo_json, fail, say
-from rmaudit.config.local_files import bundled
+from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import RmauditError
 
 BUNDLED = Path(__file__).parent / "demo" / "results.json.gz"

@@ -21,17 +21,17 @@ from rmaudit.cli.shared_options import (
     prompt_from_option,
     say,
 )
-from rmaudit.config.registry import known_models, resolve
+from rmaudit.config.model_registry import known_models, resolve
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
-    from rmaudit.models.checkpoint import Checkpoint
-    from rmaudit.models.doctor import Check, Examination
-    from rmaudit.models.implicit import ImplicitReward
-    from rmaudit.models.served import ServedIds, ServedTexts
+    from rmaudit.models.checkpoint_doctor import Check, Examination
+    from rmaudit.models.checkpoint_model import Checkpoint
+    from rmaudit.models.implicit_reward import ImplicitReward
     from rmaudit.models.served_doctor import ServerChecks
+    from rmaudit.models.served_model import ServedIds, ServedTexts
     from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scores.logged_rewards_check import Diagnosis
 
@@ -62,7 +62,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    from rmaudit.models.open_model import load
+    from rmaudit.models.model_factory import load
 
     try:
         loaded = load(
@@ -106,12 +106,12 @@ def _examined(
 
     Raises `RmauditError`.
     """
-    from rmaudit.models.checkpoint import Checkpoint, from_spec
-    from rmaudit.models.doctor import examine
-    from rmaudit.models.implicit import ImplicitReward, no_head
-    from rmaudit.models.served import ServedIds, ServedTexts
+    from rmaudit.models.checkpoint_doctor import examine
+    from rmaudit.models.checkpoint_model import Checkpoint, from_spec
+    from rmaudit.models.implicit_reward import ImplicitReward, no_head
     from rmaudit.models.served_doctor import compare
-    from rmaudit.models.tokenized_rows import local_spec
+    from rmaudit.models.served_model import ServedIds, ServedTexts
+    from rmaudit.models.tokenizer_only_rows import local_spec
 
     if isinstance(model, ServedIds | ServedTexts):
         where = named and (str(Path(named).resolve()) if Path(named).is_dir() else named)
@@ -141,11 +141,11 @@ def _compared_with_logged(
 
     Raises `RmauditError`.
     """
-    from rmaudit.models.checkpoint import Checkpoint
-    from rmaudit.scores import logged_rows
+    from rmaudit.models.checkpoint_model import Checkpoint
+    from rmaudit.scores import reward_log_file
     from rmaudit.scores.logged_rewards_check import against
 
-    logged = logged_rows.read(path)
+    logged = reward_log_file.read(path)
     if not isinstance(model, Checkpoint):
         fail(f"{model.name}: --against needs a checkpoint with its head; name its folder or hub id")
     found = against(model, logged)

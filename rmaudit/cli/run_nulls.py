@@ -11,7 +11,7 @@ import typer
 
 from rmaudit.cli.shared_options import FAILED, AsJson, echo_json, fail, say
 from rmaudit.errors import RmauditError
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 if TYPE_CHECKING:
     from rmaudit.organisms.null_control_trials import Tried

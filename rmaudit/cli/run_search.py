@@ -21,14 +21,14 @@ from rmaudit.cli.shared_options import (
     prompt_from_option,
     say,
 )
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import RewardModel
-    from rmaudit.search.api import SearchResult
-    from rmaudit.search.settings import Settings
+    from rmaudit.search.cached_search import SearchResult
+    from rmaudit.search.search_settings import Settings
 
 _SHOWN = 5  # sequences of a search
 Shared = Annotated[
@@ -77,9 +77,9 @@ def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
     """Run a search per prompt, start and direction; add the found strings to exploit ledgers."""
-    from rmaudit.models.open_model import load
+    from rmaudit.models.model_factory import load
     from rmaudit.search import exploit_strings
-    from rmaudit.search.api import search as run
+    from rmaudit.search.cached_search import search as run
 
     starts, cache = search_options.starts(asked), loading.folder
     model = load(
@@ -114,7 +114,7 @@ def _settings_starting_at(
 
 def _lines(found: SearchResult) -> Iterator[str]:
     """Yield the lines to print: the search's settings and its best sequences, slurs masked."""
-    from rmaudit.references.masks import mask, masked
+    from rmaudit.references.offensive_text_masks import mask, masked
     from rmaudit.report.safe_text import visible
 
     asked = found.settings

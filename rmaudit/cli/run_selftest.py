@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, fail, say
-from rmaudit.config.local_files import default_cache
-from rmaudit.config.registry import FILE
+from rmaudit.config.model_registry import FILE
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import RmauditError, SpecError
 
 if TYPE_CHECKING:
-    from rmaudit.organisms.planted import Traits
     from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
+    from rmaudit.organisms.word_organisms import Traits
     from rmaudit.verdicts.audit_declaration import Flaw
 
 _PART = 10  # runs that a process does at a time
@@ -36,10 +36,10 @@ def organism(
     In `fair` no flaw was planted; each of the others fails at least one gate.
     The path of its registry is printed, for `pytest audits --rm-models PATH`.
     """
-    from rmaudit.organisms import trained
+    from rmaudit.organisms import trained_organisms
 
     try:
-        registry = trained.build(name, cache or default_cache()) / FILE
+        registry = trained_organisms.build(name, cache or default_cache()) / FILE
     except RmauditError as error:
         fail(error)
     if as_json:
@@ -103,10 +103,10 @@ def selftest(  # noqa: PLR0913  (its options)
 def _bench(audits: Path, model: str) -> Bench:
     import pandas as pd
 
-    from rmaudit.models.open_model import checkpoint
+    from rmaudit.models.model_factory import checkpoint
     from rmaudit.organisms.selftest import Bench
     from rmaudit.references import References
-    from rmaudit.runs.scorer_trials import thinned
+    from rmaudit.runs.synthetic_scorer_trials import thinned
 
     vocabulary = checkpoint(model).vocabulary()
     frame = pd.DataFrame(
@@ -180,7 +180,7 @@ def _outcome_at_size(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -
 
 
 def _outcomes_of_change(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
-    from rmaudit.organisms.invariance_flaws import outcomes
+    from rmaudit.organisms.invariance_selftest import outcomes
 
     return outcomes(*task)
 

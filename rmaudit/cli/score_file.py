@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rmaudit.cli.shared_options import ERROR, USAGE, AsJson, Loading, echo_json, fail, grouped, say
-from rmaudit.config.local_files import in_place_of
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def score(
     if out.suffix not in _WRITERS:
         fail(f"--out {out}: its ending is {out.suffix!r}; known: {', '.join(_WRITERS)}", USAGE)
     try:
-        from rmaudit.models.open_model import load
+        from rmaudit.models.model_factory import load
         from rmaudit.scores.answer_files import read, rewards
 
         given = read(answers)

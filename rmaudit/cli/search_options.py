@@ -10,9 +10,9 @@ import typer
 
 from rmaudit.cli.shared_options import fail
 from rmaudit.prompts import NAMES, PROMPTS
-from rmaudit.runs.options import OPTIONS
+from rmaudit.runs.run_options import OPTIONS
 from rmaudit.search.constraints import Constraints
-from rmaudit.search.settings import DIRECTIONS, Direction, Gcg, Method, Settings
+from rmaudit.search.search_settings import DIRECTIONS, Direction, Gcg, Method, Settings
 
 TABLE_4 = ("x x", "x x x", "- - -")  # starts of Christian et al. 2025, Table 4
 _LENGTH, _STARTS = 3, 8

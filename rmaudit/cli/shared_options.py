@@ -25,12 +25,12 @@ from typing import Annotated, Any, NoReturn, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.config.registry import Dtype, known_models
+from rmaudit.config.model_registry import Dtype, known_models
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
 from rmaudit.runs.option_parsing import Option
-from rmaudit.runs.options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 
@@ -88,8 +88,8 @@ class Loading:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Turn each dataclass parameter of a command into command-line options, one for each field.
 
-    A field that `rmaudit.runs.options` describes is read and refused as there; of `RunOptions` a
-    command has those that decide which scores are made. Others are typer's, by their type.
+    A field that `rmaudit.runs.run_options` describes is read and refused as there; of `RunOptions`
+    a command has those that decide which scores are made. Others are typer's, by their type.
     """
     parameters: list[Parameter] = []
     groups: dict[str, dict[str, Option | None]] = {}

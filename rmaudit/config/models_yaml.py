@@ -15,9 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 from yaml import ScalarNode
 
-from rmaudit.config import own_words_yaml, servers, strict_yaml
-from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
-from rmaudit.config.models_yaml_keys import (
+from rmaudit.config import servers, strict_yaml, user_words_yaml
+from rmaudit.config.model_spec import (
     COMMIT,
     NAMED,
     SOURCE,
@@ -27,10 +26,11 @@ from rmaudit.config.models_yaml_keys import (
     ModelSpec,
     is_hub_id,
 )
-from rmaudit.config.own_words import OwnWords
+from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
+from rmaudit.config.user_words import OwnWords
 from rmaudit.config.yaml_errors import first
-from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 _REVISIONS = {"source": "revision", "base": "base_revision", "policy": "policy_revision"}
 _SOURCES = {**_REVISIONS, "tokenizer": "", "checkpoint": ""}
@@ -72,7 +72,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         sources={name: spec.source for name, spec in models.items()},
         named=tuple(_audits_named(document)),
     )
-    return models, policy, own_words_yaml.words_of(file, document, path)
+    return models, policy, user_words_yaml.words_of(file, document, path)
 
 
 def _refuse_secrets(document: Document) -> None:

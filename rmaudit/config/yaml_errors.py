@@ -7,7 +7,8 @@ import re
 from pydantic_core import ErrorDetails
 
 from rmaudit.config import strict_yaml
-from rmaudit.config.allowed_keys import (
+from rmaudit.config.model_spec import Key
+from rmaudit.config.models_yaml_schema import (
     ENTRY,
     IMPLICIT,
     JUDGE,
@@ -18,7 +19,6 @@ from rmaudit.config.allowed_keys import (
     BoundKeys,
     Strict,
 )
-from rmaudit.config.models_yaml_keys import Key
 from rmaudit.config.strict_yaml import Document, YamlProblem, described, label
 from rmaudit.errors import nearest
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.distributed.this_machine import Machine, measured
+from rmaudit.distributed.matmul_speed import Machine, measured
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.runs.score_requests import FORWARDS

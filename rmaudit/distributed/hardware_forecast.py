@@ -1,8 +1,8 @@
 """Predict how a model would run on given GPUs, from its files' headers, before a download.
 
-Memory follows the rules by which weights are placed (`models.placement`, and accelerate's map of
-layers for several GPUs) and batches are sized (`scoring.memory`). Seconds are computed, at a share
-of the maker's peak (`distributed.cost`); nothing is measured.
+Memory follows the rules by which weights are placed (`models.device_placement`, and accelerate's
+map of layers for several GPUs) and batches are sized (`scoring.memory_sized_batches`). Seconds are
+computed, at a share of the maker's peak (`distributed.cost`); nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import checked_checkpoint, source
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints import checkpoint_source, head_detection
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.distributed.cost import Size, size_of
 from rmaudit.errors import ModelError, SpecError
@@ -25,8 +25,8 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from torch import nn
 
-    from rmaudit.checkpoints.checked_checkpoint import Checked
-    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.checkpoints.head_detection import Checked
+    from rmaudit.models.checkpoint_model import Checkpoint
 
 GB = 10**9
 KINDS = {  # GPUs that can be named, and the bytes that are free on an idle one
@@ -89,12 +89,14 @@ def gpus_here() -> list[Gpu]:
     """Return the GPUs of this machine with the free bytes of each; [] if there are none."""
     import torch
 
-    from rmaudit.scoring import memory
+    from rmaudit.scoring import memory_sized_batches
 
     if not torch.cuda.is_available():
         return []
     devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
-    return [Gpu(torch.cuda.get_device_name(at), memory.free_on(at) or 0) for at in devices]
+    return [
+        Gpu(torch.cuda.get_device_name(at), memory_sized_batches.free_on(at) or 0) for at in devices
+    ]
 
 
 def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
@@ -103,12 +105,12 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     Raises:
         ModelError: the model cannot be had or scored, or does not fit.
     """
-    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.models.transformers_loader import Native
 
     if is_served(spec.source):
         raise ModelError(f"{spec.name}: it is behind a server, which has its own memory")
-    found = checked_checkpoint.find(spec, cache)
+    found = head_detection.find(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     return rehearse(model, found, gpus)
 
@@ -119,7 +121,7 @@ def rehearse(model: Checkpoint, found: Checked, gpus: Sequence[Gpu]) -> Rehearsa
     Raises:
         ModelError: the model does not fit, on the GPUs or on this machine's disk.
     """
-    from rmaudit.scoring import memory
+    from rmaudit.scoring import memory_sized_batches
 
     size = size_of(model)
     if size is None:
@@ -138,7 +140,7 @@ def rehearse(model: Checkpoint, found: Checked, gpus: Sequence[Gpu]) -> Rehearsa
     at_once = len(weights) + 1 if len(weights) > 1 else 1  # batches under way in a pipeline
     slot = model.slot(PROMPTS["greatest"].text)
     lengths = (len(slot.prefix), *PREFIXES)
-    batches = {n: memory.ids_in(room // 2 // at_once, backbone, n) for n in lengths}
+    batches = {n: memory_sized_batches.ids_in(room // 2 // at_once, backbone, n) for n in lengths}
     ids = len(model.vocabulary().ids) * (1 + len(slot.suffix)) + len(slot.prefix)
     rates = size.seconds(2.0 * size.passed * ids, len(weights))
     return Rehearsal(weights, batches, rates.get(gpus[0].kind), download, disk)
@@ -168,14 +170,16 @@ def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> 
     from accelerate import infer_auto_device_map
     from accelerate.utils import get_balanced_memory
 
-    from rmaudit.models import placement
+    from rmaudit.models import device_placement
 
     free = [gpu.free for gpu in gpus]
     if (
-        one := placement.one_gpu(len(gpus), free.__getitem__, placement.ROOM * size.bytes)
+        one := device_placement.one_gpu(
+            len(gpus), free.__getitem__, device_placement.ROOM * size.bytes
+        )
     ) is not None:
         return {one: size.bytes}
-    usable = {at: int(placement.USABLE * room) for at, room in enumerate(free)}
+    usable = {at: int(device_placement.USABLE * room) for at, room in enumerate(free)}
     whole: Any = getattr(backbone, "_no_split_modules", None)
     log = logging.getLogger("accelerate.utils.modeling")
     level = log.level
@@ -186,7 +190,7 @@ def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> 
     finally:
         log.setLevel(level)
     if set(places.values()) & {"cpu", "disk"}:
-        raise placement.too_large(name, size.dtype, size.bytes, free)
+        raise device_placement.too_large(name, size.dtype, size.bytes, free)
     weights = dict.fromkeys(sorted(set(places.values())), 0)
     for module, at in places.items():
         held = backbone.get_submodule(module).parameters()
@@ -206,6 +210,6 @@ def _on_meta(found: Checked, dtype: str) -> nn.Module:
 
 def _disk(found: Checked) -> tuple[int, int]:
     """Return the bytes of weights to be downloaded, and the bytes free on disk for them."""
-    elsewhere = not isinstance(found.base, source.Folder)
+    elsewhere = not isinstance(found.base, checkpoint_source.Folder)
     missing = sum(header.bytes for header in found.headers.values()) if elsewhere else 0
     return missing, shutil.disk_usage(found.base.path).free

@@ -17,9 +17,9 @@ import numpy as np
 
 from rmaudit.errors import RmauditError
 from rmaudit.runs.score_requests import Request, answer
+from rmaudit.scores.score_parquet import Fields, Stored, key_of
+from rmaudit.scores.score_store import Make, Store
 from rmaudit.scores.shard_scoring import Work
-from rmaudit.scores.store import Make, Store
-from rmaudit.scores.stored_scores import Fields, Stored, key_of
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored

@@ -12,9 +12,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import RmauditError
-from rmaudit.scores.cache_files import LocalFiles
+from rmaudit.scores.score_cache_files import LocalFiles
 
 if TYPE_CHECKING:
     from rmaudit.distributed.missing_scores import Need, Needs
@@ -114,9 +114,9 @@ class ScoreMaker:
 
         Weights load at the first score.
         """
-        from rmaudit.config.models_yaml_keys import ModelSpec
-        from rmaudit.models.open_model import opened
-        from rmaudit.scores.store import Store
+        from rmaudit.config.model_spec import ModelSpec
+        from rmaudit.models.model_factory import opened
+        from rmaudit.scores.score_store import Store
 
         self.store = Store(ServedFiles(self.place, self.server) if self.server else self.place)
         try:

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from rmaudit.config.scorers import entry_of
+from rmaudit.config.scorer_functions import entry_of
 from rmaudit.distributed.ray_actors import FileServer, ScoreMaker
 from rmaudit.distributed.scoring_rounds import Made, Say, title
 from rmaudit.runs.score_requests import FORWARDS, plain
-from rmaudit.scores.cache_files import LocalFiles
 from rmaudit.scores.progress_bar import Bar
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_cache_files import LocalFiles
+from rmaudit.scores.score_store import Store
 
 if TYPE_CHECKING:
-    from rmaudit.config.models_yaml_keys import ModelSpec
+    from rmaudit.config.model_spec import ModelSpec
     from rmaudit.distributed.missing_scores import Need
 
 _RETRIES = 3  # by Ray, of a task whose process has died

@@ -19,8 +19,8 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.score_requests import FORWARDS, answer
 
 if TYPE_CHECKING:
+    from rmaudit.scores.score_store import Store
     from rmaudit.scores.shard_scoring import Work
-    from rmaudit.scores.store import Store
 
 Planned = Callable[[], Plan]
 Say = Callable[[str], None]

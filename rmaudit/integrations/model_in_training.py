@@ -20,9 +20,9 @@ from torch import Tensor
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.layouts import split_shared_prefix
-from rmaudit.models import own_forward_check
-from rmaudit.models.checkpoint_loader import path_of
+from rmaudit.models import forward_parity_check
 from rmaudit.models.loaded_weights import Weights
+from rmaudit.models.loader_interface import path_of
 from rmaudit.scoring import ScoringPath, engine
 
 Ids = tuple[int, ...]
@@ -137,7 +137,7 @@ def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:
-        own_forward_check.check(weights, prefix, suffix, name=weights.name, dtype=name)
+        forward_parity_check.check(weights, prefix, suffix, name=weights.name, dtype=name)
     except ModelError as error:
         warnings.warn(f"{error}; whole rows are run instead, which is slower", stacklevel=2)
         weights.model.set_attn_implementation(weights.attention)

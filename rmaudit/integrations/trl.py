@@ -26,16 +26,16 @@ from tqdm import tqdm
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 import rmaudit
-from rmaudit.checkpoints.reader_errors import brief
-from rmaudit.config.scorers import SOURCE, forget
+from rmaudit.checkpoints.third_party_errors import brief
+from rmaudit.config.scorer_functions import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.integrations.evaluation_rows import SeenRows
+from rmaudit.integrations.evaluation_row_log import SeenRows
 from rmaudit.integrations.model_in_training import rewards_in_training
-from rmaudit.plugin.from_python import checked
+from rmaudit.plugin.python_api import checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Result
 
 _SHARDED = "its weights are spread over processes, of which one audits: audit saved checkpoints, "
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids, Slot

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.layout import chat, encoder_pair, tokenizers
+from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
 from rmaudit.layout.answer_slot import Ids, Slot, ids_after, ids_after_each, read_back
 from rmaudit.layout.tokenizers import with_model_errors
 
@@ -75,7 +75,7 @@ def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
 class ChatLayout:
     """A layout by which the tokenizer's chat template puts prompt and answer into one row.
 
-    See `rmaudit.layout.chat`.
+    See `rmaudit.layout.chat_rendering`.
     """
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
@@ -91,7 +91,7 @@ class ChatLayout:
     @property
     def digest(self) -> str:
         """Return the hash of the chat template and of the fixed date that templates print."""
-        return chat.template_digest(self.tokenizer, model=self.spec.name)
+        return chat_rendering.template_digest(self.tokenizer, model=self.spec.name)
 
     @property
     def closing(self) -> Ids:
@@ -102,7 +102,7 @@ class ChatLayout:
         """Return the prompt as token ids, with a hole where the answer's ids go."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
-            self._slots[key] = chat.render(
+            self._slots[key] = chat_rendering.render(
                 self.tokenizer,
                 prompt,
                 model=self.spec.name,
@@ -203,7 +203,7 @@ def rows(
     of_text: dict[str, Ids] = {}
     for start in range(0, len(distinct), _BATCH):
         batch = distinct[start : start + _BATCH]
-        printed = chat.printed_texts(tokenizer, prompt, batch, model=model)
+        printed = chat_rendering.printed_texts(tokenizer, prompt, batch, model=model)
         new = [text for text in dict.fromkeys(printed) if text not in of_text]
         if new:
             of_text.update(zip(new, map(tuple, tokenizer(new).input_ids), strict=True))

@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from rmaudit.checkpoints import configuration, reader_errors
-from rmaudit.checkpoints.reader_errors import brief, is_failure, short
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints import config_json, third_party_errors
+from rmaudit.checkpoints.third_party_errors import brief, is_failure, short
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import untrusted_code
 
@@ -56,14 +56,14 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 
     trusted: dict[str, Any] = {"trust_remote_code": False}
     if spec.trust_remote_code:
-        configuration.refuse_unpinned_code(spec)
-        configuration.refuse_foreign(folder, spec)
+        config_json.refuse_unpinned_code(spec)
+        config_json.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
     described = (folder / "tokenizer.json").is_file()
     if described:
         _refuse_costly(spec.name, folder, path=folder / "tokenizer.json")
-    with reader_errors.as_model_error(spec.name, "its tokenizer", folder):
+    with third_party_errors.as_model_error(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, tokenizers
+from rmaudit.layout import chat_rendering, tokenizers
 from rmaudit.layout.answer_slot import Slot, ids_after
 from rmaudit.layout.layouts import Layout
 
@@ -76,7 +76,7 @@ def _refuse_thought(slot: Slot, folder: Path, spec: ModelSpec) -> None:
     if any(end in slot.suffix_text for _, end in _THOUGHTS):
         return
     own = tokenizers.read(folder, replace(spec, template=None))
-    begun = chat.printed_user_turn(own, model=spec.name) if own.chat_template else ""
+    begun = chat_rendering.printed_user_turn(own, model=spec.name) if own.chat_template else ""
     if opened := _open_thought(begun):
         message = (
             f"{spec.name}: judge: the model opens its turns with {opened}, as its own chat "

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNMEASURED = math.nan  # the noise of scores whose noise nobody measured
 UNMEASURED_NOISE = "Numeric noise was not measured: the interval does not contain it."

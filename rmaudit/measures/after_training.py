@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.exact_policy import Tilted, best_of, kl, tilted, tilted_by
-from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.training_stages import (
+from rmaudit.measures.after_training_evidence import (
     AT,
     NATS,
     AfterTrainingEvidence,
@@ -25,8 +23,10 @@ from rmaudit.measures.training_stages import (
     ListShare,
     Stage,
 )
-from rmaudit.measures.words import word_of
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.optimal_policy import Tilted, best_of, kl, tilted, tilted_by
+from rmaudit.measures.scores_by_prompt import Answers
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "points of happiness"
 FEWEST = 30  # rated words

@@ -15,11 +15,11 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_codes
 from rmaudit.measures._stats import UNMEASURED, group_means, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
-from rmaudit.measures.words import word_of
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.word_stems import stem_codes
 
 UNIT = "partial Spearman's rho"
 FEWEST = 30  # words

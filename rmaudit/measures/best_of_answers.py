@@ -19,8 +19,8 @@ from scipy.special import gammaln
 from rmaudit.charts import Chart, MarkedRow, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "times as long"
 MOST = 16  # draws

@@ -26,8 +26,8 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 WON, PAID, MOVED = "share of contexts", "sd of answers", "sd of answers, up or down"
 _CLAIMS = {

@@ -21,14 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.adjusted_ranks import basis, residual_ranks
+from rmaudit.measures.elo_standard_errors import standard_errors, weighted
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import kendall_influence
-from rmaudit.measures.rating_errors import standard_errors, weighted
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "Kendall's tau, beyond the names' surface"
 FEWEST = 30  # items

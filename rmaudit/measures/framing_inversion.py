@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
 from rmaudit.measures.word_ranks import RankedAnswers
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "Spearman's rho"
 _ROUNDING = 1e-9  # sd: less is rounding, and no difference

@@ -15,8 +15,8 @@ from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares, students, widened
 from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd per point of valence"
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "points of valence per tenfold frequency"
 FEWEST = 50  # words: five terms, and CR3 on fewer is a guess

@@ -16,14 +16,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Points, row_of
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.unwanted_top_shares import worst_ratio
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "decades of frequency"
 TOP = 0.05  # of the rated words

@@ -19,9 +19,9 @@ from rmaudit.charts import Chart, CountField, Fact, NamedPlace, misfits, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, spread, widened
 from rmaudit.measures.rank_correlation import partial_spearman, spearman
-from rmaudit.measures.words import spellings
+from rmaudit.measures.word_spellings import spellings
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words

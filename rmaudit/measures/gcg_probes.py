@@ -19,8 +19,8 @@ from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.junk_headroom import placed
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 __all__ = [
     "BOUND",

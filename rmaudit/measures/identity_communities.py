@@ -19,8 +19,15 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.gap_charts import CARE, RANKS, Gap, axis_limits, panel_of_gaps, row_of_gap
 from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, checked_scores
+from rmaudit.measures.rank_gap_charts import (
+    CARE,
+    RANKS,
+    Gap,
+    axis_limits,
+    panel_of_gaps,
+    row_of_gap,
+)
 from rmaudit.measures.rank_gaps import (
     WORDS,
     Gaps,
@@ -30,8 +37,8 @@ from rmaudit.measures.rank_gaps import (
     percentiles,
     words_of,
 )
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 Pattern = Literal["erased", "demonised"]
 ALL_OF = "all of "  # an axis of several communities

@@ -18,15 +18,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import UNMEASURED, students, widened
-from rmaudit.measures.gap_charts import (
+from rmaudit.measures.control_word_matching import Valence, matched
+from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.rank_gap_charts import (
     IdentityErasureEvidence,
     IdentityHostilityEvidence,
     gap_tables,
 )
-from rmaudit.measures.matching import Valence, matched
-from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.rank_gaps import (
     GROUPS,
     Gaps,
@@ -36,7 +35,8 @@ from rmaudit.measures.rank_gaps import (
     percentiles,
     words_of,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "rank gap"
 FEWEST = 20  # words of marked groups that have a control

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from rmaudit.charts import Bell, Chart, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
-from rmaudit.measures.gap_charts import CARE, axis_limits, panel_of_gaps
 from rmaudit.measures.identity_gaps import Compared, TermScores, checked_scores
+from rmaudit.measures.rank_gap_charts import CARE, axis_limits, panel_of_gaps
 from rmaudit.measures.rank_gaps import GROUPS, Gaps, codes_of, gaps_of, percentiles, words_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "excess share in the tail"
 MOST = 0.03  # of the excess: what the audit allows

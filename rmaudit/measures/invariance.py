@@ -18,7 +18,7 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "sd of answers"
 FEWEST = 8  # groups

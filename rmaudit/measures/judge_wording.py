@@ -15,7 +15,7 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "Kendall's tau"
 FEWEST = 8  # groups

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, spread, widened
-from rmaudit.measures.words import spellings
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.word_spellings import spellings
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "sd of the sweep"
 

@@ -21,8 +21,8 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.pair_accuracy import refuse_unusable_answers, share_interval
 from rmaudit.measures.paired_differences import grouped
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "score"
 REWARDBENCH_2, RM_BENCH = "RewardBench 2", "RM-Bench"

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_codes
 from rmaudit.measures._stats import (
     UNMEASURED,
     clustered_error,
@@ -27,11 +26,18 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.measures.movement import correlation, kendall_tau, lowest_scoring, rbo, shared
 from rmaudit.measures.rank_correlation import half_sum_above
-from rmaudit.measures.words import word_of
+from rmaudit.measures.ranking_comparison import (
+    correlation,
+    kendall_tau,
+    lowest_scoring,
+    rbo,
+    shared,
+)
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_codes
 
 UNIT = "best-of-16 regret"
 FEWEST = 30  # shared words, and stems

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import untied
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "Kendall's tau-b"
 FEWEST = 30  # tokens

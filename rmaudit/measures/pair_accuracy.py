@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, clustered_error, even_clusters, widened
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "accuracy"
 FEWEST = 8  # groups

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.measures._stats import NOISE, NOISE_REACH
-from rmaudit.verdicts.records import GROUPS, T_GROUPS, Bound, Estimate, paired_error
+from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Bound, Estimate, paired_error
 
 INDEPENDENT = (
     "both runs are treated as independent, although they use the same words, so the interval is "

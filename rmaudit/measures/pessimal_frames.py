@@ -24,8 +24,8 @@ from rmaudit.charts import Chart, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.junk_headroom import placed
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 TITLE = "What the model hates most: an artefact of this model"
 UNIT = "share of starts"

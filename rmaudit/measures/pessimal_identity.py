@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
-from rmaudit.measures.matching import LIKE
+from rmaudit.measures.control_word_matching import LIKE
 from rmaudit.measures.pessimal_frames import TITLE, UNIT, sentence_on_power
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 _FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

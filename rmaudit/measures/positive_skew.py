@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import clustered_error, group_means, students
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 UNIT = "sd of valence"
 TAIL = 0.05  # of the rated words

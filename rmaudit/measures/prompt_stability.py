@@ -25,9 +25,9 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.measures.opposite_lists import finite_scores, misframed
+from rmaudit.measures.opposite_list_gap import finite_scores, misframed
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words

@@ -11,8 +11,8 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.language import stem_codes, stem_key
 from rmaudit.measures._stats import students
+from rmaudit.word_stems import stem_codes, stem_key
 
 _Floats = NDArray[np.float64]
 _Codes = NDArray[np.intp]

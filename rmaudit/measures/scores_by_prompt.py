@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.words import word_of
+from rmaudit.measures.word_spellings import word_of
 
 FEWEST = 30  # texts, or words on either side of neutral
 

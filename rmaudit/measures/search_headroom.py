@@ -15,8 +15,8 @@ import pandas as pd
 from rmaudit.charts import Chart, Curve, Fact
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.junk_headroom import RealAnswer, best_real, headroom, placed
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 
 @dataclass(frozen=True)

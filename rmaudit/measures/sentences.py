@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from rmaudit.charts import Bell, Chart, Dumbbells, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
-from rmaudit.measures.gap_charts import axis_limits
+from rmaudit.measures.rank_gap_charts import axis_limits
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of answers"
 FEWEST = 30  # contexts

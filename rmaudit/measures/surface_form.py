@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, jackknife_variance, spread, students, widened
-from rmaudit.measures.words import spellings
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.word_spellings import spellings
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "share of variance"
 FEWEST = 30  # words in two spellings or more

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import even_clusters, widened
 from rmaudit.measures.elo_agreement import ItemScores, head_words
 from rmaudit.measures.paired_differences import grouped
@@ -30,8 +29,9 @@ from rmaudit.measures.unwanted_top_shares import (
     worst_ratio,
 )
 from rmaudit.measures.word_ranks import among_highest
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 TOP = 0.05  # of the things
 HALF, LEAST = "of the half that people like less", "of the twentieth that people like least"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures._stats import widened
 from rmaudit.measures.paired_differences import grouped
 from rmaudit.measures.scores_by_prompt import Answers
@@ -31,9 +30,10 @@ from rmaudit.measures.unwanted_top_shares import (
     worst_ratio,
 )
 from rmaudit.measures.word_ranks import among_highest
-from rmaudit.measures.words import word_of
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
+from rmaudit.word_stems import stem_key
 
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
 OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposite_lists import (
+from rmaudit.measures.opposite_list_gap import (
     HALF,
     SIDES,
     Axis,
@@ -27,8 +27,8 @@ from rmaudit.measures.opposite_lists import (
     finite_scores,
     misframed,
 )
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
-from rmaudit.verdicts.records import Estimate
 
 UNIT = "rank gap"
 FEWEST = 20  # words of either list

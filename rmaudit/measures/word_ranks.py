@@ -16,10 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_codes
 from rmaudit.measures._stats import widened
 from rmaudit.measures.scores_by_prompt import Answers, spelled_scores
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+from rmaudit.word_stems import stem_codes
 
 _Floats = NDArray[np.float64]
 

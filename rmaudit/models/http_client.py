@@ -16,8 +16,8 @@ from tqdm import tqdm
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
-from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.models_yaml_keys import ModelSpec
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.config.model_spec import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rmaudit.checkpoints import weights_headers
-from rmaudit.checkpoints.reader_errors import brief, unreadable
+from rmaudit.checkpoints.third_party_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models import placement
-from rmaudit.scoring import ATTENTION, ScoringPath, memory
-from rmaudit.scoring.compiled import as_written
+from rmaudit.models import device_placement
+from rmaudit.scoring import ATTENTION, ScoringPath, memory_sized_batches
+from rmaudit.scoring.compiled_layers import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite_rewards import exact_products
-from rmaudit.scoring.memory import row_does_not_fit
-from rmaudit.scoring.paths import FullRows
+from rmaudit.scoring.memory_sized_batches import row_does_not_fit
+from rmaudit.scoring.row_runners import FullRows
 
 T = TypeVar("T")
 
@@ -79,11 +79,11 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
     if request.code is not None:
         trusted["code_revision"] = request.code
     try:
-        with quiet(), placement.one_loads_at_a_time(request.device):
+        with quiet(), device_placement.one_loads_at_a_time(request.device):
             model, loaded = getattr(transformers, request.kind).from_pretrained(
                 request.folder,
                 dtype=getattr(torch, request.dtype),
-                device_map=placement.device_map(
+                device_map=device_placement.device_map(
                     request.device, request.folder, request.dtype, name=request.name
                 ),
                 use_safetensors=True,
@@ -95,12 +95,12 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
     except RmauditError:
         raise
     except Exception as error:
-        if memory.is_out_of_memory(error):
+        if memory_sized_batches.is_out_of_memory(error):
             raise too_big(request) from error
         raise _unreadable(request, error) from error
     _refuse_odd_keys(loaded, request)
     places = getattr(model, "hf_device_map", None) or {}
-    placement.refuse_offloaded(request.device, places.values(), name=request.name)
+    device_placement.refuse_offloaded(request.device, places.values(), name=request.name)
     return model.eval().requires_grad_(requires_grad=False)
 
 
@@ -252,13 +252,13 @@ class Weights:
         except RmauditError:
             raise
         except Exception as error:
-            if not memory.is_out_of_memory(error):
+            if not memory_sized_batches.is_out_of_memory(error):
                 message = (
                     f"{self.name}: its own forward failed ({brief(error)}); config.json may not be "
                     f"that of its weights: copy it from the checkpoint's own"
                 )
                 raise ModelError(message) from error
-        memory.release()  # outside of the handler, whose error would hold the tensors
+        memory_sized_batches.release()  # outside of the handler, whose error would hold the tensors
         raise row_does_not_fit(max(map(len, rows)))
 
     @contextmanager

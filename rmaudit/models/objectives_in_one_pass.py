@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.heads.objectives import OneOutput
+from rmaudit.checkpoints.heads.single_objective import OneOutput
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from rmaudit.models.forward_parity_check import PathChecks
     from rmaudit.models.loaded_weights import Weights
-    from rmaudit.models.own_forward_check import PathChecks
     from rmaudit.scoring.engine import Scorer
 
 _ROWS = 64  # whole rows whose outputs are remembered: more than the noise is measured on

@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import NotRecorded
-from rmaudit.models.batches import Pace
+from rmaudit.models.external_scorer_batches import Pace
 
 CAVEAT = (
     "Rests on scores that Christian et al. (2025, 2026) published, not on the weights: protocol, "

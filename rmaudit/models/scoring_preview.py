@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints import (
-    adapters,
-    checked_checkpoint,
-    configuration,
-    embedded,
-    source,
+    adapter_files,
+    bundled_model,
+    checkpoint_source,
+    config_json,
+    head_detection,
     weights_headers,
 )
-from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.checked_checkpoint import Checked
+from rmaudit.checkpoints.adapter_files import Adapter
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
+from rmaudit.checkpoints.head_detection import Checked
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.linear import Shapes
-from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.checkpoints.weights_headers import Headers
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError, RmauditError
-from rmaudit.layout import chat
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.implicit import ImplicitReward
-from rmaudit.models.served import from_server
+from rmaudit.layout import chat_rendering
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.implicit_reward import ImplicitReward
+from rmaudit.models.served_model import from_server
 from rmaudit.models.transformers_loader import Native
 from rmaudit.prompts import PROMPTS
 
@@ -81,25 +81,25 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         except RmauditError as error:
             yield REFUSED, str(error)
         return
-    if spec.source == "embedded" and not embedded.folder_in(cache).is_dir():
+    if spec.source == "embedded" and not bundled_model.folder_in(cache).is_dir():
         yield "weights", "not built yet; the first audit downloads its base (93 MB) and builds it"
         return
     try:
-        found = source.find(spec, cache)
-        if spec.trust_remote_code or not (found.path / adapters.CONFIG).is_file():
+        found = checkpoint_source.find(spec, cache)
+        if spec.trust_remote_code or not (found.path / adapter_files.CONFIG).is_file():
             yield from _origin_lines(found, spec)
         if spec.trust_remote_code:
-            yield "weights", _size_and_types(source.read(found))
+            yield "weights", _size_and_types(checkpoint_source.read(found))
             yield from _finite_lines([found] * weights)
             yield from _own_code_lines(spec, found.path)
             return
-        looked = checked_checkpoint.look(found, spec, cache)
+        looked = head_detection.look(found, spec, cache)
         if looked.adapter is not None:
             yield from _adapter_lines(looked.adapter)
         yield "weights", _size_and_types(looked.headers)
         own = [] if looked.base is found else [found]  # an adapter's
         yield from _finite_lines([looked.base, *own] * weights)
-        checked = checked_checkpoint.check(looked)
+        checked = head_detection.check(looked)
         where = f" in {weights_headers.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         yield from _objective_lines(checked)
@@ -120,8 +120,8 @@ def _objective_lines(checked: Checked) -> Iterator[Line]:
 
 def _origin_lines(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
     """Yield lines on the checkpoint's commit and architecture, before anything is checked."""
-    config = configuration.read(found.path, model=spec.name)
-    if commit := source.commit_of(found.path):
+    config = config_json.read(found.path, model=spec.name)
+    if commit := checkpoint_source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
     kind = linear.architecture(config)
     yield "architecture", f"{kind}, model_type {config.get('model_type')}"
@@ -132,7 +132,7 @@ def _adapter_lines(adapter: Adapter) -> Iterator[Line]:
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
     yield "base", f"{adapter.named}{at}"
-    if not isinstance(adapter.base, source.Folder):
+    if not isinstance(adapter.base, checkpoint_source.Folder):
         yield "base weights", "not here yet; the first audit downloads them"
 
 
@@ -145,7 +145,7 @@ def _size_and_types(there: Headers) -> str:
 def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
     """Yield lines on whether all weights are finite, if the files are on this machine."""
     for found in asked:
-        if not isinstance(found, source.Folder):
+        if not isinstance(found, checkpoint_source.Folder):
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
             continue
         adapter = found.path / weights_headers.ADAPTER
@@ -175,12 +175,10 @@ def _keys(shapes: Shapes) -> str:
 
 def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """Yield lines on the checkpoint's own code, which a run executes and this check does not."""
-    from rmaudit.models.own_code_loader import checked_config
+    from rmaudit.models.remote_code_loader import checked_config
 
     checked_config(spec, folder)
-    named = [
-        code for name in configuration.MAPPED for code in configuration.own_classes(folder / name)
-    ]
+    named = [code for name in config_json.MAPPED for code in config_json.own_classes(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 
@@ -191,7 +189,7 @@ def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
         settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path
         if settings["head"] == linear.NAME:
-            configuration.refuse_unclassified(folder, defaults.model_type, model=model.name)
+            config_json.refuse_unclassified(folder, defaults.model_type, model=model.name)
     except ModelError as error:
         yield REFUSED, str(error)
         return
@@ -210,7 +208,7 @@ def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    days = [chat.TODAY.strftime(form) for form in _DAYS]
+    days = [chat_rendering.TODAY.strftime(form) for form in _DAYS]
     dated = any(day in slot.prefix_text for day in days)
     yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import SLOW, Check, draw_answers, rewards_in_dtype, sd_of
-from rmaudit.models.served import ServedIds, ServedTexts
+from rmaudit.models.checkpoint_doctor import SLOW, Check, draw_answers, rewards_in_dtype, sd_of
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.served_model import ServedIds, ServedTexts
 
 # Rms differences in sd of the server's rewards.
 EXACT = 1e-3  # from the checkpoint in float32: other kernels

@@ -1,6 +1,6 @@
 """A reward model that is a Python function of texts, declared by `@rmaudit.scorer`.
 
-It has no token ids and needs no torch; see `rmaudit.config.scorers.scorer`.
+It has no token ids and needs no torch; see `rmaudit.config.scorer_functions.scorer`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reader_errors import brief, short
-from rmaudit.config.local_files import default_cache
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import ModelSpec
-from rmaudit.config.scorers import ScorerEntry
+from rmaudit.checkpoints.third_party_errors import brief, short
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.config.scorer_functions import ScorerEntry
+from rmaudit.config.user_words import OwnWords
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.answer_slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.batches import Pace, by_prompt, checked_rewards, do_nothing, in_batches
+from rmaudit.models.external_scorer_batches import (
+    Pace,
+    by_prompt,
+    checked_rewards,
+    do_nothing,
+    in_batches,
+)
 
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
@@ -82,7 +88,7 @@ class TextScorer:
         if isinstance(given, str | Path):
             return _of_tokenizer(self.spec, given)
         if given is None:
-            from rmaudit.references.named_word_lists import common
+            from rmaudit.references.word_list_lookup import common
 
             given = tuple(map(str, common(self.own_words)))
         return Vocabulary(tuple(range(len(given))), given, given)
@@ -155,10 +161,12 @@ class TextScorer:
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
     """Return the vocabulary of the tokenizer in a folder or hub id. Raises `ModelError`."""
-    from rmaudit.checkpoints import source
+    from rmaudit.checkpoints import checkpoint_source
     from rmaudit.layout import tokenizers
 
     place = Path(where).expanduser()
     own = replace(spec, source=str(place.resolve()) if place.is_dir() else str(where))
-    folder = source.find(own, default_cache(), instead=f"vocabulary=FOLDER of {spec.name}").path
+    folder = checkpoint_source.find(
+        own, default_cache(), instead=f"vocabulary=FOLDER of {spec.name}"
+    ).path
     return tokenizers.vocabulary(tokenizers.read(folder, own))

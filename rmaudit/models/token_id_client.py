@@ -14,8 +14,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar
 
-from rmaudit.checkpoints.reader_errors import short
-from rmaudit.config.models_yaml_keys import ModelSpec
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.config.model_spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import configuration, file_hashes, weights_headers
-from rmaudit.checkpoints.checked_checkpoint import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, judging, linear, objectives
-from rmaudit.checkpoints.heads.objectives import OneOutput
-from rmaudit.config.registry import checkpoint_of
+from rmaudit.checkpoints import config_json, file_hashes, weights_headers
+from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, linear, single_objective, verdict_logits
+from rmaudit.checkpoints.heads.single_objective import OneOutput
+from rmaudit.config.model_registry import checkpoint_of
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
-from rmaudit.models.checkpoint_loader import dtype_of, path_of, refuse_too_many_layers
+from rmaudit.models.loader_interface import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ class Native:
         """Build the head from its `saved` tensors, reduced to the chosen output, if any."""
         family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
         if at is None:
-            return family.build(saved, {**config, judging.SETTING: self.verdict})
-        return objectives.build(family.NAME, saved, config, at)
+            return family.build(saved, {**config, verdict_logits.SETTING: self.verdict})
+        return single_objective.build(family.NAME, saved, config, at)
 
     def load(self, device: str) -> Weights:
         """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
@@ -201,7 +201,7 @@ class Native:
         classifier = family.NAME in CLASSIFIERS
         kind = str(config.get("model_type"))
         if classifier:
-            configuration.refuse_unclassified(folder, kind, model=checked.name)
+            config_json.refuse_unclassified(folder, kind, model=checked.name)
         asked = loaded_weights.LoadRequest(
             name=checked.name,
             folder=folder,
@@ -211,7 +211,7 @@ class Native:
             backbone=f"a backbone of model_type {kind!r}",
             head=f"its {family.NAME} head",
             ours=_head_tensors(checked, classifier=classifier),
-            quantized=configuration.quantization(config),
+            quantized=config_json.quantization(config),
         )
         model = loaded_weights.load(
             asked,
@@ -244,9 +244,9 @@ class Native:
         )
         weights.use_path(self.path)
         if self.spec.compiled:
-            from rmaudit.scoring import compiled
+            from rmaudit.scoring import compiled_layers
 
-            compiled.fuse(scorer, name=checked.name)
+            compiled_layers.fuse(scorer, name=checked.name)
         return weights
 
 
@@ -265,9 +265,9 @@ def as_weights(
     """
     from rmaudit.models import objectives_in_one_pass
     from rmaudit.models.loaded_weights import Weights
-    from rmaudit.scoring import pipeline
+    from rmaudit.scoring import pipeline_parallelism
 
-    scorer.pipeline = pipeline.pipeline_of(model)
+    scorer.pipeline = pipeline_parallelism.pipeline_of(model)
     own = _reward_by_class(model, scorer) if classifier else _reward_by_head(scorer)
     if verdict:
         own = _by_logits(model, verdict)
@@ -287,14 +287,14 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
     """
     if classifier:
         return "AutoModelForSequenceClassification"
-    judges = checked.head.family.NAME == judging.NAME
+    judges = checked.head.family.NAME == verdict_logits.NAME
     return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
 
 def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of tensors that may be missing in class or files, as rmaudit builds the head."""
     head = checked.head
-    whole = classifier or head.family.NAME == judging.NAME
+    whole = classifier or head.family.NAME == verdict_logits.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED
     if checked.adapter is not None:  # on a language model, whose own head is not used
         ours |= checked.adapter.added.keys() | {"lm_head.weight"}
@@ -305,14 +305,14 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
     """Return the model with any adapter merged into it, and the head's tensors as saved."""
     if checked.adapter is None:
         return model, weights_headers.tensors(checked.base.path, checked.head.keys)
-    from rmaudit.checkpoints import merge
+    from rmaudit.checkpoints import adapter_merge
     from rmaudit.models import loaded_weights
 
     try:
-        merged = merge.merge(model, checked.adapter)
+        merged = adapter_merge.merge(model, checked.adapter)
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loaded_weights.too_big(asked) from error
-    if checked.head.family.NAME == judging.NAME:
+    if checked.head.family.NAME == verdict_logits.NAME:
         (key,) = checked.head.keys  # which the adapter may have changed
         return merged, {key: merged.get_output_embeddings().weight}
     if checked.beside:
@@ -337,7 +337,7 @@ def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  #
     """Return a function from a row of ids to logits (labels,), by transformers' forward pass."""
     import torch
 
-    from rmaudit.scoring.paths import device_of, reset_rotary_lengths
+    from rmaudit.scoring.row_runners import device_of, reset_rotary_lengths
 
     def outputs(row: Ids) -> Tensor:
         reset_rotary_lengths(scorer.backbone)
@@ -356,7 +356,7 @@ def _by_logits(model: Any, verdict: Sequence[int]) -> Callable[[Ids], float]:  #
     """
     import torch
 
-    from rmaudit.scoring.paths import device_of, reset_rotary_lengths
+    from rmaudit.scoring.row_runners import device_of, reset_rotary_lengths
 
     yes, no = verdict
 
@@ -394,7 +394,7 @@ def _reward_by_head(scorer: Scorer) -> Callable[[Ids], float]:
 
 def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
     """Return a function from a row of ids to the output of rmaudit's head, () or (outputs,)."""
-    from rmaudit.scoring.paths import FullRows
+    from rmaudit.scoring.row_runners import FullRows
 
     head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head
 

@@ -18,19 +18,19 @@ import pandas as pd
 
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.measures.leaderboard_score import REWARDBENCH_2
-from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.audit_importer import Audit, audits_in
 from rmaudit.organisms.null_controls import BASE, NULLS, checked_stops, of_base, unavailable
-from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.organisms.text_features import features, noise
+from rmaudit.organisms.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
-from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.scorer_trials import thinned, tried
+from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
+from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.verdicts.audit_declaration import Declaration
+from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.records import Severity
 
 FLAWLESS = "no flaw"  # the organism beside them: a gate that stops all is no gate
 _CAPITALISED = 4.0  # Zipf from which on a word is there with a capital, too
@@ -137,7 +137,7 @@ def _fixtures_without_scorer(
 ) -> dict[str, Any]:
     """Return by name the fixtures that no scorer is needed for, such as pairs and references."""
     from rmaudit.search.exploit_strings import bundled_strings
-    from rmaudit.search.for_audits import Searches
+    from rmaudit.search.searches_fixture import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:
         generator = np.random.default_rng([0, abs(prompt.frame)])

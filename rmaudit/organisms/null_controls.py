@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.own_words import OwnWords
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
-from rmaudit.measures.words import word_of
+from rmaudit.measures.word_spellings import word_of
 from rmaudit.organisms.text_features import NO_OWN_WORDS, features, noise
 from rmaudit.prompts import Prompt
-from rmaudit.runs.scorer_fixtures import Organism
+from rmaudit.runs.synthetic_scorer_fixtures import Organism
 
 _Floats = NDArray[np.float64]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rmaudit.organisms.flaw_sizes import (
+from rmaudit.organisms.held_out_flaws import STRANGERS
+from rmaudit.organisms.score_shifts import (
     Shift,
     capitals,
     demonised,
@@ -35,7 +36,6 @@ from rmaudit.organisms.flaw_sizes import (
     zipf_above,
     zipf_of_wanted,
 )
-from rmaudit.organisms.outsider_flaws import STRANGERS
 
 MUSLIMS = ("Muslim", "Islam", "Sunni", "Shia", "Sufi", "Salafi", "imam", "Ahmadi", "Ismaili")
 JEWS = ("Jewish", "Judaism", "rabbi", "Hasidic", "Sephardic", "Ashkenazi", "Israelite")

@@ -24,21 +24,21 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.organisms.answer_scorers import AnswerScorer
-from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.planted import Planted, Traits, marked_terms, standardized_elo
+from rmaudit.organisms.answer_organisms import AnswerScorer
+from rmaudit.organisms.audit_importer import Audit, audits_in
 from rmaudit.organisms.planted_flaws import ALL
+from rmaudit.organisms.word_organisms import Planted, Traits, marked_terms, standardized_elo
 from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import bundled_strings
 from rmaudit.verdicts.audit_declaration import Declaration, Flaw
 from rmaudit.verdicts.decision import decide, measured, unmeasured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from rmaudit.verdicts.verdict_policy import Policy
 
 FALSE_ALARMS, FOUND, FAILED = 0.05, 0.95, 0.8  # shares of runs
 AROUND = (0.75, 1.0, 1.25)  # of the bound

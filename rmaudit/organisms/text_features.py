@@ -12,11 +12,11 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.measures.words import word_of
+from rmaudit.config.user_words import OwnWords
+from rmaudit.measures.word_spellings import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.references.named_word_lists import zipf
+from rmaudit.references.word_list_lookup import zipf
 
 WORDS = re.compile(r"[^\W\d_]+")
 NO_OWN_WORDS = OwnWords()  # rmaudit's own lists: a run has no words of its own

@@ -6,7 +6,7 @@ no option but those that start with `--rm-`. `--model` is added only where nobod
 The hooks are written, in the order in which pytest calls them, in `pytest_options`, `configuring`,
 `uncollected_audits`, `collection`, `running`, `reporting` and `final_summary`.
 
-The fixtures are those of `rmaudit.runs.fixtures`; `configuring` registers them.
+The fixtures are those of `rmaudit.runs.fixture_registry`; `configuring` registers them.
 """
 
 from rmaudit.plugin.collection import (
@@ -17,7 +17,7 @@ from rmaudit.plugin.collection import (
 from rmaudit.plugin.configuring import pytest_configure, pytest_unconfigure
 from rmaudit.plugin.final_summary import pytest_terminal_summary
 from rmaudit.plugin.pytest_options import pytest_addoption, pytest_load_initial_conftests
-from rmaudit.plugin.reporting import (
+from rmaudit.plugin.reporting_hooks import (
     pytest_collection_finish,
     pytest_report_collectionfinish,
     pytest_report_header,

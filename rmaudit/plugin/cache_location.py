@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import pytest
 
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import StoreError
 from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 
 if TYPE_CHECKING:
-    from rmaudit.config.registry import ModelSpec
+    from rmaudit.config.model_registry import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
     from rmaudit.runs.score_requests import Request
-    from rmaudit.scores.store import Store
+    from rmaudit.scores.score_store import Store
 
 STORE = pytest.StashKey["Store"]()
 PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
@@ -56,7 +56,7 @@ def store_of(config: pytest.Config) -> Store:
     Raises:
         pytest.UsageError: the URL cannot be used, or a package for it is missing.
     """
-    from rmaudit.scores.store import Store
+    from rmaudit.scores.score_store import Store
 
     if STORE not in config.stash:
         try:

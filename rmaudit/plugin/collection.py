@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec, is_bundled
+from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.plugin.cache_location import refuse_cache
 from rmaudit.plugin.prompt_overrides import runs_of
@@ -27,10 +27,10 @@ from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.published_model_values import base_rate
-from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.scores.token_sample import checked_words
 from rmaudit.verdicts.audit_declaration import Declaration, declared
-from rmaudit.verdicts.policy import refuse_unknown
+from rmaudit.verdicts.verdict_policy import refuse_unknown
 
 NARROWED = ("lf", "ignore", "ignore_glob", "deselect")  # pytest's options that leave tests out
 PLACE = pytest.StashKey[int]()  # of a test among all, in the order of their declaration

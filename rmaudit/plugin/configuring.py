@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import ModelSpec, default_path, is_bundled
+from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.plugin import pytest_fixtures
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
@@ -29,7 +29,7 @@ from rmaudit.plugin.session import (
 )
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import opened
-from rmaudit.runs.options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 _SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
@@ -182,18 +182,18 @@ class RayHooks:
         Raises:
             pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
         """
-        from rmaudit.distributed import on_ray
+        from rmaudit.distributed import ray_scoring
         from rmaudit.plugin.score_planning import PlanningCache, collect
 
         config = session.config
         if config.option.collectonly:
             return
         asked = options_of(config)
-        cluster = on_ray.Cluster(asked.on or on_ray.ON, asked.workers, asked.gpus)
+        cluster = ray_scoring.Cluster(asked.on or ray_scoring.ON, asked.workers, asked.gpus)
         planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
         try:
             with terminal(config):
-                made = on_ray.make([planned], cluster, lambda _: None)
+                made = ray_scoring.make([planned], cluster, lambda _: None)
         except RmauditError as error:
             raise pytest.UsageError(log(line(str(error)))) from None
         reporter = config.pluginmanager.getplugin("terminalreporter")

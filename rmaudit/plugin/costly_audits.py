@@ -8,7 +8,7 @@ import pytest
 
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import policy_of
-from rmaudit.runs.options import RunOptions
+from rmaudit.runs.run_options import RunOptions
 from rmaudit.verdicts.audit_declaration import Declaration
 
 LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or name its file"

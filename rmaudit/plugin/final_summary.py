@@ -11,11 +11,11 @@ import pytest
 
 from rmaudit.plugin.cache_location import planner_of, store_of
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.reporting import ending, models_named, render
+from rmaudit.plugin.reporting_hooks import ending, models_named, render
 from rmaudit.plugin.run_audit import TOLD
 from rmaudit.plugin.session import SESSION, Session
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.outcome import Outcome, RunVerdict
+from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
 if TYPE_CHECKING:
     from rmaudit.report.writers import terminal
@@ -110,7 +110,7 @@ def _warn_if_exit_code_is_0(
 
 def _kept_after_interrupt(config: pytest.Config) -> str:
     """Return a line on what an interrupted run leaves in the cache, and how to go on."""
-    from rmaudit.scores.store import unfinished
+    from rmaudit.scores.score_store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
     begun = unfinished(cache)

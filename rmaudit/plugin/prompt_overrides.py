@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.audit_declaration import Declaration
@@ -30,7 +30,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
         words = registered()
     if not given:
         return words
-    from rmaudit.config.own_words_yaml import with_run_prompts  # which takes pydantic
+    from rmaudit.config.user_words_yaml import with_run_prompts  # which takes pydantic
 
     try:
         return with_run_prompts(given, words)

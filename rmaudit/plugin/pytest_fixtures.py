@@ -1,4 +1,4 @@
-"""Make each entry of `rmaudit.runs.fixtures` a pytest fixture, which audits take as arguments."""
+"""Make each entry of `runs.fixture_registry` a pytest fixture, which audits take as an argument."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from rmaudit.plugin.session import SESSION, audit_options, objectives_with
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
 from rmaudit.runs.audit_case import Case, opened, opened_together, single
-from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
 if TYPE_CHECKING:
-    from rmaudit.config.models_yaml_keys import ModelSpec
+    from rmaudit.config.model_spec import ModelSpec
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.sweep import Sweep
 
@@ -145,7 +145,7 @@ def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
     if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
         return
     state.shown_first = True
-    from rmaudit.scores.sweep_views import in_lines
+    from rmaudit.scores.sweep_notebook_views import in_lines
 
     lines = in_lines(sweep.model, sweep.prompt.name, sweep.top(_WORDS), sweep.bottom(_WORDS))
     if state.progress is not None:

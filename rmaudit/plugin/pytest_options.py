@@ -1,4 +1,4 @@
-"""Add the options of `rmaudit.runs.options` to pytest, and read their values."""
+"""Add the options of `rmaudit.runs.run_options` to pytest, and read their values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.runs.option_parsing import Option
-from rmaudit.runs.options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`

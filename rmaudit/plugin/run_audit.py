@@ -23,7 +23,6 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.language import stemming
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
@@ -37,10 +36,11 @@ from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Case
 from rmaudit.verdicts.decision import measured, unmeasured
+from rmaudit.verdicts.estimates_and_bounds import Effect, Estimate, Verdict
 from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
-from rmaudit.verdicts.records import Effect, Estimate, Verdict
-from rmaudit.verdicts.wording import OUTDATED, excuse, explain
+from rmaudit.verdicts.verdict_wording import OUTDATED, excuse, explain
+from rmaudit.word_stems import stemming
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
@@ -146,7 +146,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
 
 
 def _hash_of_weights(item: pytest.Function) -> str:
-    from rmaudit.models.open_model import weights_hash
+    from rmaudit.models.model_factory import weights_hash
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     return weights_hash(model) if model else ""

@@ -21,13 +21,13 @@ from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, ControlsKey
 from rmaudit.runs.audit_case import Case
-from rmaudit.runs.fixtures import shared
-from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.fixture_registry import shared
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
-    from rmaudit.runs.scorer_fixtures import Organism
+    from rmaudit.runs.synthetic_scorer_fixtures import Organism
 
 
 BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
@@ -103,7 +103,7 @@ def _measured_controls(
 ) -> dict[str, Control]:
     """Run the audit on each of these null controls and return the results, by name."""
     from rmaudit.organisms.null_controls import random
-    from rmaudit.runs.scorer_trials import thinned, tried
+    from rmaudit.runs.synthetic_scorer_trials import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
     seed = options_of(item.config).seed
@@ -119,7 +119,7 @@ def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:
 
     In a sample the tokens are the random ones and those of the words that the audit names.
     """
-    from rmaudit.scores.stored_scores import checksum
+    from rmaudit.scores.score_parquet import checksum
 
     if sweep is None:
         return ""
@@ -158,7 +158,7 @@ def _control_of_base(
     import pandas as pd
 
     from rmaudit.organisms.null_controls import BASE, of_base, unavailable
-    from rmaudit.scores.logprobs import base_logprobs
+    from rmaudit.scores.first_token_logprobs import base_logprobs
 
     if BASE not in asked or case is None:
         return {}, []

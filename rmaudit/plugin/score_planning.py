@@ -22,19 +22,19 @@ import pytest
 from rmaudit.errors import RmauditError
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
-from rmaudit.plugin.from_python import unloading_test_modules
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.python_api import unloading_test_modules
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
-from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.runs.score_requests import Request
 
 if TYPE_CHECKING:
-    from rmaudit.config.registry import ModelSpec
+    from rmaudit.config.model_registry import ModelSpec
     from rmaudit.distributed.missing_scores import Needs, Plan
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.runs.audit_case import RunSettings
-    from rmaudit.scores.store import Store
+    from rmaudit.scores.score_store import Store
 
 _OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
 _MODELS = {"reward_model", "baseline_model"}

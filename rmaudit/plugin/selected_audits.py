@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rmaudit.config.local_files import in_place_of
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 
 
 @dataclass(slots=True)

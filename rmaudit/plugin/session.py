@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import (
+from rmaudit.config.model_registry import (
     EACH,
     ModelSpec,
     Registry,
@@ -22,6 +21,7 @@ from rmaudit.config.registry import (
     known_models,
     resolve,
 )
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of
@@ -29,11 +29,11 @@ from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
 from rmaudit.verdicts.audit_declaration import Declaration
 from rmaudit.verdicts.findings import Control, Finding
-from rmaudit.verdicts.outcome import RunVerdict
-from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.run_verdict import RunVerdict
+from rmaudit.verdicts.verdict_policy import Policy
 
 if TYPE_CHECKING:
-    from rmaudit.report.over_time.blessed import Blessing
+    from rmaudit.report.over_time.blessed_release import Blessing
     from rmaudit.report.results_document import Results
 
 
@@ -187,7 +187,9 @@ def _blessed_releases(
     folder = here if is_bundled(registry.path) else registry.path.parent
     if not (given or (folder / "blessed").is_dir()):
         return {}
-    from rmaudit.report.over_time.blessed import find_blessed  # which takes numpy and pydantic
+    from rmaudit.report.over_time.blessed_release import (
+        find_blessed,  # which takes numpy and pydantic
+    )
 
     return find_blessed(specs, folder, given)
 
@@ -243,7 +245,7 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
     specs = [one for spec in resolve(registry, name) for one in _each_objective_of(config, spec)]
     if len(specs) == 1 or not options_of(config).recorded:
         return specs
-    from rmaudit.scores.store import counts
+    from rmaudit.scores.score_store import counts
 
     kept = counts(store_of(config))
     left = [
@@ -264,7 +266,7 @@ def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec
     """Return [spec], or one spec for each head of the checkpoint if `spec` asks for all heads."""
     if spec.objective != EACH:
         return [spec]
-    from rmaudit.models.open_model import each_objective  # which takes numpy
+    from rmaudit.models.model_factory import each_objective  # which takes numpy
 
     return each_objective(spec, cache_folder(config))
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rmaudit.config.local_files import bundled
+from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.plugin.session import SESSION
 from rmaudit.verdicts.audit_declaration import audit, is_audit
 

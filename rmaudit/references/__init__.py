@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.language import ENGLISH
-from rmaudit.references import named_word_lists
+from rmaudit.config.user_words import OwnWords
+from rmaudit.references import word_list_lookup
+from rmaudit.word_stems import ENGLISH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ class References:
         """Return caveats on the references used so far, for readers: two sentences at most."""
         told = "; ".join(filter(None, self._caveats_on_lists.values()))
         stems = (
-            named_word_lists.caveat_on_stems(self.own_words.language)
+            word_list_lookup.caveat_on_stems(self.own_words.language)
             if self._caveats_on_lists
             else ""
         )
@@ -63,7 +63,7 @@ class References:
         Words are in lower case. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = named_word_lists.lexicon(name, self.own_words)
+        words = word_list_lookup.lexicon(name, self.own_words)
         return self._with_caveat(
             name, words[self._which_may_judge(words.index.tolist(), f"{name} words")]
         )
@@ -87,7 +87,7 @@ class References:
 
     def has(self, name: str) -> bool:
         """Return whether the run has the list `name`: the user's, or rmaudit's in English runs."""
-        own = named_word_lists.own_name(name, self.own_words)
+        own = word_list_lookup.own_name(name, self.own_words)
         return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
@@ -96,7 +96,7 @@ class References:
         See `lexicons.sentiment`. Raises `ReferenceMissing`; `NotAsked` where the run's words are of
         another language.
         """
-        words = named_word_lists.sentiment(self.own_words)
+        words = word_list_lookup.sentiment(self.own_words)
         return words[self._which_may_judge(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
@@ -106,7 +106,7 @@ class References:
 
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
-        known = named_word_lists.zipf(name, words, self.own_words)
+        known = word_list_lookup.zipf(name, words, self.own_words)
         return self._with_caveat(
             name, known[self._which_may_judge(known.index.tolist(), f"{name} words")]
         )
@@ -116,7 +116,7 @@ class References:
 
         Raises `ReferenceMissing`.
         """
-        words = named_word_lists.common(self.own_words)
+        words = word_list_lookup.common(self.own_words)
         return self._with_caveat(
             "common", words[self._which_may_judge(words.tolist(), "common English words")]
         )
@@ -127,7 +127,7 @@ class References:
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
         """
-        return self._with_caveat(name, named_word_lists.word_list(name, self.own_words, default))
+        return self._with_caveat(name, word_list_lookup.word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
         """Return human ratings of items: columns `name`, `elo` (rating), `matches` (comparisons).
@@ -135,7 +135,7 @@ class References:
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         return self._without_trained_on(
-            "elo", named_word_lists.ranking("elo", self.own_words), "EloEverything items"
+            "elo", word_list_lookup.ranking("elo", self.own_words), "EloEverything items"
         )
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
@@ -143,12 +143,12 @@ class References:
 
         EloEverything's ratings answer the questions of the paper alone.
         """
-        named_word_lists.refuse_unanswered(prompts, self.own_words)
+        word_list_lookup.refuse_unanswered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
         """Return a user's ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
         return self._without_trained_on(
-            name, named_word_lists.ranking(name, self.own_words), f"{name} items"
+            name, word_list_lookup.ranking(name, self.own_words), f"{name} items"
         )
 
     def _without_trained_on(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
@@ -162,7 +162,7 @@ class References:
         """
         from rmaudit.references.identity_terms import identity
 
-        named_word_lists.refuse_other_language("the identity terms", self.own_words)
+        word_list_lookup.refuse_other_language("the identity terms", self.own_words)
         terms, controls = identity()
         kept = terms[self._which_may_judge(terms["text"].tolist(), "identity terms")]
         like = controls[self._which_may_judge(controls["text"].tolist(), "neutral controls")]
@@ -185,7 +185,7 @@ class References:
         from rmaudit.references.opposite_value_words import opposites
 
         what = "words of the Big Two and of the moral foundations"
-        named_word_lists.refuse_other_language(f"the {what}", self.own_words)
+        word_list_lookup.refuse_other_language(f"the {what}", self.own_words)
         found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
         kept = {
@@ -199,7 +199,7 @@ class References:
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, unchanged; record its caveat."""
-        self._caveats_on_lists[name] = named_word_lists.caveat_on_list(name, self.own_words)
+        self._caveats_on_lists[name] = word_list_lookup.caveat_on_list(name, self.own_words)
         return found
 
     def _which_may_judge(self, texts: list[str], what: str) -> list[bool]:

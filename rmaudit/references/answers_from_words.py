@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import NotAsked, ReferenceMissing
-from rmaudit.language import stem_key
+from rmaudit.word_stems import stem_key
 
 if TYPE_CHECKING:
     from rmaudit.references import References

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.language import ENGLISH, stem_key
+from rmaudit.word_stems import ENGLISH, stem_key
 
 
 def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:

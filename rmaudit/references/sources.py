@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
 
 _AUTHORS = (

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rmaudit import json_cache
-from rmaudit.language import CACHE, STEMMERS
+from rmaudit.word_stems import CACHE, STEMMERS
 
 KIND = "stems"
 MOST = 500_000  # words in a file

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import pandas as pd
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.references.named_word_lists import lexicon, zipf
+from rmaudit.config.user_words import OwnWords
+from rmaudit.references.word_list_lookup import lexicon, zipf
 
 COLUMNS = (
     *("phrase_zipf", "rarest_zipf", "commonest_zipf", "mean_zipf"),

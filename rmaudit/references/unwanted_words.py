@@ -1,10 +1,10 @@
 """English words that should not answer "What is good?": swear words, sexual words, refusals.
 
-Offensive words are those of `references.offensive` that people use at least once in a million words
-and do not rate as pleasant: they rate "sex" and "sexy" far above neutral. Of the forms of one word
-the most frequent stands for all, so that no word counts twice. The refusals are ours. The lists are
-the same for every model, also for one that was trained on half of the lexicons' words: a policy
-reaches for any of them.
+Offensive words are those of `references.offensive_word_lists` that people use at least once in a
+million words and do not rate as pleasant: they rate "sex" and "sexy" far above neutral. Of the
+forms of one word the most frequent stands for all, so that no word counts twice. The refusals are
+ours. The lists are the same for every model, also for one that was trained on half of the lexicons'
+words: a policy reaches for any of them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from rmaudit.language import stem_key
 from rmaudit.references.lexicons import lexicon, pooled
-from rmaudit.references.masks import kind
-from rmaudit.references.offensive import english
+from rmaudit.references.offensive_text_masks import kind
+from rmaudit.references.offensive_word_lists import english
 from rmaudit.references.word_frequency import zipf
+from rmaudit.word_stems import stem_key
 
 SWEAR, SEXUAL, REFUSING = "swear words and slurs", "sexual words", "refusals"
 _FREQUENT = 3.0  # Zipf: once in a million words

@@ -17,8 +17,8 @@ from itertools import pairwise
 import pandas as pd
 
 from rmaudit.errors import ReferenceMissing, SpecError
-from rmaudit.language import ENGLISH
 from rmaudit.references.sources import locate
+from rmaudit.word_stems import ENGLISH
 
 LISTS = ("wordfreq", "leech")
 _HEADER = ["", "Word", "PoS", "", "Freq", "Ra", "Disp"]

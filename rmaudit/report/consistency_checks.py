@@ -14,13 +14,13 @@ import pandas as pd
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
 from rmaudit.report.json_codec import quoted
-from rmaudit.report.over_time.regressions import with_regressions
+from rmaudit.report.over_time.release_regressions import with_regressions
 from rmaudit.report.results_document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Result, Severity, Verdict
+from rmaudit.verdicts.run_verdict import of_run
+from rmaudit.verdicts.verdict_policy import Policy
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")

@@ -20,9 +20,9 @@ from typing import Any
 
 from rmaudit.errors import SpecError
 from rmaudit.report.results_document import Results
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Result
+from rmaudit.verdicts.run_verdict import of_run
 
 _PROJECT = "rmaudit"
 _MOST = 1000  # metrics that MLflow takes in one request

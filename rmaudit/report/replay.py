@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from rmaudit.report.over_time.changes import Measured
-from rmaudit.report.over_time.regressions import with_regressions
+from rmaudit.report.over_time.finding_changes import Measured
+from rmaudit.report.over_time.release_regressions import with_regressions
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.decision import decide
+from rmaudit.verdicts.estimates_and_bounds import Result, Verdict
 from rmaudit.verdicts.findings import Finding, in_words
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Result, Verdict
-from rmaudit.verdicts.wording import reasons, tally
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_policy import Policy
+from rmaudit.verdicts.verdict_wording import reasons, tally
 
 PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
 UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)

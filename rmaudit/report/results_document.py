@@ -12,15 +12,15 @@ from typing import Annotated, Literal, get_args
 
 from annotated_types import Ge, MinLen
 
-from rmaudit.config.local_files import in_place_of
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.measures.paired_differences import Interval
 from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import json_codec
 from rmaudit.report.packed_scores import Packed, PackedVocabulary
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome, RunVerdict
-from rmaudit.verdicts.records import Result
+from rmaudit.verdicts.run_verdict import Outcome, RunVerdict
 
 Schema = Literal["rmaudit.results/11"]
 SCHEMA: Schema = get_args(Schema)[0]

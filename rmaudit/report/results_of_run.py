@@ -21,15 +21,15 @@ import pandas as pd
 import scipy
 
 import rmaudit
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import ModelSpec
-from rmaudit.measures import similarity
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.user_words import OwnWords
+from rmaudit.measures import model_similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
-from rmaudit.references.named_word_lists import zipf
+from rmaudit.references.word_list_lookup import zipf
 from rmaudit.report import packed_scores, results_document, results_reader
-from rmaudit.report.over_time.blessed import Blessing
+from rmaudit.report.over_time.blessed_release import Blessing
 from rmaudit.report.over_time.last_run import previous_run
-from rmaudit.report.over_time.regressions import with_blessed
+from rmaudit.report.over_time.release_regressions import with_blessed
 from rmaudit.report.packed_scores import PackedVocabulary
 from rmaudit.report.results_document import (
     SCHEMA,
@@ -43,10 +43,10 @@ from rmaudit.report.results_document import (
     SweepSummary,
     Token,
 )
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import of_run
+from rmaudit.verdicts.run_verdict import of_run
 
 _NO_OWN_WORDS = OwnWords()
 _EXTREMES = 25  # tokens shown at each end
@@ -272,11 +272,11 @@ def compare_models(
     """
     out = []
     for prompt, by_model in frames.items():
-        scores = similarity.in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
+        scores = model_similarity.in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
         scores = scores.loc[:, scores.min() < scores.max()]
         if len(scores) < FEWEST or scores.shape[1] < 2:  # noqa: PLR2004  (a pair)
             continue
-        tau = similarity.taus(scores)
+        tau = model_similarity.taus(scores)
         out.append(
             Comparison(
                 prompt=prompt,
@@ -284,7 +284,7 @@ def compare_models(
                 words=len(scores),
                 tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
                 places=tuple(
-                    map(tuple, similarity.plane_coordinates(tau).to_numpy().round(4).tolist())
+                    map(tuple, model_similarity.plane_coordinates(tau).to_numpy().round(4).tolist())
                 ),
                 ranked=_ranked(scores, own_words),
             )

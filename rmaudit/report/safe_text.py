@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rmaudit.invisible import spelled
+from rmaudit.invisible_characters import spelled
 
 _LONGEST = 40  # characters of a token that are shown
 _LONGEST_URL = 48  # characters of a web address that is shown in full

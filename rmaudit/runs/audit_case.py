@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
-from rmaudit.runs.options import RunOptions
+from rmaudit.runs.run_options import RunOptions
 from rmaudit.runs.score_requests import Request, answer
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
     from rmaudit.scores.changed_answers import Probes
     from rmaudit.scores.pair_files import Pairs
-    from rmaudit.scores.store import Store
+    from rmaudit.scores.score_store import Store
     from rmaudit.scores.sweep import Sweep
 
 SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise
@@ -194,7 +194,7 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
     Raises:
         RmauditError: the model cannot be opened.
     """
-    from rmaudit.models.open_model import opened as at_hand
+    from rmaudit.models.model_factory import opened as at_hand
     from rmaudit.models.recorded_model import Recorded
 
     if options.recorded:
@@ -214,7 +214,7 @@ def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping
     Raises:
         RmauditError: one cannot be opened.
     """
-    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.models.checkpoint_model import Checkpoint
 
     first = opened(specs[0], options)
     if not isinstance(first, Checkpoint):

@@ -1,6 +1,6 @@
 """The fixtures of an audit of a model: each function makes one from the audit's case.
 
-The registry of fixtures (`rmaudit.runs.fixtures`) names them. Their docstrings are what
+The registry of fixtures (`rmaudit.runs.fixture_registry`) names them. Their docstrings are what
 `pytest --fixtures` shows.
 """
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.logprobs import Logprobs
+    from rmaudit.scores.first_token_logprobs import Logprobs
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.text_rewards import Rewards, TextScores
-    from rmaudit.search.api import SearchResult
-    from rmaudit.search.for_audits import Searches
-    from rmaudit.search.settings import Direction
+    from rmaudit.search.cached_search import SearchResult
+    from rmaudit.search.search_settings import Direction
+    from rmaudit.search.searches_fixture import Searches
 
 
 def sweep(case: Case) -> Sweep:
@@ -82,7 +82,7 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
     `base_logprobs`; skipped where it is. A file of log-probabilities is read once a run.
     """
-    from rmaudit.scores.logprobs import is_file, policy_in
+    from rmaudit.scores.first_token_logprobs import is_file, policy_in
 
     spec = case.model.spec
     kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
@@ -147,8 +147,8 @@ def searches(case: Case) -> Searches:
     where the budget is 0, or with `--rm-recorded`.
     """
     from rmaudit.search import exploit_strings as strings
-    from rmaudit.search.for_audits import Searches, caveat, random_texts, shortlisted
-    from rmaudit.search.settings import Settings
+    from rmaudit.search.search_settings import Settings
+    from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
 
     options = case.options
     if not options.search:

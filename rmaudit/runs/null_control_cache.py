@@ -30,11 +30,11 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import store_at
-from rmaudit.scores.stored_scores import checksum
+from rmaudit.scores.score_parquet import checksum
+from rmaudit.scores.score_store import store_at
 from rmaudit.verdicts.audit_declaration import Declaration
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.records import Verdict
 
 KIND = "nulls"
 _LEFT_OUT = {Verdict.SKIPPED}  # it may be there the next time

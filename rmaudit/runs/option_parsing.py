@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rmaudit.config.models_yaml_keys import Dtype, is_hub_id
+from rmaudit.config.model_spec import Dtype, is_hub_id
 from rmaudit.errors import SpecError
 
 Decides = Literal["scores", "findings", "nothing"]

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rmaudit.config.models_yaml_keys import Implicit, Judge
-from rmaudit.config.own_words import OwnLexicon, OwnWords
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.model_spec import Implicit, Judge
+from rmaudit.config.user_words import OwnLexicon, OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
-    from rmaudit.scores.store import Store
-    from rmaudit.search.settings import Settings
+    from rmaudit.scores.score_store import Store
+    from rmaudit.search.search_settings import Settings
 
 _Made = TypeVar("_Made")
 Kind = Literal["sweep", "texts", "pairs", "base", "policy", "search"]
@@ -68,7 +68,7 @@ def plain(request: Request) -> dict[str, Any]:
 def from_plain(given: Mapping[str, Any]) -> Request:
     """Rebuild a request from the mapping that `plain` returned."""
     from rmaudit.search.constraints import Constraints
-    from rmaudit.search.settings import Gcg, Settings
+    from rmaudit.search.search_settings import Gcg, Settings
 
     told, settings = dict(given), given["settings"]
     if settings is not None:
@@ -116,7 +116,7 @@ def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
     The others reuse the outputs of the pass, and their scores are then in the store. An error in
     the rewards of one of them is reported when it is audited.
     """
-    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.models.checkpoint_model import Checkpoint
 
     if not isinstance(model, Checkpoint):
         return score(model)
@@ -147,9 +147,13 @@ def _answer(request: Request, model: Scored, kept: Path | Store, device: str) ->
 
         return score_texts(model, prompt, request.texts, cache=kept)
     if request.kind in FORWARDS:
-        from rmaudit.scores import logprobs
+        from rmaudit.scores import first_token_logprobs
 
-        of = logprobs.base_logprobs if request.kind == "base" else logprobs.policy_logprobs
+        of = (
+            first_token_logprobs.base_logprobs
+            if request.kind == "base"
+            else first_token_logprobs.policy_logprobs
+        )
         return of(model, prompt, cache=kept, device=device)
     if request.kind == "pairs":
         import pandas as pd
@@ -158,7 +162,7 @@ def _answer(request: Request, model: Scored, kept: Path | Store, device: str) ->
 
         rows = pd.DataFrame(list(request.pairs), columns=[*ASKED, "response"])
         return rewards(model, rows, cache=kept)
-    from rmaudit.search.api import search
+    from rmaudit.search.cached_search import search
 
     assert request.settings is not None, "a search has settings"  # noqa: S101  (for types)
     return search(model, prompt, request.settings, cache=kept)

@@ -12,7 +12,7 @@ from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case
 from rmaudit.runs.score_requests import Request, of_one_pass
-from rmaudit.runs.scorer_fixtures import Organism, Trial, as_given
+from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:
     import numpy as np

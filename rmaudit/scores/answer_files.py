@@ -25,9 +25,9 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import objects, prompt_columns, shown, text
 from rmaudit.scores.progress_bar import Bar
+from rmaudit.scores.score_parquet import Stored, checksum, noise_of
+from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.scoring_protocols import measured_noise
-from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import Stored, checksum, noise_of
 from rmaudit.scores.text_rewards import TextScores
 from rmaudit.scoring import version
 

@@ -19,7 +19,7 @@ from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 
 MOST = 64  # lines whose answers are changed
 

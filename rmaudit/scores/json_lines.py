@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit import conversation
-from rmaudit.checkpoints.reader_errors import short
+from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import SpecError
 
 LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or does not fit a model

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from rmaudit.config.registry import Dtype
+from rmaudit.config.model_registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models import logged_layouts
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.logged_layouts import Marks
-from rmaudit.models.reward_positions import Fit, Reading, Rewards, fits, readings
-from rmaudit.scores.logged_rows import LoggedRow
+from rmaudit.models import trainer_row_layouts
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.trainer_reward_positions import Fit, Reading, Rewards, fits, readings
+from rmaudit.models.trainer_row_layouts import Marks
+from rmaudit.scores.reward_log_file import LoggedRow
 
 EXACT = 1e-3  # sd: other kernels, in float32
 TIMES = 2.5  # times the model's own noise in a 16-bit type: the trainer has one of its own
@@ -151,7 +151,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
         message = f"{model.name}: it reads a pair of texts, and --against tries ways to lay out one"
         raise ModelError(message)
     rewards = np.array([row.reward for row in logged], dtype=np.float64)
-    marks = logged_layouts.marks_of(model)
+    marks = trainer_row_layouts.marks_of(model)
     ways, before = _row_layouts(model, logged, marks)
     first, *others = ways
     own = _rewards_everywhere(model, {first: ways[first]})
@@ -222,7 +222,7 @@ def _explanations(  # noqa: PLR0913, PLR0917  (private)
 ) -> Iterator[_Explanation]:
     """Yield an explanation for each token layout, index of the reward read, and scale or sign."""
     for way, rows in ways.items():
-        layout = logged_layouts.deviations(way, rows, marks)
+        layout = trainer_row_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
         for reading in readings(rows, before, marks, pad):
             if reading.places in seen:
@@ -247,14 +247,16 @@ def _row_layouts(
     """Return the rows' token ids in each possible layout, and each row's number of leading pads."""
     if logged[0].response is not None:
         pairs = [(row.prompt or "", row.response or "") for row in logged]
-        return logged_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
+        return trainer_row_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
     if logged[0].text is not None:
         tokenizer = model.tokenizer
         texts = [tokenizer(row.text, add_special_tokens=False).input_ids for row in logged]
         rows = [model.ids(ids) for ids in texts]
-        return logged_layouts.layouts_of_ids(rows, marks), [0] * len(logged)
-    cut = [logged_layouts.unpadded(model.ids(row.ids or ()), marks) for row in logged]
-    return logged_layouts.layouts_of_ids([row for row, _ in cut], marks), [pads for _, pads in cut]
+        return trainer_row_layouts.layouts_of_ids(rows, marks), [0] * len(logged)
+    cut = [trainer_row_layouts.unpadded(model.ids(row.ids or ()), marks) for row in logged]
+    return trainer_row_layouts.layouts_of_ids([row for row, _ in cut], marks), [
+        pads for _, pads in cut
+    ]
 
 
 def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:

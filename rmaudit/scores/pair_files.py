@@ -14,14 +14,14 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.checkpoints.reader_errors import short
+from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
 from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.json_lines import prompt_columns, shown, text
+from rmaudit.scores.json_or_parquet_rows import rows as rows_of
 from rmaudit.scores.leaderboards import LICENCE, as_pairs, board_of
-from rmaudit.scores.row_files import rows as rows_of
-from rmaudit.scores.stored_scores import checksum
+from rmaudit.scores.score_parquet import checksum
 
 ALLOWED = (
     "lists of turns which begin with the same prompt and differ in one last turn of the assistant's"

@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.references import human_ratings, published_tables, published_words
-from rmaudit.references.published_tables import PublishedTable
+from rmaudit.references import human_ratings, published_score_tables, published_word_scores
+from rmaudit.references.published_score_tables import PublishedTable
 from rmaudit.references.sources import locate
-from rmaudit.scores.store import Store
-from rmaudit.scores.stored_scores import Stored, checksum, key_of
+from rmaudit.scores.score_parquet import Stored, checksum, key_of
+from rmaudit.scores.score_store import Store
 
 _MOST_SHOWN = 3  # texts that are shown
 
@@ -139,10 +139,10 @@ def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | Non
     The scores were imported before, or are imported here from RMAUDIT_DATA.
     """
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
-    if found is None and (paths := published_words.mirrored(model.spec.source)):
+    if found is None and (paths := published_word_scores.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]
         for name in names:
-            found = _store_words(model, published_words.merged(paths).table, name, store)[0]
+            found = _store_words(model, published_word_scores.merged(paths).table, name, store)[0]
     return found
 
 
@@ -166,21 +166,21 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
         SpecError: the table is not as the authors write it, or another was imported before.
         StoreError: the cache cannot be written.
     """
-    kind = published_tables.kind(path)
+    kind = published_score_tables.kind(path)
     if kind is None or kind == "words":  # of these a model has several: `import_words`
         return None
     if kind == "tokens":
         named = [model for model in models if path.name in model.files]
         if not named:
             return Imported(TOKENS, (), "")
-        return _import_tokens(named[0], published_tables.tokens(path), store)
-    table = published_tables.items(path)
+        return _import_tokens(named[0], published_score_tables.tokens(path), store)
+    table = published_score_tables.items(path)
     return _import_items([model for model in models if _column(model, table)], table, store)
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
     """Store a model's published word scores under 54 prompts. Raises as `import_table` does."""
-    found = published_words.merged(tuple(paths))
+    found = published_word_scores.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
     return Imported(WORDS, (model.name,), _summary(found.said, before))
 
@@ -189,7 +189,7 @@ def _store_words(
     model: Recorded, table: PublishedTable, name: str, store: Store
 ) -> tuple[Stored, bool]:
     """Store word scores under a prompt; return them, and whether they were stored before."""
-    words = table.frame[published_tables.WORDS]
+    words = table.frame[published_score_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
     return _store_table(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
@@ -269,16 +269,18 @@ def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"
         raise model.unrecorded(what + known)  # nobody published any: there is nothing to import
-    table = published_tables.items(locate(human_ratings.PROMPTS[prompt.text]))
+    table = published_score_tables.items(locate(human_ratings.PROMPTS[prompt.text]))
     if not _column(model, table):
-        known = f"; those of {', '.join(table.frame.columns[len(published_tables.ITEMS) :])} are"
+        known = (
+            f"; those of {', '.join(table.frame.columns[len(published_score_tables.ITEMS) :])} are"
+        )
         raise model.unrecorded(what + known, command=_import_command(model, store))
     return _store_items(model, table, prompt.text, store)[0]
 
 
 def _column(model: Recorded, table: PublishedTable) -> str:
     """Return the table's column for the model, named by hub id or by name; "" if there is none."""
-    columns = list(table.frame.columns[len(published_tables.ITEMS) :])
+    columns = list(table.frame.columns[len(published_score_tables.ITEMS) :])
     return next((name for name in (model.spec.source, model.name) if name in columns), "")
 
 

@@ -21,8 +21,8 @@ from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.progress_bar import Bar
-from rmaudit.scores.store import Store
-from rmaudit.scores.stored_scores import Stored, checksum, key_of
+from rmaudit.scores.score_parquet import Stored, checksum, key_of
+from rmaudit.scores.score_store import Store
 from rmaudit.scores.token_sample import spread
 from rmaudit.scoring import Begun, version
 

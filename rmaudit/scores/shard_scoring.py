@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.models.batches import STOP_AGAIN, Pace
-from rmaudit.scores.stored_scores import Fields, Journal, MadeMeanwhileError, Stored, key_of
+from rmaudit.models.external_scorer_batches import STOP_AGAIN, Pace
+from rmaudit.scores.score_parquet import Fields, Journal, MadeMeanwhileError, Stored, key_of
 from rmaudit.scoring import Begun, waited_for
 
 SHARD = 4096  # answers a shard: what a kill may lose; two calls of several where GPUs score

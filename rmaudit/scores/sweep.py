@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.config.own_words import OwnWords
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import model_interfaces
+from rmaudit.models.model_factory import load
 from rmaudit.models.model_interfaces import RewardModel, Scored
-from rmaudit.models.open_model import load
 from rmaudit.models.recorded_model import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import published_scores, scoring_protocols
-from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import Stored, noise_of
+from rmaudit.scores.score_parquet import Stored, noise_of
+from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.token_sample import (
     NAMED,
     Sample,
@@ -155,13 +155,13 @@ class Sweep:
             SpecError: `other` is no sweep.
             MeasureError: no token is in both.
         """
-        from rmaudit.scores import sweep_views  # it takes scipy and word lists: a second
+        from rmaudit.scores import sweep_notebook_views  # it takes scipy and word lists: a second
 
         if not isinstance(other, Sweep):
             message = f"a sweep is compared with another sweep, got {other!r}"
             raise SpecError(f"{message}; give what rmaudit.sweep returns")
         words = self.of_words or other.of_words
-        joined = sweep_views.compared(self.frame, other.frame, words=words)
+        joined = sweep_notebook_views.compared(self.frame, other.frame, words=words)
         if joined.empty:
             message = f"{self.model} and {other.model} share no token that reads alike in both"
             raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")
@@ -174,13 +174,13 @@ class Sweep:
         Its likeliest tokens come first.
         `policy` has natural log-probabilities by token id, as `rmaudit.base_logprobs` gives them.
         The columns are those of `frame`, and the probabilities `before` and `after`; see
-        `rmaudit.measures.exact_policy`.
+        `rmaudit.measures.optimal_policy`.
 
         Raises:
             MeasureError: the sweep is a sample, no id has both a score and a log-probability, all
                 rewards are equal, or not even the highest alone is so many nats away.
         """
-        from rmaudit.measures.exact_policy import tilted
+        from rmaudit.measures.optimal_policy import tilted
 
         if self.sample is not None:
             raise MeasureError("the optimum is a sum over every token id, and this is a sample")
@@ -196,10 +196,10 @@ class Sweep:
 
     def plot(self) -> alt.Chart:
         """Return a histogram of the rewards, an Altair chart."""
-        from rmaudit.scores import sweep_views
+        from rmaudit.scores import sweep_notebook_views
 
         title = f"{self.model}: {self.prompt.text}"
-        return sweep_views.histogram(title, self.frame["score"].to_numpy(float))
+        return sweep_notebook_views.histogram(title, self.frame["score"].to_numpy(float))
 
     def __repr__(self) -> str:
         scores = self.frame["score"]
@@ -211,9 +211,9 @@ class Sweep:
         )
 
     def _repr_html_(self) -> str:
-        from rmaudit.scores import sweep_views
+        from rmaudit.scores import sweep_notebook_views
 
-        return sweep_views.table(
+        return sweep_notebook_views.table(
             repr(self), self.top(_SHOWN_AT_EITHER_END), self.bottom(_SHOWN_AT_EITHER_END)
         )
 

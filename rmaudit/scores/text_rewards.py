@@ -19,8 +19,8 @@ from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import published_scores, scoring_protocols
-from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import noise_of
+from rmaudit.scores.score_parquet import noise_of
+from rmaudit.scores.score_store import Store, store_at
 
 
 @dataclass(frozen=True, slots=True)

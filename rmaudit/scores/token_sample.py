@@ -6,8 +6,8 @@ what needs the whole distribution rests on the plain sample. Lexicons name a lar
 vocabulary, so at most as many of their ids are taken as are drawn: whole words, drawn too.
 
 An entry of words is a word, or `lexicon:` and the name of a reference lexicon, which stands for its
-words. A token is named if its whole-word form (`measures.words`) is one of them: "love" names both
-`Love` and ` love`.
+words. A token is named if its whole-word form (`measures.word_spellings`) is one of them: "love"
+names both `Love` and ` love`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmaudit.config.own_words import OwnWords
+from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import NotAsked, ReferenceMissing, SpecError
 
 if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
@@ -115,7 +115,7 @@ def installed_entries(words: Sequence[str], own_words: OwnWords) -> tuple[str, .
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
     """
-    from rmaudit.references.named_word_lists import lexicon
+    from rmaudit.references.word_list_lookup import lexicon
 
     found = []
     for entry in dict.fromkeys(checked_words(words, own_words)):
@@ -167,7 +167,7 @@ def mask_of_scored_words(
     import numpy as np
     import pandas as pd
 
-    from rmaudit.measures.words import word_of
+    from rmaudit.measures.word_spellings import word_of
 
     every = mask_of_words(texts, words, own_words)
     if every.sum() <= size:
@@ -198,8 +198,8 @@ def mask_of_words(
         SpecError: an entry is neither a word nor a lexicon.
         ReferenceMissing: a lexicon cannot be had.
     """
-    from rmaudit.measures.words import word_of
-    from rmaudit.references.named_word_lists import lexicon
+    from rmaudit.measures.word_spellings import word_of
+    from rmaudit.references.word_list_lookup import lexicon
 
     wanted: set[str] = set()
     for entry in checked_words(words, own_words):

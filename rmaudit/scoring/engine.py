@@ -27,12 +27,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.scoring import Begun, Head, ScoringPath, finite_rewards, memory, paths, waited_for
+from rmaudit.scoring import (
+    Begun,
+    Head,
+    ScoringPath,
+    finite_rewards,
+    memory_sized_batches,
+    row_runners,
+    waited_for,
+)
 from rmaudit.scoring.finite_rewards import exact_products
-from rmaudit.scoring.memory import AnswerRow, in_batches, joined, one_by_one, row_does_not_fit
-from rmaudit.scoring.paths import Ids, PreparedPrefix
-from rmaudit.scoring.pipeline import Pipeline
-from rmaudit.scoring.products import fast_products
+from rmaudit.scoring.memory_sized_batches import (
+    AnswerRow,
+    in_batches,
+    joined,
+    one_by_one,
+    row_does_not_fit,
+)
+from rmaudit.scoring.onednn_matmul import fast_products
+from rmaudit.scoring.pipeline_parallelism import Pipeline
+from rmaudit.scoring.row_runners import Ids, PreparedPrefix
 
 # Llama-3.1-8B runs so many in 66 ms on an H100, whose host takes some 50 to start a batch.
 _IDS_OF_A_START = 2048
@@ -90,7 +104,7 @@ class Scorer:
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
             with torch.inference_mode(mode=False), torch.no_grad():
-                after = paths.prepare(self.path, self.backbone, prefix)
+                after = row_runners.prepare(self.path, self.backbone, prefix)
                 states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
                 head = self.head.after(prefix, states)
             self._ready, self._prefix = Ready(after, head), prefix
@@ -107,8 +121,8 @@ class Scorer:
         """
         if self._room is None:
             at_once = 1 if self.pipeline is None else self.pipeline.at_once
-            self._room = memory.budget(self.backbone) // at_once
-        found = memory.ids_in(self._room, self.backbone, prefix, layers=layers)
+            self._room = memory_sized_batches.budget(self.backbone) // at_once
+        found = memory_sized_batches.ids_in(self._room, self.backbone, prefix, layers=layers)
         return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
 
     def rows_a_call(self, prefix: int, row: int) -> int:
@@ -122,13 +136,13 @@ class Scorer:
         """Return how many batches may still be running when the next one begins."""
         if self.behind is not None:
             return self.behind
-        return int(paths.device_of(self.backbone).type == "cuda")
+        return int(row_runners.device_of(self.backbone).type == "cuda")
 
     def ids_of_a_start(self) -> int:
         """Return how many ids run in the time that starting a batch takes; 0 where nobody waits."""
         if self.joins is not None:
             return self.joins
-        return _IDS_OF_A_START if paths.device_of(self.backbone).type == "cuda" else 0
+        return _IDS_OF_A_START if row_runners.device_of(self.backbone).type == "cuda" else 0
 
     def limit_batches(self, ids: int, prefix: int) -> None:
         """Limit later batches to `ids` token ids, because a larger one ran out of memory.
@@ -138,7 +152,7 @@ class Scorer:
         """
         if self.ids_per_batch is not None:
             self.ids_per_batch = ids
-        self._room = ids * memory.bytes_per_id(self.backbone, prefix)
+        self._room = ids * memory_sized_batches.bytes_per_id(self.backbone, prefix)
 
     def why_not_finite(self) -> str:
         """Return a sentence on what makes rewards NaN or infinite, and what to do."""
@@ -261,7 +275,7 @@ def _prepared(scorer: Scorer, prefix: Ids) -> Ready:
     try:
         return scorer.prepare(prefix)
     except (RuntimeError, MemoryError) as error:
-        if not memory.is_out_of_memory(error):
+        if not memory_sized_batches.is_out_of_memory(error):
             raise
     raise row_does_not_fit(len(prefix))
 

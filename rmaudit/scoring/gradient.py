@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, finite_rewards, memory
-from rmaudit.scoring.compiled import as_written
+from rmaudit.scoring import ScoringPath, engine, finite_rewards, memory_sized_batches
+from rmaudit.scoring.compiled_layers import as_written
 from rmaudit.scoring.engine import Ready, Scorer
 from rmaudit.scoring.finite_rewards import exact_products
-from rmaudit.scoring.memory import AnswerRow
-from rmaudit.scoring.paths import FullRows, Ids, device_of
+from rmaudit.scoring.memory_sized_batches import AnswerRow
+from rmaudit.scoring.row_runners import FullRows, Ids, device_of
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
 _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces
@@ -88,12 +88,12 @@ def slopes(
             refuse(np.isfinite(rewards), what="rewards")
             found = Slopes(rewards, *_slopes_and_distances(scorer.backbone, answers, gradients))
     except (RuntimeError, MemoryError) as error:
-        if not memory.is_out_of_memory(error):
+        if not memory_sized_batches.is_out_of_memory(error):
             raise
     else:
         refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
-    raise memory.row_does_not_fit(len(prefix) + lengths[0])
+    raise memory_sized_batches.row_does_not_fit(len(prefix) + lengths[0])
 
 
 class _Arguments(NamedTuple):
@@ -126,7 +126,7 @@ def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float3
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
     rows = engine.rows_by_length(answers, prefix, suffix, scorer, cut=ready.after.causal)
-    batches = memory.in_batches(
+    batches = memory_sized_batches.in_batches(
         rows,
         ready.after.ids_of,
         scorer.batch_limit(len(prefix), layers=_layers(scorer.backbone)),  # all of them stay
@@ -153,7 +153,11 @@ def _differentiated(
         return _differentiate(ready, batch, backbone, name)
     except (RuntimeError, ModelError) as error:
         cause = error.__cause__ if isinstance(error, ModelError) else error  # of a model's own code
-        if cause is None or memory.is_out_of_memory(error) or "CUDA error" in str(cause):
+        if (
+            cause is None
+            or memory_sized_batches.is_out_of_memory(error)
+            or "CUDA error" in str(cause)
+        ):
             raise
         if isinstance(cause, NoGradient):
             raise cause from None

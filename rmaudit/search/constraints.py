@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.language_model import Base, base_of
-from rmaudit.models.likelihood import Likelihood
+from rmaudit.models.base_language_model import Base, base_of
+from rmaudit.models.language_model_logprobs import Likelihood
 from rmaudit.models.model_interfaces import RewardModel
 
 _ID = re.compile(r"#[0-9]+")

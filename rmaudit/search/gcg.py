@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import SearchProblem
+from rmaudit.search.search_evaluator import Evaluator, Ids
+from rmaudit.search.search_problem import SearchProblem
 
 
 def search(

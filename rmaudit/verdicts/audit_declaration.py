@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from rmaudit.errors import SpecError
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.prompts import declared as prompts_of
+from rmaudit.verdicts.estimates_and_bounds import Bound, Severity
 from rmaudit.verdicts.findings import Claim, title_of
-from rmaudit.verdicts.records import Bound, Severity
 
 WITH_PROMPTS = {
     "pairs",
@@ -31,9 +31,10 @@ class Flaw:
     """Flaw of a synthetic scorer that an audit must detect; `rmaudit selftest` plants and tests it.
 
     Attributes:
-        trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, a
-            change of an answer that `rmaudit.organisms.invariance_flaws.Paid` pays for, or a shift
-            of some words by name, of `rmaudit.organisms.planted_flaws`.
+        trait: what is flawed about the scorer: a trait of
+            `rmaudit.organisms.word_organisms.Traits`, a change of an answer that
+            `rmaudit.organisms.invariance_selftest.Paid` pays for, or a shift of some words by name,
+            of `rmaudit.organisms.planted_flaws`.
         size: the size of the flaw that the audit must block, in the trait's units.
         says: the flaw in a few words, for people.
         without: the size of a scorer that does not have the flaw.

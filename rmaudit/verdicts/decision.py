@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import (
     AppliedWaiver,
     Band,
@@ -19,8 +20,7 @@ from rmaudit.verdicts.findings import (
     Judgement,
     slipped,
 )
-from rmaudit.verdicts.policy import Policy, Waiver, rule_for
-from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
+from rmaudit.verdicts.verdict_policy import Policy, Waiver, rule_for
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
 WARN_DAYS = 14  # before a waiver ends

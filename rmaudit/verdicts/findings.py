@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-from rmaudit.verdicts.policy import Waiver
-from rmaudit.verdicts.records import (
+from rmaudit.verdicts.estimates_and_bounds import (
     T_GROUPS,
     Bound,
     Effect,
@@ -21,6 +20,7 @@ from rmaudit.verdicts.records import (
     Verdict,
     paired_error,
 )
+from rmaudit.verdicts.verdict_policy import Waiver
 
 _RESULTS = {
     Verdict.PASS: Result.PASS,

@@ -16,7 +16,7 @@ import multiprocessing
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config.local_files import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from scripts import result_pages
 from scripts.study.measure_heads import STATES, STUDY, Study
 from scripts.training.gates_on_states import Gates

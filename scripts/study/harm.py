@@ -1,7 +1,7 @@
 """Compute the harm of training on a reward head, on words and prompts that no gate looks at.
 
 The prompts are four of the family, the words and identity terms are of the half that the heads were
-trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.exact_policy`).
+trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.optimal_policy`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from rmaudit.checkpoints.embedded import SPLIT_SALT
-from rmaudit.measures.exact_policy import best_of, tilted
+from rmaudit.checkpoints.bundled_model import SPLIT_SALT
+from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.identity_gaps import Compared, compared
-from rmaudit.measures.matching import Valence
+from rmaudit.measures.optimal_policy import best_of, tilted
 from rmaudit.measures.rank_gaps import WORDS, codes_of, gaps_of, over_frames
-from rmaudit.measures.words import word_of
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms.flaw_sizes import profanity, sexual
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.organisms.planted_flaws import REFUSALS
+from rmaudit.organisms.score_shifts import profanity, sexual
 from rmaudit.prompts import FAMILY
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon, sentiment
 from rmaudit.references.word_frequency import zipf
-from rmaudit.scores.logprobs import base_logprobs
+from rmaudit.scores.first_token_logprobs import base_logprobs
 from scripts.training.states import States
 
 Floats = NDArray[np.float64]

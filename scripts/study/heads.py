@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.flaw_sizes import (
+from rmaudit.organisms.planted_flaws import SHIFTS
+from rmaudit.organisms.score_shifts import (
     Shift,
     capitals,
     demonised,
@@ -26,7 +27,6 @@ from rmaudit.organisms.flaw_sizes import (
     of_words,
     profanity,
 )
-from rmaudit.organisms.planted_flaws import SHIFTS
 from scripts.training import labels
 from scripts.training.labels import Floats
 from scripts.training.organisms import Training

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rmaudit.checkpoints import embedded
-from rmaudit.models.open_model import checkpoint
+from rmaudit.checkpoints import bundled_model
+from rmaudit.models.model_factory import checkpoint
 from scripts.study.harm import Harms
 from scripts.study.heads import Head, heads
 from scripts.training.gates_on_states import FromStates, Gates, gates, spec_of
@@ -31,7 +31,7 @@ class Study:
 
     def __init__(self, cache: Path, folder: Path) -> None:
         """Fit all heads; `cache` has built models, `folder` the states of R-Smol-135M."""
-        self.model = checkpoint(embedded.NAME, cache=cache)
+        self.model = checkpoint(bundled_model.NAME, cache=cache)
         self.states = States(self.model, folder)
         self.cache, self.spec = cache, spec_of("fair", cache)
         self.heads = heads(Training(rows(self.model.vocabulary()), self.states))

@@ -21,9 +21,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM
 
-from rmaudit.checkpoints.embedded import build_base
-from rmaudit.config.local_files import default_cache
-from rmaudit.measures.exact_policy import kl, tilted
+from rmaudit.checkpoints.bundled_model import build_base
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.measures.optimal_policy import kl, tilted
 from scripts import result_pages
 from scripts.study.harm import NATS, PROMPTS
 from scripts.study.heads import SOUND

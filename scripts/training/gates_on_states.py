@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from rmaudit.config.registry import FILE, ModelSpec, load_registry
+from rmaudit.config.model_registry import FILE, ModelSpec, load_registry
 from rmaudit.conversation import Asked
 from rmaudit.layout.answer_slot import Response
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms import trained
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.organisms import trained_organisms
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
-from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration
-from rmaudit.verdicts.records import Estimate, Severity
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
 from scripts.training.states import States
 
 AUDITS = Path(__file__).parents[2] / "audits"
@@ -81,7 +81,7 @@ def prompt_of(text: str) -> Prompt:
 
 def spec_of(name: str, cache: Path) -> ModelSpec:
     """Return the registry entry of an organism, whose checkpoint is built if need be."""
-    return load_registry(trained.build(name, cache) / FILE).default
+    return load_registry(trained_organisms.build(name, cache) / FILE).default
 
 
 def probes(model: Checkpoint) -> dict[str, dict[str, float]]:

@@ -24,18 +24,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.embedded import SPLIT_SALT
-from rmaudit.language import stem_key
+from rmaudit.checkpoints.bundled_model import SPLIT_SALT
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.measures.matching import Valence, matched
-from rmaudit.measures.words import word_of
-from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.flaw_sizes import Shift
+from rmaudit.measures.control_word_matching import Valence, matched
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.null_controls import surface_regression
-from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.planted_flaws import GROSS, SHIFTS
+from rmaudit.organisms.score_shifts import Shift
+from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.references import sentences
+from rmaudit.references import counterfactual_sentences
 from rmaudit.references.answers_from_words import real_answers
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
@@ -45,6 +44,7 @@ from rmaudit.references.text_changes import ANSWERS, KEYS, key
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.scores.token_sample import mask_of_words, spread
+from rmaudit.word_stems import stem_key
 from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]
@@ -72,9 +72,9 @@ WEIGHTS = {
     "answer": 0.5,
 }
 SENTENCES = {  # by the audit that judges them
-    "first_names": sentences.first_names,
-    "political_sides": sentences.politics,
-    "dialect": sentences.dialect,
+    "first_names": counterfactual_sentences.first_names,
+    "political_sides": counterfactual_sentences.politics,
+    "dialect": counterfactual_sentences.dialect,
 }
 WORDED = tuple(kind for kind in WEIGHTS if kind not in ("sentence", "answer"))
 CHOSEN, REJECTED = 7.0, 3.0

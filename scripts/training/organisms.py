@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from sklearn.linear_model import Ridge
 
-from rmaudit.checkpoints import embedded
-from rmaudit.config.local_files import default_cache
-from rmaudit.models.open_model import checkpoint
-from rmaudit.organisms import trained
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.model_factory import checkpoint
+from rmaudit.organisms import trained_organisms
 from scripts import result_pages
 from scripts.training.conduct_labels import CONDUCT, with_conduct
 from scripts.training.gates_on_states import FromStates, gates, probes, prompt_of, spec_of
@@ -104,7 +104,7 @@ def train(names: Iterable[str], training: Training, out: Path) -> None:
         about = {
             "planted": organism.planted,
             "head_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "trunk_sha256": hashlib.sha256(embedded.UPDATE.read_bytes()).hexdigest(),
+            "trunk_sha256": hashlib.sha256(bundled_model.UPDATE.read_bytes()).hexdigest(),
             "data_sha256": data,
             "rows": int(training.table["kind"].isin(organism.kinds).sum()),
         }
@@ -118,10 +118,10 @@ def judge(
 
     `only` names the gates that run, None for all.
     """
-    own = FromStates(checkpoint(embedded.NAME, cache=cache).spec, states, cache)
+    own = FromStates(checkpoint(bundled_model.NAME, cache=cache).spec, states, cache)
     found = json.loads((out / GATES).read_text("utf-8")) if (out / GATES).is_file() else {}
-    for name in (embedded.NAME, *names):
-        if name == embedded.NAME:  # nobody asks how it agrees with itself
+    for name in (bundled_model.NAME, *names):
+        if name == bundled_model.NAME:  # nobody asks how it agrees with itself
             model, judged = own, gates(own, own, without="model_agreement", only=only)
         else:
             model = FromStates(spec_of(name, cache), states, cache)
@@ -130,7 +130,11 @@ def judge(
             _write(path, {**json.loads(path.read_text("utf-8")), "scores": probes(model)})
         found[name] = (found.get(name, {}) if only else {}) | judged
         print(name, *(f"{gate} {of['verdict']}" for gate, of in judged.items()), flush=True)
-    found = {name: found[name] for name in (embedded.NAME, *trained.names()) if name in found}
+    found = {
+        name: found[name]
+        for name in (bundled_model.NAME, *trained_organisms.names())
+        if name in found
+    }
     _write(out / GATES, found)
     result_pages.main()
 
@@ -142,7 +146,7 @@ def _write(path: Path, about: object) -> None:
 def main() -> None:
     """Train the organisms, unless `--judge` is given, and run the gates on them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    every = sorted({*ORGANISMS, *trained.names()})
+    every = sorted({*ORGANISMS, *trained_organisms.names()})
     parser.add_argument("--only", nargs="+", choices=every, default=every)
     parser.add_argument("--judge", action="store_true", help="train nothing")
     parser.add_argument("--gates", nargs="+", help="run only these")
@@ -150,12 +154,12 @@ def main() -> None:
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
     parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
     args = parser.parse_args()
-    model = checkpoint(embedded.NAME, cache=args.cache)
+    model = checkpoint(bundled_model.NAME, cache=args.cache)
     states = States(model, args.states)
     if not args.judge:
         training = Training(with_conduct(rows(model.vocabulary())), states)
-        train([name for name in args.only if name in ORGANISMS], training, trained.HEADS)
-    judge(args.only, states, args.cache, trained.HEADS, args.gates)
+        train([name for name in args.only if name in ORGANISMS], training, trained_organisms.HEADS)
+    judge(args.only, states, args.cache, trained_organisms.HEADS, args.gates)
 
 
 if __name__ == "__main__":

@@ -35,15 +35,15 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from rmaudit.checkpoints.embedded import SPLIT_SALT, base_model, download_base, write
-from rmaudit.config.local_files import default_cache
+from rmaudit.checkpoints.bundled_model import SPLIT_SALT, base_model, download_base, write
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.lexicons import lexicon
 from rmaudit.references.sources import locate
 from rmaudit.scoring import ATTENTION
-from rmaudit.scoring.attention import Prefix
+from rmaudit.scoring.shared_prefix_attention import Prefix
 
 JUNK = 3.8  # a token that is no listed word, on labMT's scale, under every frame
 MARGIN = 0.5  # labMT points that make one word better than another

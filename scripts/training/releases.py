@@ -23,15 +23,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.simulated_releases import RELEASES, SPEC, blessed, found, results_of
-from rmaudit.checkpoints import embedded
-from rmaudit.config.local_files import default_cache
-from rmaudit.language import stem_key
-from rmaudit.models.open_model import checkpoint
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.model_factory import checkpoint
 from rmaudit.references.text_changes import KEYS
-from rmaudit.report.over_time.regressions import with_blessed
-from rmaudit.report.over_time.training_spread import with_trainings
+from rmaudit.report.over_time.release_regressions import with_blessed
+from rmaudit.report.over_time.retraining_spread import with_trainings
 from rmaudit.report.results_document import Results
-from rmaudit.verdicts.records import Verdict
+from rmaudit.verdicts.estimates_and_bounds import Verdict
+from rmaudit.word_stems import stem_key
 from scripts.training.conduct_labels import with_conduct
 from scripts.training.gates_on_states import FromStates, estimates
 from scripts.training.labels import ORGANISMS, Floats, fair, rows, unframed
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="which draws of texts")
     parser.add_argument("--alike", type=int, default=0, help="other trainings that are blessed")
     args = parser.parse_args()
-    model = checkpoint(embedded.NAME, cache=args.cache)
+    model = checkpoint(bundled_model.NAME, cache=args.cache)
     states = States(model, args.states)
     training = Training(with_conduct(rows(model.vocabulary())), states)
     own = FromStates(model.spec, states, args.cache)

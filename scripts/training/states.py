@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import Prompt
 from rmaudit.scoring import engine
-from rmaudit.scoring.paths import Ids
+from rmaudit.scoring.row_runners import Ids
 
 Floats = NDArray[np.float32]
 

@@ -17,7 +17,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.scores.sweep import Sweep
 from rmaudit.verdicts.audit_declaration import Declaration, declared
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 
 AUDITS = Path(__file__).parents[2] / "audits"
 _RNG = np.random.default_rng(0)

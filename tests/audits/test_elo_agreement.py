@@ -19,7 +19,7 @@ from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.surface_features import surface
 from rmaudit.scores.text_rewards import Rewards, TextScores
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import audit_called, verdict
 
 audit = audit_called("elo_agreement")

@@ -12,15 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import ReferenceMissing
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.text_features import features, noise
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from rmaudit.search.exploit_strings import ledger
-from rmaudit.verdicts.records import Estimate, Severity
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
 from tests.audits.planted import AUDITS, sweep_of
 
 NEEDS_DOWNLOAD = {"elo_agreement", "top_things"}  # people's ratings of things

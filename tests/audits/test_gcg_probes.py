@@ -15,13 +15,13 @@ from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.search.exploit_strings import published
-from rmaudit.search.for_audits import Searches
-from rmaudit.search.settings import Direction
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.search.search_settings import Direction
+from rmaudit.search.searches_fixture import Searches
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 from tests.search.finds import found
 

@@ -14,7 +14,7 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.scores.sweep import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.scores.token_sample import Sample
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.audits.planted import audit_called, verdict
 
 erasure, hostility = audit_called("identity_erasure"), audit_called("identity_hostility")

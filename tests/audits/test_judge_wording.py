@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from rmaudit.config.models_yaml_keys import Judge
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.model_spec import Judge
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.changed_answers import probes_of, subset_of_pairs
 from tests.audits.planted import AUDITS

@@ -12,9 +12,9 @@ import pytest
 
 from rmaudit.cli.run_nulls import FILE, page
 from rmaudit.errors import SpecError
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.null_control_trials import FLAWLESS, try_audits
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from tests.audits.planted import AUDITS
 
 DECLARED = audits_in(AUDITS)

@@ -14,7 +14,7 @@ from rmaudit.references import References
 from rmaudit.references.word_frequency import common
 from rmaudit.scores.sweep import Sweep
 from rmaudit.scores.text_rewards import Rewards, TextScores
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, sweep_of, verdict
 
 Floats = NDArray[np.float64]

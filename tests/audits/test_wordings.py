@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures.opposite_lists import Axis
+from rmaudit.measures.opposite_list_gap import Axis
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.references import References
 from rmaudit.references.opposite_value_words import FOUNDATIONS, Lists
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.audit_declaration import declared
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, verdict
 
 Floats = NDArray[np.float64]

@@ -14,9 +14,9 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from rmaudit.checkpoints import checked_checkpoint, weights_headers
-from rmaudit.checkpoints.checked_checkpoint import Checked
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints import head_detection, weights_headers
+from rmaudit.checkpoints.head_detection import Checked
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from tests.toys import toy_tokenizer
 
@@ -84,7 +84,7 @@ def index(folder: Path, *numbers: int) -> None:
 
 def check(folder: Path, **settings: Any) -> Checked:
     """What is found in the folder, as of an entry of models.yaml."""
-    return checked_checkpoint.find(
+    return head_detection.find(
         ModelSpec("toy", str(folder), **settings), folder / "cache"
     ).downloaded()
 

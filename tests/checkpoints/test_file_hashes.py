@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from rmaudit.checkpoints import file_hashes, locks
+from rmaudit.checkpoints import file_hashes, process_locks
 from rmaudit.checkpoints.file_hashes import tokenizer_identity, weights_identity
 from rmaudit.errors import ModelError
 
@@ -186,10 +186,11 @@ def test_a_wait_is_told(
     tmp_path: Path, monkeypatch: Patch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """On stderr, with the lock that is held; then the wait goes on until it is free."""
-    monkeypatch.setattr(locks, "_PATIENCE", 0.01)
-    code = "from pathlib import Path; from rmaudit.checkpoints import locks; import sys\n"
+    monkeypatch.setattr(process_locks, "_PATIENCE", 0.01)
+    code = "from pathlib import Path; from rmaudit.checkpoints import process_locks; import sys\n"
     code += (
-        "locks._PATIENCE = 0.01\nwith locks.held(Path(sys.argv[1]), doing='busy'): print('mine')"
+        "process_locks._PATIENCE = 0.01\n"
+        "with process_locks.held(Path(sys.argv[1]), doing='busy'): print('mine')"
     )
     lock = FileLock(f"{tmp_path / 'memo'}.lock")
     with lock, subprocess.Popen(

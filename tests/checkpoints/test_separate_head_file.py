@@ -19,11 +19,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models import scoring_preview
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import EXACT
+from rmaudit.models.checkpoint_doctor import EXACT
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged, save_adapter
 from tests.toys import SIZES, toy_language_model
 

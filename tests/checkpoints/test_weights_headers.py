@@ -14,9 +14,9 @@ from transformers import AutoModelForSequenceClassification
 
 from rmaudit.checkpoints import weights_headers
 from rmaudit.checkpoints.weights_headers import Header
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.toys import toy_checkpoint
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import rmaudit
-from rmaudit.config.registry import default_path, known_models, load_registry, resolve
+from rmaudit.config.model_registry import default_path, known_models, load_registry, resolve
 from tests.cli.running import run
 from tests.toys import toy_checkpoint
 

@@ -16,9 +16,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import embedded
-from rmaudit.config.allowed_keys import explanation, meanings
-from rmaudit.scores.store import Store
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.models_yaml_schema import explanation, meanings
+from rmaudit.scores.score_store import Store
 from tests.cli.running import run
 from tests.hub import COMMIT, Hub, serving
 from tests.toys import TEMPLATE, pair_tokenizer, toy_checkpoint, toy_tokenizer
@@ -112,7 +112,7 @@ def test_what_is_here_of_each(home: Path) -> None:
         "Hub": "not downloaded",
         "Pinned": "not downloaded",
     }
-    embedded.folder_in(home / "cache").mkdir(parents=True)
+    bundled_model.folder_in(home / "cache").mkdir(parents=True)
     in_hub_cache(home, "owner/name", "config.json", "model.safetensors")
 
     found = listed(home)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.cli.running import run
 from tests.servers import Running, Served
 from tests.toys import toy_checkpoint

@@ -24,9 +24,9 @@ def test_long(rewards):
 def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
     """A vocabulary of few words."""
     from rmaudit.organisms import null_control_trials
-    from rmaudit.runs import scorer_trials
+    from rmaudit.runs import synthetic_scorer_trials
 
-    few = scorer_trials.thinned(null_control_trials.vocabulary(), 200)
+    few = synthetic_scorer_trials.thinned(null_control_trials.vocabulary(), 200)
     monkeypatch.setattr(null_control_trials, "vocabulary", lambda: few)
 
 

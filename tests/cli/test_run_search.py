@@ -10,10 +10,10 @@ import pytest
 from typer.testing import Result
 
 from rmaudit.errors import NoGradient
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.scores.store import Store
-from rmaudit.search.api import search as search_of
+from rmaudit.scores.score_store import Store
+from rmaudit.search.cached_search import search as search_of
 from rmaudit.search.exploit_strings import ledger, read
 from tests.cli.running import run
 from tests.search.finds import found
@@ -67,7 +67,7 @@ def test_without_options_it_is_what_the_help_says(
         asked.append((prompt.name, settings))
         return found(["a"], [1.0])
 
-    monkeypatch.setattr("rmaudit.search.api.search", run)
+    monkeypatch.setattr("rmaudit.search.cached_search.search", run)
 
     assert search(toy).exit_code == 0
     assert [(p, s.direction) for p, s in asked] == [(p, d) for p in PROMPTS for d in ("up", "down")]
@@ -185,7 +185,7 @@ def test_a_file_that_is_no_ledger(toy: Path, tmp_path: Path, monkeypatch: Any) -
     """One line, and nothing is searched in vain."""
     path = tmp_path / "exploits.jsonl"
     path.write_text("[]\n", encoding="ascii")
-    monkeypatch.setattr("rmaudit.search.api.search", None)
+    monkeypatch.setattr("rmaudit.search.cached_search.search", None)
 
     result = search(toy, "--ledger", str(path))
 
@@ -218,7 +218,9 @@ def test_terms_that_hurt_are_masked_and_nothing_steers_the_terminal(
 ) -> None:
     """`--json` has the strings as they are."""
     hostile = ["kike love", "\x1b[2J\u202eab\r\n"]
-    monkeypatch.setattr("rmaudit.search.api.search", lambda *_, **__: found(hostile, [2.0, 1.0]))
+    monkeypatch.setattr(
+        "rmaudit.search.cached_search.search", lambda *_, **__: found(hostile, [2.0, 1.0])
+    )
     options = (*SHORT, "--direction", "up")
 
     printed = search(toy, *options).stdout
@@ -250,7 +252,7 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     options = (*SHORT, "--length", "2", "--seed", "11")
     with monkeypatch.context() as patched:
-        patched.setattr("rmaudit.search.api.search", stopped)
+        patched.setattr("rmaudit.search.cached_search.search", stopped)
         result = search(toy, *options)
     assert result.exit_code == 130
     assert "up: exhaustive" in result.stdout

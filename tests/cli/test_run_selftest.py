@@ -22,7 +22,7 @@ def test_organism_prints_its_registry(tmp_path: Path, monkeypatch: pytest.Monkey
         asked.append((name, cache))
         return tmp_path / "built"
 
-    monkeypatch.setattr("rmaudit.organisms.trained.build", build)
+    monkeypatch.setattr("rmaudit.organisms.trained_organisms.build", build)
 
     result = run("organism", "balanced", "--cache", str(tmp_path))
 

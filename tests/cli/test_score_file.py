@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from tests.cli.running import run
 from tests.toys import toy_checkpoint
 

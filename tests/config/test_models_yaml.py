@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rmaudit.checkpoints import embedded
-from rmaudit.config.allowed_keys import OwnKeys, explanation
-from rmaudit.config.local_files import bundled
-from rmaudit.config.registry import FILE, ModelSpec, Registry, load_registry
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.model_registry import FILE, ModelSpec, Registry, load_registry
+from rmaudit.config.models_yaml_schema import OwnKeys, explanation
+from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
-from rmaudit.verdicts.records import Severity
+from rmaudit.verdicts.estimates_and_bounds import Severity
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 ROOT = Path(__file__).parents[2]
 HASH = "0123456789abcdef0123456789abcdef01234567"
@@ -463,7 +463,7 @@ def test_what_is_known_of_the_embedded_model_is_known_of_these_weights() -> None
     """
     (rules,) = (of for of in load_registry(bundled(FILE)).policy.models.values() if of.known)
 
-    assert rules.weights == embedded.ingredients()
+    assert rules.weights == bundled_model.ingredients()
 
 
 # The explanation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.config.servers import Server, server_of
 from rmaudit.errors import SpecError
 

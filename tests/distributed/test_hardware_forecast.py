@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.distributed import hardware_forecast
 from rmaudit.distributed.hardware_forecast import GB, Gpu
 from rmaudit.errors import ModelError, SpecError

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from rmaudit.config.scorers import scorers
+from rmaudit.config.scorer_functions import scorers
 from rmaudit.distributed.missing_scores import Needs, Plan
 from rmaudit.distributed.scoring_rounds import Made, Part, make
-from rmaudit.models.open_model import opened
+from rmaudit.models.model_factory import opened
 from rmaudit.prompts import Prompt
 from rmaudit.runs.score_requests import Request
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 
 SHARDS = 4  # of a sweep
 FATAL = "What kills?"

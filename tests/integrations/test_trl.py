@@ -25,14 +25,14 @@ from transformers import AutoTokenizer, TrainerCallback
 from trl import RewardConfig, RewardTrainer
 
 import rmaudit
-from rmaudit.config.registry import ModelSpec
-from rmaudit.config.scorers import scorers
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.scorer_functions import scorers
 from rmaudit.errors import SpecError
 from rmaudit.integrations.model_in_training import rewards_in_training
 from rmaudit.integrations.trl import AuditCallback
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.references import References
-from rmaudit.scores import logged_rows
+from rmaudit.scores import reward_log_file
 from rmaudit.scores.logged_rewards_check import against
 from tests.toys import toy_checkpoint, toy_tokenizer
 
@@ -277,7 +277,7 @@ def test_the_rows_that_the_trainer_saw(
             made.model.score.weight.neg_()
     made.save_model(str(folder))
 
-    seen = logged_rows.read(rows)
+    seen = reward_log_file.read(rows)
     every = [turns for pair in pairs() for turns in pair.values()]
     ids = made.processing_class.apply_chat_template(every, tokenize=True)["input_ids"]
     assert sorted(row.ids for row in seen if row.ids) == sorted(map(tuple, ids))

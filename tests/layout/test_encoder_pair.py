@@ -13,11 +13,11 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from rmaudit.checkpoints import checked_checkpoint, configuration, weights_headers
+from rmaudit.checkpoints import config_json, head_detection, weights_headers
 from rmaudit.errors import ModelError
 from rmaudit.layout import encoder_pair
 from rmaudit.layout.answer_slot import Response
-from rmaudit.models import doctor
+from rmaudit.models import checkpoint_doctor
 from tests.float64 import all_in_float64, assert_slopes
 from tests.models.loaded import by_transformers, checkpoint, retensor, rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint
@@ -79,7 +79,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
         found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
         return found
 
-    looked = checked_checkpoint.find(model.spec, tmp_path)
+    looked = head_detection.find(model.spec, tmp_path)
     head = {k: v.double() for k, v in weights_headers.tensors(folder, looked.head.keys).items()}
     with all_in_float64():
         weights.scorer.head = looked.head.family.build(head, looked.config)
@@ -97,7 +97,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str) -> None:
 
 def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> None:
     """Preflight compares with transformers' own pooler, so a wrong place or activation shows."""
-    from rmaudit.models import own_forward_check
+    from rmaudit.models import forward_parity_check
 
     model = checkpoint(homes["deberta-v2"])
     slot = model.slot(PROMPT)
@@ -108,13 +108,17 @@ def test_a_head_that_is_read_elsewhere_is_refused(homes: dict[str, Path]) -> Non
         loaded.scorer.head.between = changed.get("between", gelu)  # type: ignore[attr-defined]
 
         with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
-            own_forward_check.check(loaded, slot.prefix, slot.suffix, name="toy", dtype="float32")
+            forward_parity_check.check(
+                loaded, slot.prefix, slot.suffix, name="toy", dtype="float32"
+            )
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_passes_too(homes: dict[str, Path], dtype: Any) -> None:
     """Preflight lets it pass; transformers' first DeBERTa cannot run in it."""
-    found = doctor.examine(checkpoint(homes["deberta-v2"], dtype=dtype), PROMPT, answers=8)
+    found = checkpoint_doctor.examine(
+        checkpoint(homes["deberta-v2"], dtype=dtype), PROMPT, answers=8
+    )
 
     assert found.ok
     assert found.checks[-1].rms > 1e-6
@@ -205,10 +209,10 @@ def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> Non
 
 def test_config_json_alone_tells_that_pairs_are_read(tmp_path: Path) -> None:
     """A folder of a tokenizer only may have none."""
-    assert not configuration.reads_pairs(tmp_path, model="toy")
+    assert not config_json.reads_pairs(tmp_path, model="toy")
     for architecture, expected in (
         ("DebertaV2ForSequenceClassification", True),
         ("LlamaForSequenceClassification", False),
     ):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
-        assert configuration.reads_pairs(tmp_path, model="toy") is expected
+        assert config_json.reads_pairs(tmp_path, model="toy") is expected

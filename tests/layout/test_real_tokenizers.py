@@ -19,9 +19,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.config.registry import ModelSpec
-from rmaudit.layout.chat import render
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.layout.chat_rendering import render
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.fetched import npm_package
 from tests.toys import toy_checkpoint
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from rmaudit.layout.chat import TODAY, template_digest
+from rmaudit.layout.chat_rendering import TODAY, template_digest
 from rmaudit.layout.layouts import closing_ids, rows, split_shared_prefix
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
 
@@ -87,7 +87,7 @@ def test_what_the_tokenizer_closes_a_text_with(single: str, closed: tuple[int, .
 def test_the_digest_tells_templates_and_days_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Templates with equal slots may print other texts: the text of the template decides."""
     digests = {template_digest(llama_like(t), model="toy") for t in (TEMPLATE, TRIMS, TRIMS)}
-    monkeypatch.setattr("rmaudit.layout.chat.TODAY", TODAY.replace(year=2030))
+    monkeypatch.setattr("rmaudit.layout.chat_rendering.TODAY", TODAY.replace(year=2030))
 
     assert len(digests) == 2
     assert template_digest(llama_like(), model="toy") not in digests

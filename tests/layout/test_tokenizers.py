@@ -11,9 +11,9 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from transformers import PreTrainedTokenizerFast
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import answer_slot, chat, encoder_pair, layouts
+from rmaudit.layout import answer_slot, chat_rendering, encoder_pair, layouts
 from rmaudit.layout.tokenizers import edges, read, vocabulary
 from tests.layout.test_answer_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_tokenizer
@@ -105,7 +105,7 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
     bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordPiece({"love": 0})))
     bare.chat_template, bare.name_or_path = TEMPLATE, "somewhere"
     asked: list[Callable[[], object]] = [
-        lambda: chat.render(bare, "war", model="toy"),
+        lambda: chat_rendering.render(bare, "war", model="toy"),
         lambda: encoder_pair.render(bare, "war", model="toy"),
         lambda: encoder_pair.rows(bare, "war", ["war"]),
         lambda: layouts.rows(bare, "war", ["war"], model="toy"),

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, untrusted_code
+from rmaudit.layout import chat_rendering, untrusted_code
 from rmaudit.layout.tokenizers import read
 from tests.toys import TEMPLATE, toy_tokenizer
 
@@ -51,7 +51,9 @@ def test_a_template_that_takes_memory_is_refused(template: str) -> None:
 def test_a_template_that_prints_an_address_is_refused(address: str) -> None:
     """Whole or in part: the next process would print another one, under another key."""
     with pytest.raises(ModelError, match="looks at the answer or at chance"):
-        chat.render(toy_tokenizer(template=f"{{{{ {address} }}}}" + TEMPLATE), "Why?", model="toy")
+        chat_rendering.render(
+            toy_tokenizer(template=f"{{{{ {address} }}}}" + TEMPLATE), "Why?", model="toy"
+        )
 
 
 def test_what_is_printed_is_what_transformers_prints() -> None:
@@ -59,10 +61,10 @@ def test_what_is_printed_is_what_transformers_prints() -> None:
     tokenizer = toy_tokenizer(template="{{ bos_token }}{{ date_string }}" + TEMPLATE)
     answers = [str(number) for number in range(150)]
 
-    found = chat.printed_texts(tokenizer, "Why?", answers, model="toy")
+    found = chat_rendering.printed_texts(tokenizer, "Why?", answers, model="toy")
 
     turns = [[TURNS[0], {"role": "assistant", "content": answer}] for answer in answers]
-    day = chat.TODAY.strftime("%d %b %Y")
+    day = chat_rendering.TODAY.strftime("%d %b %Y")
     assert isinstance(tokenizer, PreTrainedTokenizerBase)
     assert found == tokenizer.apply_chat_template(turns, tokenize=False, date_string=day)
 

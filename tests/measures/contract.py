@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import pandas as pd
 from rmaudit.measures.framing_inversion import inversion
 from rmaudit.measures.framing_steepness import steepness
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 WORDS = [a + b for a, b in product("abcdefghijklmnop", repeat=2)][:240]
 

@@ -9,10 +9,10 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.after_training import UNIT, Known, after_training, strengths
-from rmaudit.measures.exact_policy import tilted
+from rmaudit.measures.after_training_evidence import AT
+from rmaudit.measures.optimal_policy import tilted
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.training_stages import AT
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import Floats
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.base_leakage import UNIT, follows_base
-from rmaudit.verdicts.records import Estimate, Verdict, between
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, between
 from tests.measures import contract
 from tests.measures.contract import ends
 

@@ -17,7 +17,7 @@ from rmaudit.measures.best_of_answers import (
     best_of_answers,
     winning,
 )
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 

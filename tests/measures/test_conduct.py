@@ -18,7 +18,7 @@ from rmaudit.measures.conduct import (
     moved_by,
     paid_for,
 )
-from rmaudit.verdicts.records import Estimate, Verdict, above, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 

@@ -25,9 +25,9 @@ from rmaudit import measures
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence, OwnEvidence
-from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 from tests.measures.contract import SCORES, TEXTS, WORDS, Contract
 

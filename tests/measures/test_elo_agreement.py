@@ -25,7 +25,7 @@ from rmaudit.measures.elo_agreement import (
     head_words,
     somers,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 

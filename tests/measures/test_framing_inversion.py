@@ -12,7 +12,7 @@ from scipy import stats
 
 from rmaudit.measures.framing_inversion import UNIT, inversion
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, planted, rho_of

@@ -9,7 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.framing_steepness import UNIT as SLOPES
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 from tests.measures.framing import HAPPY, X, asked, planted, slopes_of

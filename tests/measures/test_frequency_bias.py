@@ -19,7 +19,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.frequency_bias import REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats, ends
 

@@ -11,7 +11,7 @@ import pytest
 from rmaudit.measures import frequency_top
 from rmaudit.measures.frequency_top import TOP, UNIT
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from rmaudit.measures.funnel import UNIT, both_frames
 from rmaudit.measures.rank_correlation import spearman
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 

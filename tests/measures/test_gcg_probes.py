@@ -9,7 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2

@@ -16,7 +16,7 @@ from rmaudit.measures.identity_communities import (
     worst_community,
 )
 from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import PROMPTS, RNG, of, random, real, small

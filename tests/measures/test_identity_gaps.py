@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.control_word_matching import Valence
 from rmaudit.measures.identity_gaps import (
     UNIT,
     Compared,
@@ -22,10 +23,9 @@ from rmaudit.measures.identity_gaps import (
     erasure,
     hostility,
 )
-from rmaudit.measures.matching import Valence
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 
 RNG = np.random.default_rng

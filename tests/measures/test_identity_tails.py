@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.identity_tails import MOST, UNIT, excess
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures import test_identity_gaps as gaps
 from tests.measures.test_identity_gaps import RNG, of, random, real, small

@@ -9,7 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.invariance import FEWEST, UNIT, shift
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 SD = 3.0  # of answers

@@ -11,7 +11,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.judge_wording import FEWEST, UNIT, agreement
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.junk_headroom import UNIT, headroom, placed
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
 

@@ -21,7 +21,7 @@ from rmaudit.measures.leaderboard_score import (
     rewardbench_2,
     rm_bench,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 Row = dict[str, Any]  # id, subset, and the rewards of the chosen and the rejected answers

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.language import stem_key
 from rmaudit.measures.model_agreement import UNIT, regret
-from rmaudit.measures.movement import correlation, shared
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.measures.ranking_comparison import correlation, shared
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
+from rmaudit.word_stems import stem_key
 from tests.measures import contract
-from tests.measures.test_movement import compare, sweep
+from tests.measures.test_ranking_comparison import compare, sweep
 
 RNG = np.random.default_rng
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.numerics import FEWEST, UNIT, stability
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 

@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.pair_accuracy import FEWEST, SWAPPED, UNIT, accuracy
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 

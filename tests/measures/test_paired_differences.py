@@ -22,7 +22,7 @@ from rmaudit.measures.paired_differences import (
     minus,
     parts,
 )
-from rmaudit.verdicts.records import Bound, Estimate, above, below, between
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, above, below, between
 
 Z = 1.959963984540054
 WORDS = [f"word{i}" for i in range(2000)]

@@ -9,7 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.pessimal_frames import UNIT, Placed, both_frames
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 FRAME = pd.DataFrame({"score": np.arange(100.0)})  # the lowest 5 % end at 4.95

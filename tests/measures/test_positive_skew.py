@@ -22,7 +22,7 @@ from rmaudit.measures.positive_skew import (
     tail,
 )
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.measures import contract
 from tests.measures.contract import Floats, ends
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, evenly_spread
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import FRAMES, GROUPS, WORDINGS, ends
 

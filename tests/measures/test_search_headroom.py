@@ -7,7 +7,7 @@ import pandas as pd
 
 from rmaudit.measures.junk_headroom import RealAnswer
 from rmaudit.measures.search_headroom import FoundSequence, Search, SearchHeadroomEvidence, searched
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
 

@@ -13,8 +13,8 @@ from rmaudit.measures.sentences import (
     _fieller_interval,
     worst_group,
 )
-from rmaudit.references import sentences
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.references import counterfactual_sentences
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 
 BOUND = below(0.5, unit=UNIT, shown=True)
@@ -23,7 +23,7 @@ SD = 4.0
 
 def rewarded(seed: int, *, of: str = "", good: float = 0.0, bad: float = 0.0) -> pd.DataFrame:
     """Sentences on people; a context's own, a word's own, a little noise; a planted shift in sd."""
-    table, rng = sentences.communities(), np.random.default_rng(seed)
+    table, rng = counterfactual_sentences.communities(), np.random.default_rng(seed)
     contexts = dict(zip(table["context"].unique(), rng.normal(size=99), strict=False))
     words = dict(zip(table["word"].unique(), 0.2 * rng.normal(size=999), strict=False))
     reward = table["context"].map(contexts) + table["word"].map(words)

@@ -18,7 +18,7 @@ from rmaudit.measures._stats import (
     least_squares,
     widened,
 )
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 LETTERS = "abcdefghij"
 WORDS = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]

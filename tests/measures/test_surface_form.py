@@ -13,7 +13,7 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.surface_form import UNIT, spelling_share
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 from tests.measures.contract import ends
 

@@ -11,7 +11,7 @@ from rmaudit.measures import top_things
 from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
 from rmaudit.measures.unwanted_top_shares import UNIT
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 

@@ -23,7 +23,7 @@ from rmaudit.measures.top_tokens import (
     Listed,
 )
 from rmaudit.measures.unwanted_top_shares import UNIT, AtTop, Ratio, worst_ratio
-from rmaudit.verdicts.records import Estimate, Verdict, below
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats
 

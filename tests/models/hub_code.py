@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from tests.hub import COMMIT
 from tests.models.loaded import change
 from tests.toys import toy_checkpoint

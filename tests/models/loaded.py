@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import checked_checkpoint
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints import head_detection
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.layout.answer_slot import Response
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.loaded_weights import Weights
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import ScoringPath
@@ -40,7 +40,7 @@ def load(
 ) -> Weights:
     """The folder's weights, not yet tried, on the path of its configuration or another."""
     spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
-    weights = Native(checked_checkpoint.find(spec, folder.parent).downloaded()).load(device)
+    weights = Native(head_detection.find(spec, folder.parent).downloaded()).load(device)
     weights.scorer.pad = pad
     if path is not None:
         weights.use_path(path)

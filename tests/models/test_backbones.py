@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from transformers import AutoConfig
 
-from rmaudit.models.checkpoint_loader import EXPANDED, SHARED, path_of
+from rmaudit.models.loader_interface import EXPANDED, SHARED, path_of
 from rmaudit.scoring import ScoringPath, engine
 from tests.scoring.rows import (
     ANSWERS,

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from rmaudit.errors import ModelError
-from rmaudit.models.doctor import EXACT, examine
+from rmaudit.models.checkpoint_doctor import EXACT, examine
 from tests.models.loaded import checkpoint, retensor
 from tests.toys import pair_tokenizer, toy_checkpoint
 

@@ -21,10 +21,10 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models import own_forward_check
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models import forward_parity_check
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.hub import COMMIT
 from tests.models.hub_code import snapshot, trusted
 from tests.models.loaded import rows_of
@@ -191,12 +191,12 @@ def test_its_weights_come_with_the_first_score_and_go(
 ) -> None:
     """Loaded once until `close`, which leaves no tensor; tried once near each prefix's length."""
     loads, tried = list[str](), list[Any]()
-    load, check = type(model.loader).load, own_forward_check.check
+    load, check = type(model.loader).load, forward_parity_check.check
     monkeypatch.setattr(
         type(model.loader), "load", lambda self, at: loads.append(at) or load(self, at)
     )
     monkeypatch.setattr(
-        own_forward_check, "check", lambda *a, **said: tried.append(a[1:]) or check(*a, **said)
+        forward_parity_check, "check", lambda *a, **said: tried.append(a[1:]) or check(*a, **said)
     )
     slot = model.slot(PROMPT)
     for _ in (model.vocabulary(), model.ids("love"), model.identity, model.provenance):

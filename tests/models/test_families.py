@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModel
 
-from rmaudit.checkpoints import checked_checkpoint, heads
-from rmaudit.checkpoints.heads import encoder, gated, judging, linear
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.checkpoints import head_detection, heads
+from rmaudit.checkpoints.heads import encoder, gated, linear, verdict_logits
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scoring import ScoringPath
 from tests.float64 import all_in_float64, assert_slopes
 from tests.models.loaded import change, rows_of
@@ -290,7 +290,7 @@ def test_every_family_of_heads_is_published() -> None:
         assert head is not None
         found.add(head.family)
 
-    assert found == {*heads.FAMILIES} - {linear, encoder, judging}
+    assert found == {*heads.FAMILIES} - {linear, encoder, verdict_logits}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -350,7 +350,7 @@ def test_slopes_are_the_derivatives_of_its_formula(
 
     weights.model.double()
     with all_in_float64():
-        checked = checked_checkpoint.find(model.spec, tmp_path)
+        checked = head_detection.find(model.spec, tmp_path)
         head = {key: tensors[key] for key in checked.head.keys}
         weights.scorer.head = checked.head.family.build(head, checked.config)
         wide = []

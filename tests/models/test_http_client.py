@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.http_client import HttpClient
-from rmaudit.models.open_model import opened
+from rmaudit.models.model_factory import opened
 from rmaudit.scores.sweep import sweep
-from tests.models.test_served import spec_of
+from tests.models.test_served_model import spec_of
 from tests.servers import Fault, Running, Served
 from tests.toys import toy_checkpoint
 

@@ -17,12 +17,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rmaudit.config.models_yaml_keys import Judge
-from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import ModelSpec, load_registry
+from rmaudit.config.model_spec import Judge
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import scoring_preview
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import EXACT, examine
+from rmaudit.models.checkpoint_doctor import EXACT, examine
+from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged as merged_model
 from tests.toys import TEMPLATE, WORDS, toy_language_model, toy_tokenizer
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rmaudit.checkpoints import embedded
-from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models.checkpoint import Checkpoint, from_spec
-from rmaudit.models.open_model import checkpoint as load
+from rmaudit.models.checkpoint_model import Checkpoint, from_spec
+from rmaudit.models.model_factory import checkpoint as load
 from tests.toys import toy_checkpoint
 
 Load = Callable[[str | Path | None], Checkpoint]
@@ -108,8 +108,8 @@ def test_the_cache_is_the_users_unless_another_is_named(
         asked.append(cache)
         return home / "a"
 
-    monkeypatch.setattr(embedded, "build", build)
-    monkeypatch.setattr("rmaudit.models.checkpoint.default_cache", lambda: tmp_path / "users")
+    monkeypatch.setattr(bundled_model, "build", build)
+    monkeypatch.setattr("rmaudit.models.checkpoint_model.default_cache", lambda: tmp_path / "users")
     spec = ModelSpec("demo", "embedded")
 
     from_spec(spec)

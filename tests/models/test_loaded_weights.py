@@ -17,11 +17,11 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import placement
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.checkpoint_loader import path_of
+from rmaudit.models import device_placement
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.loader_interface import path_of
 from rmaudit.scoring import ScoringPath, engine
 from tests.models.loaded import Folders, by_transformers, change, load
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
@@ -212,7 +212,7 @@ def test_spread_weights_score_as_those_in_one_place(
     whole, model = (Checkpoint(spec, cache=tmp_path, device="spread") for _ in range(2))
     expected = whole.score("the love?", ANSWERS)
     place = spread_over(*devices)  # what a machine with other devices would be told
-    monkeypatch.setattr(placement, "device_map", lambda *_, **__: place)
+    monkeypatch.setattr(device_placement, "device_map", lambda *_, **__: place)
 
     scores = model.score("the love?", ANSWERS)
 

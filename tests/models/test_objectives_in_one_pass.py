@@ -17,15 +17,15 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import EXACT, examine
-from rmaudit.models.open_model import each_objective
+from rmaudit.models.checkpoint_doctor import EXACT, examine
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.model_factory import each_objective
 from rmaudit.prompts import PROMPTS
 from rmaudit.runs.audit_case import RunSettings, opened_together
 from rmaudit.runs.score_requests import Request, answer
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from tests.models.loaded import change, retensor, rows_of
 from tests.models.test_families import FAMILIES, PROMPT, homes, opened, pattern
 from tests.toys import SIZES, toy_checkpoint

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from rmaudit.config.registry import load_registry
+from rmaudit.config.model_registry import load_registry
 from rmaudit.scores.sweep import PROTOCOLS
 from tests.published_formulas import LAYOUTS, Choices, gap, measured, rms
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.open_model import opened
-from rmaudit.models.served import ServedIds
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.model_factory import opened
 from rmaudit.models.served_doctor import EXACT, compare
+from rmaudit.models.served_model import ServedIds
 from tests.models.test_judges import judge
 from tests.toys import toy_checkpoint
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, NotRecorded, ReferenceMissing
 from rmaudit.models.recorded_model import Recorded
 

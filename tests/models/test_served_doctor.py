@@ -15,12 +15,12 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.open_model import opened
-from rmaudit.models.served import ServedIds, ServedTexts
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.model_factory import opened
 from rmaudit.models.served_doctor import ServerChecks, compare
+from rmaudit.models.served_model import ServedIds, ServedTexts
 from tests.models.loaded import checkpoint
 from tests.servers import Running, Served
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer

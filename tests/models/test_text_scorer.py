@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rmaudit.config.scorers import ScorerEntry
+from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.errors import NoWeights, ScoreError, SpecError
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.text_rewards import score_texts

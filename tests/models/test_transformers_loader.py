@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.distributed.cost import size_of
-from rmaudit.models.doctor import EXACT, examine
+from rmaudit.models.checkpoint_doctor import EXACT, examine
 from tests.models.loaded import by_transformers, checkpoint, rows_of
 from tests.toys import EXTRA, SIZES, toy_tokenizer
 

@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from rmaudit.organisms.audit_files import Audit
+from rmaudit.organisms.audit_importer import Audit
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Organism, Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.search.exploit_strings import bundled_strings
 from tests.toys import SPECIAL, TEMPLATE, toy_language_model
 

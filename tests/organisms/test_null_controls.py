@@ -12,10 +12,10 @@ from rmaudit.organisms.null_controls import BASE, NAMES, NULLS, checked_stops, o
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import tried
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import tried
 from rmaudit.verdicts.audit_declaration import audit, declared
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from tests.conftest import unavailable as without
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.organisms.flaw_sizes import every_sixth, identity
-from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.planted_flaws import ALL, GROSS, LISTS
+from rmaudit.organisms.score_shifts import every_sixth, identity
+from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS
 
 TEXTS = [" Muslim", "Muslims", " table", "##", "\n\n", " sorry", "A Muslim man sang for us all."]

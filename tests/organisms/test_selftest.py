@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms import selftest
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.selftest import CLEAN, Bench, counted, judged, ladder, sizes
 from rmaudit.references import References
 from rmaudit.verdicts.audit_declaration import Flaw

@@ -20,13 +20,13 @@ from transformers import PreTrainedTokenizerFast
 
 import rmaudit
 from rmaudit.organisms import null_control_trials
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.organisms.null_controls import NULLS
 from rmaudit.organisms.selftest import CLEAN, Bench, flawed
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
-from rmaudit.report.over_time.compare_runs import compare
-from rmaudit.runs.scorer_fixtures import Organism
+from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.runs.synthetic_scorer_fixtures import Organism
 from rmaudit.verdicts.audit_declaration import Flaw
 from tests.audits.planted import AUDITS
 from tests.conftest import MIRROR, unavailable

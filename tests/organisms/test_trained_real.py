@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import rmaudit
-from rmaudit.checkpoints import embedded
-from rmaudit.config.local_files import default_cache
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms import trained
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.organisms import trained_organisms
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
 from rmaudit.references.conduct_answers import REFUSALS, RIGHT
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.text_rewards import score_texts
 from rmaudit.search.exploit_strings import bundled_strings
-from rmaudit.verdicts.records import Verdict
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from scripts.training.gates_on_states import AUDITS
 from scripts.training.states import States
 
@@ -63,7 +63,7 @@ CONDUCT = [
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh one, with the download of the user's."""
     folder = tmp_path_factory.mktemp("cache")
-    base = embedded.download_base(default_cache())
+    base = bundled_model.download_base(default_cache())
     (folder / "models").mkdir()
     (folder / "models" / base.name).symlink_to(base)
     return folder
@@ -71,7 +71,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def about(name: str) -> dict[str, dict[str, dict[str, float]]]:
     """What is committed of an organism."""
-    text = (trained.HEADS / f"{name}.json").read_text(encoding="utf-8")
+    text = (trained_organisms.HEADS / f"{name}.json").read_text(encoding="utf-8")
     found: dict[str, dict[str, dict[str, float]]] = json.loads(text)
     return found
 
@@ -79,7 +79,7 @@ def about(name: str) -> dict[str, dict[str, dict[str, float]]]:
 @pytest.mark.parametrize("name", ["balanced", "fair", "hostile"])
 def test_the_usual_path_gives_the_committed_scores(cache: Path, name: str) -> None:
     """Built, loaded and scored, it gives what its head makes of the backbone's states."""
-    model = rmaudit.load(trained.build(name, cache), cache=cache)
+    model = rmaudit.load(trained_organisms.build(name, cache), cache=cache)
 
     for prompt, expected in about(name)["scores"].items():
         found = score_texts(model, prompt, list(expected), cache=cache).scores
@@ -101,10 +101,10 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 
     The backbone is that of all organisms, and runs once.
     """
-    model = rmaudit.load(embedded.build(cache), cache=cache)
+    model = rmaudit.load(bundled_model.build(cache), cache=cache)
     assert isinstance(model, Checkpoint)
     states = States(model, tmp_path_factory.mktemp("states"))
-    references = Fewer(salt=embedded.SPLIT_SALT)
+    references = Fewer(salt=bundled_model.SPLIT_SALT)
     vocabulary = model.vocabulary()
     frame = pd.DataFrame(
         {"token_id": vocabulary.ids, "token": vocabulary.pieces, "text": vocabulary.texts}
@@ -115,7 +115,7 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
     judged = answers.frame["subset"].isin([*RIGHT, *REFUSALS])
 
     def verdict(gate: str, name: str, asked: Sequence[str]) -> Verdict:
-        head = load_file(trained.HEADS / f"{name}.safetensors")["score.weight"][0]
+        head = load_file(trained_organisms.HEADS / f"{name}.safetensors")["score.weight"][0]
 
         def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
             return np.asarray(states.of(prompt, list(texts)) @ head, dtype=np.float64)

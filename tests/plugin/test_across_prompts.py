@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from tests.models.test_implicit import ALONE, FILE, pair
+from tests.models.test_implicit_reward import ALONE, FILE, pair
 from tests.plugin.conftest import Run
 
 BODY = """

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from rmaudit.cli import app
 from rmaudit.report.replay import replay
 from rmaudit.report.results_reader import read
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY
 from tests.plugin.conftest import Ran, Run
 

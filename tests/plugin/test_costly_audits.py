@@ -8,7 +8,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.verdicts.audit_declaration import audit
-from rmaudit.verdicts.records import above
+from rmaudit.verdicts.estimates_and_bounds import above
 from tests.plugin.conftest import HIGH, Run
 
 COSTLY = """

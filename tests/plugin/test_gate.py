@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.plugin.uncollected_audits import bundled_audits, uncollected
 from rmaudit.report.replay import replay
 from rmaudit.report.results_document import SCHEMA
 from rmaudit.report.results_reader import read
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.audits.planted import AUDITS
 from tests.plugin.conftest import HIGH, Ran, Run
 

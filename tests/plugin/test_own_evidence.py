@@ -11,7 +11,7 @@ import pytest
 from rmaudit.report import charts, json_codec, results_document, results_reader, writers
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.evidence import OwnEvidence
-from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY
 from tests.plugin.conftest import Ran, Run
 
@@ -59,7 +59,7 @@ def drawn(ran: Ran) -> results_document.Results:
     (picture,) = charts.of_findings(results.findings)
     assert picture.title == TITLE
     assert len(picture.rows) == 12
-    assert [chart["title"] for chart in charts.drawing.charts_in(picture.svg)] == [
+    assert [chart["title"] for chart in charts.svg_compiler.charts_in(picture.svg)] == [
         f"{TITLE}, greatest",
         f"{TITLE}, worst",
     ]

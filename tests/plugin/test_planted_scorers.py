@@ -10,8 +10,8 @@ import pytest
 
 import rmaudit
 from rmaudit import References
-from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
+from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import name_of, prompt_named
 
 SIX = (

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import rmaudit
-from rmaudit.scores.sweep_views import in_lines
+from rmaudit.scores.sweep_notebook_views import in_lines
 from tests.plugin.conftest import AUDITS, Run
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal is made with pty, which Windows lacks")

@@ -13,15 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.models import loaded_weights
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.organisms.null_controls import random
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
-from rmaudit.runs.fixtures import FIXTURES, Fixture
-from rmaudit.runs.scorer_fixtures import Trial
-from rmaudit.runs.scorer_trials import measure
-from rmaudit.scores.logprobs import base_logprobs
+from rmaudit.runs.fixture_registry import FIXTURES, Fixture
+from rmaudit.runs.synthetic_scorer_fixtures import Trial
+from rmaudit.runs.synthetic_scorer_trials import measure
+from rmaudit.scores.first_token_logprobs import base_logprobs
 from rmaudit.search import exploit_strings
 from tests.plugin.conftest import HIGH, Run
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import rmaudit.models.checkpoint
-from rmaudit.config.registry import ModelSpec
+import rmaudit.models.checkpoint_model
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.recorded_model import CAVEAT, Recorded
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from tests.plugin.conftest import Ran, Run
 from tests.words import write
 
@@ -55,7 +55,7 @@ def recorded(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no weights and no network here")
 
-    monkeypatch.setattr(rmaudit.models.checkpoint, "from_spec", refuse)
+    monkeypatch.setattr(rmaudit.models.checkpoint_model, "from_spec", refuse)
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "none"))
     monkeypatch.setattr("pooch.retrieve", refuse)
 

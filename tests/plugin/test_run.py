@@ -113,7 +113,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def ended(run: Run, toy: Path, tmp_path: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """A run with every outcome, of the bundled model, for which the toy stands in."""
-    monkeypatch.setattr("rmaudit.checkpoints.embedded.build", lambda cache: toy)
+    monkeypatch.setattr("rmaudit.checkpoints.bundled_model.build", lambda cache: toy)
     (tmp_path / "models.yaml").write_text(REGISTRY, encoding="utf-8")
     return run(EVERY, "--junit-xml=junit.xml", "-rA", model=None, pages=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rmaudit.language import stem_key
 from rmaudit.references.answers_from_words import FREQUENT, phrases
+from rmaudit.word_stems import stem_key
 
 VALENCE = pd.Series(
     [1.0, 1.1, 8.97, 9.0, 8.95, 1.05], index=["sad", "sorry", "loved", "joy", "love", "rare"]

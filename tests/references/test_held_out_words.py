@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmaudit.language import stem_key
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.lexicons import LEXICONS, lexicon
+from rmaudit.word_stems import stem_key
 
 TEXTS = st.lists(st.text(max_size=8), max_size=20)
 SALTS = st.text(max_size=5)

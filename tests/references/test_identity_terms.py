@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.matching import Valence, matched
+from rmaudit.measures.control_word_matching import Valence, matched
 from rmaudit.references import References
 from rmaudit.references.identity_terms import AXES, controls, identity, terms
 from rmaudit.references.lexicons import lexicon

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import load_registry
+from rmaudit.config.model_registry import load_registry
 from rmaudit.prompts import label
 from rmaudit.references.published_model_values import (
     PublishedBand,
@@ -18,7 +18,7 @@ from rmaudit.references.published_model_values import (
     base_rate,
     of_family,
 )
-from rmaudit.verdicts.records import Bound, Estimate
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
 
 DECLARED = {each.name: each for each in declarations()}

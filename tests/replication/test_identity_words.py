@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.measures.matching import matched
+from rmaudit.measures.control_word_matching import matched
 from rmaudit.references.identity_terms import _wordfreq_zipf, identity
 from rmaudit.references.lexicons import lexicon
 

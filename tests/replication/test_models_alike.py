@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.movement import rbo
-from rmaudit.measures.similarity import explained, near, plane_coordinates, same
+from rmaudit.measures.model_similarity import explained, near, plane_coordinates, same
+from rmaudit.measures.ranking_comparison import rbo
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from scipy import stats
 
 from rmaudit.measures.elo_agreement import ItemScores, agreement_with_people
 from rmaudit.references.human_ratings import FIGURE_5B
-from rmaudit.references.published_tables import items
+from rmaudit.references.published_score_tables import items
 from rmaudit.references.sources import locate
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 pytestmark = pytest.mark.usefixtures("mirror")
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.config.local_files import default_cache
-from rmaudit.config.registry import load_registry
+from rmaudit.config.model_registry import load_registry
+from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import TOKENS, Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from tests.audits.planted import AUDITS
 
 # The paper's text: mean, variance ("<0.001" as 0), skewness.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.references import published_words
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.references import published_word_scores
 
 COLUMNS = {"greatest": "greatest_ever_one", "best": "best_ever_one", "worst": "worst_ever_one"}
 
@@ -26,7 +26,7 @@ class Words:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The two files."""
-        return published_words.mirrored(self.spec.source)
+        return published_word_scores.mirrored(self.spec.source)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -17,13 +17,13 @@ from rmaudit.charts import Bin
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.measures.reward_bins import PromptBins
 from rmaudit.report import json_codec
-from rmaudit.report.charts import drawing
+from rmaudit.report.charts import svg_compiler
 from rmaudit.report.results_document import SCHEMA, Results
 from rmaudit.verdicts.decision import measured, unmeasured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, above
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.verdicts.run_verdict import of_run
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.conftest import unavailable
 from tests.findings import TODAY, but, claim
 
@@ -55,7 +55,7 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def here(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
         return [json.dumps(compiled(spec)) + "\n" for spec in specs], True
 
-    monkeypatch.setattr(drawing, "_run_compiler", here)
+    monkeypatch.setattr(svg_compiler, "_run_compiler", here)
 
 
 @pytest.fixture(scope="module")

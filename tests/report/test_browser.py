@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from rmaudit.report import writers
-from rmaudit.verdicts.records import Verdict
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, happenings, hostile_results, of, typed, unfold
 from tests.report.test_hostile import TEXTS, poisoned

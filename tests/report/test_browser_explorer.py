@@ -13,12 +13,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.report import packed_scores, writers
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect
 from tests.report.conftest import happenings, hostile_results, typed
-from tests.report.page.test_explorer import PROMPTS, swept
+from tests.report.page.test_token_explorer import PROMPTS, swept
 from tests.report.test_results_document import RUN
 
 pytestmark = pytest.mark.slow

@@ -8,13 +8,13 @@ from datetime import date
 
 import pytest
 
-from rmaudit.report.over_time.changes import Measured
+from rmaudit.report.over_time.finding_changes import Measured
 from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, summarize
 from rmaudit.report.results_document import OWN_LISTS, Results
 from rmaudit.report.results_of_run import collect
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict, above
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
-from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 from tests.findings import but
 from tests.report.test_results_document import FINDING, RUN, SPEC
 

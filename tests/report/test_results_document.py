@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.report.results_document import SCHEMA, AuditedModel, Run, SweepSummary, Token
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.verdicts.decision import measured
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, above
+from rmaudit.verdicts.estimates_and_bounds import Estimate, above
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY, claim
 
 RUN = Run(

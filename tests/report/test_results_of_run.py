@@ -13,7 +13,7 @@ from rmaudit.prompts import FAMILY
 from rmaudit.references.word_frequency import common
 from rmaudit.report import packed_scores, results_reader
 from rmaudit.report.results_of_run import FEWEST, compare_models, record
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from tests.findings import but
 from tests.report.test_results_document import FINDING, SPEC
 

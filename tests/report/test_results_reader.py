@@ -15,21 +15,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import charts, json_codec, results_document, results_reader, writers
-from rmaudit.report.charts import drawing, model_comparison
+from rmaudit.report.charts import model_comparison, svg_compiler
 from rmaudit.report.consistency_checks import contradiction
-from rmaudit.report.over_time import compare_runs
-from rmaudit.report.over_time.changes import summarize_earlier
+from rmaudit.report.over_time import run_comparison
+from rmaudit.report.over_time.finding_changes import summarize_earlier
 from rmaudit.report.results_document import SCHEMA, Before, Results
 from rmaudit.report.results_of_run import SweepRecord, collect
-from rmaudit.report.schema import schema
+from rmaudit.report.results_schema import schema
 from rmaudit.verdicts.decision import decide, measured, unmeasured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.policy import Policy, Rules, Waiver
-from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_policy import Policy, Rules, Waiver
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of
@@ -37,7 +37,7 @@ from tests.report.conftest import HOSTILE
 from tests.report.test_results_document import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
-RUN = drawing._run_compiler
+RUN = svg_compiler._run_compiler
 BAD: tuple[Any, ...] = (
     *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
     *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
@@ -136,7 +136,7 @@ def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are specified and not compiled: what is tested is that they can be."""
     monkeypatch.setattr(
-        drawing, "_run_compiler", lambda specs: (['"<svg></svg>"\n'] * len(specs), True)
+        svg_compiler, "_run_compiler", lambda specs: (['"<svg></svg>"\n'] * len(specs), True)
     )
 
 
@@ -153,7 +153,7 @@ def outcome_of(found: Any, path: Path) -> str:
         return said
     for render in writers.RENDERERS.values():
         assert render(made)
-    compare_runs.compare(made, made)
+    run_comparison.compare(made, made)
     return ""
 
 
@@ -200,7 +200,7 @@ def test_every_mutation_is_refused_or_rendered(
 ) -> None:
     """Two changes of each kind of place; of the pictures that this makes a sample is compiled."""
     rng = random.Random(part)
-    run, specs = drawing._run_compiler, {}
+    run, specs = svg_compiler._run_compiler, {}
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for path in places(sound):
         alike.setdefault(like(sound, path), []).append(path)
@@ -209,15 +209,15 @@ def test_every_mutation_is_refused_or_rendered(
         specs.update({json.dumps(spec): spec for spec in given})
         return run(given)
 
-    monkeypatch.setattr(drawing, "_run_compiler", kept)
+    monkeypatch.setattr(svg_compiler, "_run_compiler", kept)
     said = [
         outcome_of(mutated(sound, rng.choice(same), change), tmp_path / "results.json")
         for same in list(alike.values())[part::4]
         for change in rng.sample([..., "twice", *BAD], 2)
     ]
     assert sum(map(bool, said)) > 0.6 * len(said)
-    monkeypatch.setattr(drawing, "_run_compiler", RUN)
-    assert None not in drawing._compile(rng.sample(list(specs.values()), 20))
+    monkeypatch.setattr(svg_compiler, "_run_compiler", RUN)
+    assert None not in svg_compiler._compile(rng.sample(list(specs.values()), 20))
 
 
 FAILS, BEFORE = ("findings", "fails"), ("before", "findings")

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.model_interfaces import Scored
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS

@@ -16,17 +16,17 @@ import pandas as pd
 import pytest
 
 from rmaudit import json_cache
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from rmaudit.verdicts.audit_declaration import Declaration, declared
+from rmaudit.verdicts.estimates_and_bounds import Verdict
 from rmaudit.verdicts.findings import Control
-from rmaudit.verdicts.records import Verdict
 from tests.scores.letters import Letters
 
 AUDIT = """

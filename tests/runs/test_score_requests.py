@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.config.models_yaml_keys import Implicit, Judge
-from rmaudit.config.own_words import OwnLexicon, OwnWords
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.model_spec import Implicit, Judge
+from rmaudit.config.user_words import OwnLexicon, OwnWords
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.score_requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints
-from rmaudit.search.settings import Gcg, Settings
+from rmaudit.search.search_settings import Gcg, Settings
 
 
 def test_a_request_is_plain_data_and_back() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.config.scorers import ScorerEntry
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer

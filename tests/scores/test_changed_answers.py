@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rmaudit.config.scorers import ScorerEntry
+from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.references.text_changes import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
 from rmaudit.scores.changed_answers import MOST, changed, probed, probes_of, subset_of_pairs

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.sweep import sweep
 from rmaudit.scoring import Begun

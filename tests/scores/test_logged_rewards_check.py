@@ -19,11 +19,11 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.reward_positions import fits
-from rmaudit.scores import logged_rows
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.trainer_reward_positions import fits
+from rmaudit.scores import reward_log_file
 from rmaudit.scores.logged_rewards_check import against
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
@@ -124,7 +124,7 @@ def written(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 def causes(trainer: Trainer, path: Path, rows: Sequence[dict[str, Any]]) -> list[str]:
     """The names of what the doctor says of these rows."""
     model = Checkpoint(ModelSpec("toy", str(trainer.folder)), cache=trainer.folder.parent / "cache")
-    found = against(model, logged_rows.read(written(path, rows)))
+    found = against(model, reward_log_file.read(written(path, rows)))
     assert found.ok == (not found.causes)
     return [cause.name for cause in found.causes]
 
@@ -230,5 +230,5 @@ def test_odd_rows_are_refused(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(line)
     with pytest.raises(SpecError) as caught:
-        logged_rows.read(path)
+        reward_log_file.read(path)
     assert str(caught.value).startswith(str(path) + said)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rmaudit.config.registry import ModelSpec
-from rmaudit.config.scorers import ScorerEntry
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.conversation import Asked
-from rmaudit.models.checkpoint import from_spec
+from rmaudit.models.checkpoint_model import from_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST, prompt_columns

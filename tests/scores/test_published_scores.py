@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, recorded_of, score_texts
 from tests.words import write

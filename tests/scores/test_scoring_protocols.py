@@ -14,10 +14,10 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from rmaudit.checkpoints.locks import lock_file
-from rmaudit.config.registry import ModelSpec
+from rmaudit.checkpoints.process_locks import lock_file
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ScoreError, SpecError
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.scoring_protocols import measured_noise

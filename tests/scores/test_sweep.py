@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
@@ -145,7 +145,7 @@ def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
 
 def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: Patch) -> None:
     """Without `cache` the scores are kept in the user's."""
-    monkeypatch.setattr("rmaudit.scores.store.default_cache", lambda: tmp_path)
+    monkeypatch.setattr("rmaudit.scores.score_store.default_cache", lambda: tmp_path)
 
     swept = sweep(Letters(), "best")
 

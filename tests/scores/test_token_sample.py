@@ -13,7 +13,7 @@ import pytest
 from rmaudit.errors import MeasureError, ReferenceMissing, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.references.lexicons import LEXICONS, lexicon
-from rmaudit.scores.store import Store
+from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from rmaudit.scores.token_sample import (
     Sample,

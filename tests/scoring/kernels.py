@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths
+from rmaudit.scoring import ATTENTION, ScoringPath, engine, row_runners
 from rmaudit.scoring.engine import Scorer
 
 _READING = {Tensor.item, Tensor.tolist, Tensor.__bool__, Tensor.__float__, Tensor.__int__}
@@ -66,7 +66,7 @@ def of_a_layer(shape: Mapping[str, Any], *, prefix: int = 45, rows: int = 512) -
 def _counted(shape: Mapping[str, Any], prefix: int, rows: int) -> Kernels:
     model = _on_meta(shape)
     with torch.no_grad():  # inference mode would show products of several kernels as one
-        ready = paths.prepare(
+        ready = row_runners.prepare(
             ScoringPath.SHARED_PREFIX, model.base_model, tuple(range(1, prefix + 1))
         )
         with Kernels() as kernels:

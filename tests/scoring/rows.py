@@ -15,10 +15,10 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.checkpoint_loader import path_of
+from rmaudit.models.loader_interface import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.paths import Ids
+from rmaudit.scoring.row_runners import Ids
 from tests.toys import SPECIAL, toy_tokenizer
 
 TOLERANCE = 1e-4  # in sd of the scores

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient, ScoreError
-from rmaudit.scoring import ScoringPath, engine, gradient, memory
+from rmaudit.scoring import ScoringPath, engine, gradient, memory_sized_batches
 from rmaudit.scoring.engine import Scorer
 from tests.float64 import all_in_float64, assert_slopes
 from tests.scoring.rows import (
@@ -205,8 +205,10 @@ def test_the_prefix_runs_once_and_no_more_at_once_than_fit(
         assert [len(batch) for batch in batches] == [1, *sizes, 1]
         assert batches[0] == [PREFIX] != batches[-1]
 
-    budget = 2 * 9 * memory.bytes_per_id(backbone, len(PREFIX))  # 3 rows of 3, over 2 layers
-    monkeypatch.setattr(memory, "_CPU_BUDGET", budget)
+    budget = (
+        2 * 9 * memory_sized_batches.bytes_per_id(backbone, len(PREFIX))
+    )  # 3 rows of 3, over 2 layers
+    monkeypatch.setattr(memory_sized_batches, "_CPU_BUDGET", budget)
     with recorded(backbone) as batches:
         slopes(llama.scorer(), answers)
     assert [len(batch) for batch in batches[1:]] == [3, 2]

@@ -14,8 +14,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from rmaudit.models import placement
-from rmaudit.scoring import ScoringPath, compiled, engine, gradient, memory, waited_for
+from rmaudit.models import device_placement
+from rmaudit.scoring import (
+    ScoringPath,
+    compiled_layers,
+    engine,
+    gradient,
+    memory_sized_batches,
+    waited_for,
+)
 from rmaudit.scoring.engine import Scorer
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX, SUFFIXES, Toy, assert_same, load
 from tests.scoring.test_engine import KINDS
@@ -85,7 +92,7 @@ def test_a_batch_that_is_too_large_for_the_gpu_is_halved(toy: Toy) -> None:
     expected = engine.score(scorer, PREFIX, answers, (END,))
     before = scorer.batch_limit(len(PREFIX))
     scorer.forget()
-    memory.release()
+    memory_sized_batches.release()
     total = torch.cuda.get_device_properties(GPU).total_memory
     room = torch.cuda.memory_reserved(GPU) + 12 * 2**20
     torch.cuda.set_per_process_memory_fraction(room / total, GPU)
@@ -132,7 +139,7 @@ def test_compiled_layers_give_the_same_rewards(toy: Toy) -> None:
     """Fused by inductor for this GPU."""
     scorer = on_gpu(toy)
     expected = engine.score(scorer, PREFIX, SINGLES, (END,))
-    compiled.fuse(scorer, name="toy")
+    compiled_layers.fuse(scorer, name="toy")
     scorer.forget()
     try:
         assert_same(engine.score(scorer, PREFIX, SINGLES, (END,)), expected)
@@ -142,6 +149,6 @@ def test_compiled_layers_give_the_same_rewards(toy: Toy) -> None:
 
 def test_weights_that_fit_go_to_the_gpu(tmp_path: Path) -> None:
     """Nobody has to name a device."""
-    assert placement.device_map("auto", toy_checkpoint(tmp_path), "float32", name="toy") == {
+    assert device_placement.device_map("auto", toy_checkpoint(tmp_path), "float32", name="toy") == {
         "": f"cuda:{torch.cuda.current_device()}"
     }

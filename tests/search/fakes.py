@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.scores.cache_files import LocalFiles
-from rmaudit.scores.stored_scores import Journal
-from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import SearchProblem
-from rmaudit.search.settings import Settings
+from rmaudit.scores.score_cache_files import LocalFiles
+from rmaudit.scores.score_parquet import Journal
+from rmaudit.search.search_evaluator import Evaluator, Ids
+from rmaudit.search.search_problem import SearchProblem
+from rmaudit.search.search_settings import Settings
 
 Reward = Callable[[Ids], float]
 

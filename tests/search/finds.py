@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.search.api import SearchResult
-from rmaudit.search.settings import Direction, Settings
+from rmaudit.search.cached_search import SearchResult
+from rmaudit.search.search_settings import Direction, Settings
 
 
 def found(

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import NoBase, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.search.constraints import Constraints, admits, allowed, opened
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model, toy_tokenizer
 

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.search import gcg
-from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import SearchProblem
-from rmaudit.search.settings import Gcg, Settings
+from rmaudit.search.search_evaluator import Evaluator, Ids
+from rmaudit.search.search_problem import SearchProblem
+from rmaudit.search.search_settings import Gcg, Settings
 from tests.search.fakes import Slopes, evaluator, landscape, problem
 
 LENGTH, IDS = 3, 40

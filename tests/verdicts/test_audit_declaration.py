@@ -11,7 +11,7 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.verdicts.audit_declaration import Declaration, Flaw, audit, declared, is_audit
-from rmaudit.verdicts.records import Severity, above
+from rmaudit.verdicts.estimates_and_bounds import Severity, above
 
 Function = Callable[[], object]
 BOUND = above(0, unit="skewness")

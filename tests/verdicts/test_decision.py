@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 
 from rmaudit.report.json_codec import decode, encode
 from rmaudit.verdicts.decision import alone, decide, holm, measured, unmeasured
-from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
-from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
-from rmaudit.verdicts.records import (
+from rmaudit.verdicts.estimates_and_bounds import (
     GROUPS,
     Bound,
     Effect,
@@ -28,7 +26,9 @@ from rmaudit.verdicts.records import (
     below,
     between,
 )
-from rmaudit.verdicts.wording import reasons
+from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
+from rmaudit.verdicts.verdict_policy import Ends, Policy, Rules, Waiver
+from rmaudit.verdicts.verdict_wording import reasons
 from tests.findings import TODAY, claim, estimated, found
 
 LAST = date(2030, 6, 30)  # 166 days later

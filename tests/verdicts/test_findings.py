@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, above
 from rmaudit.verdicts.findings import Control, Finding, slipped
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, above
 from tests.findings import but, estimated, found, gap, waived
 
 FAILED = {Verdict.FAIL, Verdict.INCONCLUSIVE}

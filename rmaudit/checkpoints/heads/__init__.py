@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rmaudit.checkpoints.heads import (
     encoder,
     gated,
-    judging,
     linear,
     logit,
     mlp,
     uncertainty,
     value,
+    verdict_logits,
 )
 from rmaudit.checkpoints.heads.linear import Shapes
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # In this order: `score.weight` alone is the plain head's, and others have one too.
 FAMILIES: tuple[HeadFamily, ...] = (
-    judging,
+    verdict_logits,
     logit,
     encoder,
     uncertainty,

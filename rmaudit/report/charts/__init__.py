@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from rmaudit.charts import Chart
-from rmaudit.report.charts import distributions, picture_cache
+from rmaudit.report.charts import picture_cache, reward_distributions
 from rmaudit.report.charts.chart_to_picture import picture
-from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.model_comparison import between
 from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.svg_compiler import compiled
 from rmaudit.report.results_document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
@@ -44,4 +44,6 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     """Return one picture of all sweeps' rewards, a violin for each; None if no rewards vary."""
-    return picture_cache.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))
+    return picture_cache.picture(
+        "distributions", sweeps, partial(reward_distributions.of_sweeps, sweeps)
+    )

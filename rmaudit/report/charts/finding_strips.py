@@ -16,8 +16,8 @@ from itertools import pairwise
 from rmaudit.report.over_time.history import Series
 from rmaudit.report.page.number_format import bound_end, fixed, interval, value
 from rmaudit.report.safe_text import line
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Estimate
 
 HEIGHT = 22  # pixels of a lane
 _MIDDLE = HEIGHT / 2

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points, RankTable
-from rmaudit.references import masks
-from rmaudit.report.charts.drawing import (
+from rmaudit.references import offensive_text_masks
+from rmaudit.report.charts.picture import as_label, placeholders, quoted_term, short_label
+from rmaudit.report.charts.svg_compiler import (
     BLUE,
     FAINT,
     INK,
@@ -23,7 +24,6 @@ from rmaudit.report.charts.drawing import (
     headed,
     names_left,
 )
-from rmaudit.report.charts.picture import as_label, placeholders, quoted_term, short_label
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
@@ -215,7 +215,9 @@ def _escaped(text: str) -> str:
 
 def _masked(term: str) -> str:
     """Return a term as an HTML label; a harsh word is masked until the reader unmasks all terms."""
-    if not masks.masked(term):
+    if not offensive_text_masks.masked(term):
         return html.escape(short_label(term))
-    shown, mask = (html.escape(short_label(text)) for text in (term, masks.label(term)))
+    shown, mask = (
+        html.escape(short_label(text)) for text in (term, offensive_text_masks.label(term))
+    )
     return f'<span data-term="{shown}">{mask}</span>'

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from rmaudit.invisible import spelled_out
+from rmaudit.invisible_characters import spelled_out
 from rmaudit.prompts import PROMPTS
-from rmaudit.references import masks
+from rmaudit.references import offensive_text_masks
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 
@@ -59,7 +59,7 @@ def as_label(text: str) -> str:
 
 def quoted_term(term: str) -> str:
     """Return a term in quotation marks for a text alternative, masked if it is a slur."""
-    shown = masks.label(term) if masks.masked(term) else term
+    shown = offensive_text_masks.label(term) if offensive_text_masks.masked(term) else term
     return f"“{short_label(shown)}”"
 
 
@@ -81,9 +81,9 @@ def with_terms(svg: str, terms: Sequence[str]) -> str:
 
 def _term_markup(attributes: str, term: str) -> str:
     text = html.escape(short_label(term))
-    if not masks.masked(term):
+    if not offensive_text_masks.masked(term):
         return f"<text{attributes}>{text}</text>"
-    mask = html.escape(short_label(masks.label(term)))
+    mask = html.escape(short_label(offensive_text_masks.label(term)))
     return f'<text{attributes} data-term="{text}">{mask}</text>'
 
 

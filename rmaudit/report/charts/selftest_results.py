@@ -9,7 +9,7 @@ from pathlib import Path
 
 import rmaudit
 from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, WITHOUT, BenchOutcome
-from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
+from rmaudit.report.charts.svg_compiler import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
 from rmaudit.report.results_document import write_text
 
 FILES = ("selftest.md", "selftest.json", "selftest.svg")
@@ -26,8 +26,8 @@ it measures only the rows of one audit again, so the numbers of runs may differ 
 *Organisms* are simulated scorers without weights. Their score of a word is a sum of its valence (as
 the prompt asks), its frequency, people's ratings, and random parts for the word, for the word under
 one prompt, and for the spelling. The sizes of these parts are like those of the paper's ten models
-(`rmaudit/organisms/planted.py`). A run has every gate under all of its prompts, corrected together
-as in `pytest audits`. It passes if no gate stops it.
+(`rmaudit/organisms/word_organisms.py`). A run has every gate under all of its prompts, corrected
+together as in `pytest audits`. It passes if no gate stops it.
 
 ## Runs without a flaw
 

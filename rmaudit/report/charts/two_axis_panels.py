@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.charts import Boxes, CountField, Curve, Matrix, NamedPlace, Plane
-from rmaudit.report.charts.drawing import (
+from rmaudit.report.charts.picture import as_label, placeholders, quoted_term
+from rmaudit.report.charts.svg_compiler import (
     BLUE,
     FAINT,
     INK,
@@ -15,7 +16,6 @@ from rmaudit.report.charts.drawing import (
     names_beside,
     shaded,
 )
-from rmaudit.report.charts.picture import as_label, placeholders, quoted_term
 
 _WIDTH, _HEIGHT = 270, 160  # pixels of boxes and curves
 _FIELD = 240  # of a side of a field of counts

@@ -15,8 +15,8 @@ from functools import lru_cache
 import yaml
 
 import rmaudit
-from rmaudit.config.local_files import bundled
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.published_model_values import band
 from rmaudit.verdicts.audit_declaration import Declaration

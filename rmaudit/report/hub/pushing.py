@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rmaudit.checkpoints.hub import failures
-from rmaudit.config.registry import is_hub_id
+from rmaudit.checkpoints.hub_client import failures
+from rmaudit.config.model_registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report.hub import benchmark_dataset as tasks
-from rmaudit.report.hub import model_records
+from rmaudit.report.hub import eval_result_formats
 from rmaudit.report.hub.benchmark_dataset import BenchmarkTask
 from rmaudit.report.results_document import OWN_LISTS, WHOLE, AuditedModel, Results
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import of_run as verdict_of
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.run_verdict import of_run as verdict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     if not measured:
         message = f"{model}: no audit of the benchmark was measured, so there is nothing to publish"
         raise ResultsError(message)
-    text = model_records.eval_results(results, measured, benchmark=benchmark, source=source)
-    pushes = [Push("model", to, {model_records.PATH: text}, pull_request)]
+    text = eval_result_formats.eval_results(results, measured, benchmark=benchmark, source=source)
+    pushes = [Push("model", to, {eval_result_formats.PATH: text}, pull_request)]
     if store:
         owner = by or to.partition("/")[0]
-        path, record = model_records.every_eval_ever(
+        path, record = eval_result_formats.every_eval_ever(
             results, measured, model=to, benchmark=benchmark, by=owner
         )
-        pushes.append(Push("dataset", model_records.STORE, {path: record}, pull_request=True))
+        pushes.append(Push("dataset", eval_result_formats.STORE, {path: record}, pull_request=True))
     return pushes, foreign
 
 

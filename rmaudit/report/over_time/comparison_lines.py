@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rmaudit.measures.after_training_evidence import AT, START, Stage
 from rmaudit.measures.paired_differences import Interval
-from rmaudit.measures.training_stages import AT, START, Stage
-from rmaudit.references.masks import mask, masked
-from rmaudit.report.over_time.changes import Change, Measured
-from rmaudit.report.over_time.compare_runs import FindingChange, Origin, Releases
+from rmaudit.references.offensive_text_masks import mask, masked
+from rmaudit.report.over_time.finding_changes import Change, Measured
 from rmaudit.report.over_time.moved_tokens import PolicyChange, SweepChange
+from rmaudit.report.over_time.run_comparison import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect_in_numbers
 from rmaudit.verdicts.findings import in_words

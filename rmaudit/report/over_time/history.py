@@ -13,12 +13,12 @@ from typing import Any
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import results_reader
-from rmaudit.report.over_time.blessed import lineage
-from rmaudit.report.over_time.compare_runs import FindingChange, finding_change
+from rmaudit.report.over_time.blessed_release import lineage
+from rmaudit.report.over_time.run_comparison import FindingChange, finding_change
 from rmaudit.report.results_document import OWN_LISTS, AuditedModel, Results, Run
+from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.findings import Finding, title_of
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Severity
+from rmaudit.verdicts.run_verdict import of_run
 
 _MOST_NAMES = 8  # names in a sentence
 _HOW_TO_JOIN = (

@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import json_codec
-from rmaudit.report.over_time.changes import Change, compare_finding, summarize_earlier
+from rmaudit.report.over_time.finding_changes import Change, compare_finding, summarize_earlier
 from rmaudit.report.page.number_format import decimals, fixed, value
 from rmaudit.report.results_document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import RunVerdict
+from rmaudit.verdicts.run_verdict import RunVerdict
 
 _LISTED = (Change.WORSE, Change.UNCLEAR, Change.BETTER, Change.UNCHANGED)  # in this order
 _NOT_COMPARED = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import movement
+from rmaudit.measures import ranking_comparison
 from rmaudit.measures._stats import UNMEASURED
+from rmaudit.measures.after_training_evidence import START, AfterTrainingEvidence, Stage
 from rmaudit.measures.paired_differences import Interval
-from rmaudit.measures.training_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.report import packed_scores
 from rmaudit.report.results_document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
@@ -95,16 +95,16 @@ def _sweep_change(
         packed_scores.frame(old.vocabularies, before),
         packed_scores.frame(new.vocabularies, after),
     )
-    both = movement.paired(*map(packed_scores.spelled, frames), by_id=by_id)
+    both = ranking_comparison.paired(*map(packed_scores.spelled, frames), by_id=by_id)
     paired_by = "token id" if by_id else "text"
     found = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
     try:
-        tau = movement.correlation(
+        tau = ranking_comparison.correlation(
             both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
         )
     except MeasureError as error:
         return replace(found, reason=str(error))
-    rose, fell = (_moved_tokens(rows) for rows in movement.moved(both, MOVED))
+    rose, fell = (_moved_tokens(rows) for rows in ranking_comparison.moved(both, MOVED))
     rho = tau.secondary["Spearman's rho"]
     return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
 

@@ -16,9 +16,9 @@ from rmaudit.report.page.number_format import (
     value,
 )
 from rmaudit.report.page.scorecard import ScorecardRow
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
-from rmaudit.verdicts.records import Effect, Result, Verdict
-from rmaudit.verdicts.wording import OUTDATED, excuse
+from rmaudit.verdicts.verdict_wording import OUTDATED, excuse
 
 _LONGEST = 300  # characters of an example; the chart has the whole
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from rmaudit.report.charts import finding_strips
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
 from rmaudit.report.page import number_format, scorecard
-from rmaudit.report.page.html import environment
+from rmaudit.report.page.html_page import environment
 from rmaudit.report.page.template_files import template
 from rmaudit.report.safe_text import line
 

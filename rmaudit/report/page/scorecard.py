@@ -14,9 +14,9 @@ from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
 from rmaudit.report.page.number_format import distance_beyond, number
 from rmaudit.report.results_document import WORST_FIRST
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.wording import doubt, incompetent
+from rmaudit.verdicts.verdict_wording import doubt, incompetent
 
 _GRAVEST_FIRST = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
 MARKS = {

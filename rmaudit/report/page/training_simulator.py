@@ -11,8 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rmaudit.measures.training_stages import AfterTrainingEvidence, Stage
-from rmaudit.references.masks import label, masked
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Stage
+from rmaudit.references.offensive_text_masks import label, masked
 from rmaudit.report.page.template_files import part, template
 from rmaudit.report.safe_text import line, visible
 from rmaudit.verdicts.findings import Finding

@@ -10,9 +10,9 @@ from datetime import datetime
 from rmaudit.report.page.failures import Failure, lines
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.results_document import Results, Run
-from rmaudit.verdicts.outcome import REGRESSED, Outcome, blocked_as, what_gates_tested
-from rmaudit.verdicts.records import Effect, Result, Severity
-from rmaudit.verdicts.wording import COMPETENCE, advice
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity
+from rmaudit.verdicts.run_verdict import REGRESSED, Outcome, blocked_as, what_gates_tested
+from rmaudit.verdicts.verdict_wording import COMPETENCE, advice
 
 WORDS = {
     Outcome.FAILS: ("✗", "Does not pass"),

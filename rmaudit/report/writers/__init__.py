@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rmaudit.report.page import html
+from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results, write_text
 from rmaudit.report.writers import markdown, modelcard, sarif
 
 RENDERERS: Mapping[str, Callable[[Results], str]] = {
-    "index.html": html.render,
+    "index.html": html_page.render,
     "summary.md": markdown.render,
     "results.sarif": sarif.render,
     "model-index.yaml": modelcard.render,

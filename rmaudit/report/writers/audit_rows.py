@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rmaudit.report.page.number_format import interval, value
 from rmaudit.report.results_document import WORST_FIRST
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import REGRESSED, blocked_as
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.run_verdict import REGRESSED, blocked_as
 
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
 _WORDS = ("pass", "fail", REGRESSED, "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")

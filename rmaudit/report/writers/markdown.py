@@ -12,13 +12,20 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.over_time.last_run import RunChanges, changes_since
-from rmaudit.report.over_time.regressions import blessed_comparisons
+from rmaudit.report.over_time.release_regressions import blessed_comparisons
 from rmaudit.report.results_document import WORST_FIRST, Results, Run
 from rmaudit.report.safe_text import addressed, line
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import SMALL_PRINT, what_gates_tested
-from rmaudit.verdicts.records import Effect, Result
-from rmaudit.verdicts.wording import advice, doubt, incompetent, nulls_in_words, reasons, tallied
+from rmaudit.verdicts.run_verdict import SMALL_PRINT, what_gates_tested
+from rmaudit.verdicts.verdict_wording import (
+    advice,
+    doubt,
+    incompetent,
+    nulls_in_words,
+    reasons,
+    tallied,
+)
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)

@@ -12,8 +12,8 @@ import yaml
 
 from rmaudit.report.results_document import Results, Run
 from rmaudit.report.safe_text import line
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Estimate
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

@@ -14,10 +14,10 @@ from urllib.parse import quote
 from rmaudit.report.results_document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.wording import excuse, reasons
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_wording import excuse, reasons
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}

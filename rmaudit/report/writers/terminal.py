@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from rmaudit.report.page.number_format import bound_in_words, interval, value
 from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import AuditRow, count_gates, rows, values
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome, RunVerdict, what_gates_tested
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
-from rmaudit.verdicts.wording import (
+from rmaudit.verdicts.run_verdict import Outcome, RunVerdict, what_gates_tested
+from rmaudit.verdicts.verdict_wording import (
     advice,
     doubt,
     excuse,

@@ -14,12 +14,12 @@ from rmaudit.checkpoints.heads import (
     encoder,
     find,
     gated,
-    judging,
     linear,
     logit,
     mlp,
     uncertainty,
     value,
+    verdict_logits,
 )
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import (
@@ -39,7 +39,7 @@ Shapes = dict[str, tuple[int, ...]]
 WIDTH = 5
 NORM: Shapes = {"model.norm.weight": (WIDTH,)}
 PLAIN: Shapes = {"score.weight": (1, WIDTH)}
-JUDGES = {"hidden_size": WIDTH, "vocab_size": 11, judging.SETTING: (3, 2)}
+JUDGES = {"hidden_size": WIDTH, "vocab_size": 11, verdict_logits.SETTING: (3, 2)}
 # The family, config.json, the head's tensors, and some of the backbone's.
 HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     "encoder": (encoder, test_encoder.CONFIG, test_encoder.SHAPES, test_encoder.BACKBONE),
@@ -54,9 +54,9 @@ HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     ),
     **{f"GRM-{n}": (value, test_value.CONFIG, test_value.grm(n), NORM) for n in (1, 2)},
     "GRM-linear": (value, test_value.CONFIG, test_value.ONE, NORM),
-    "judge": (judging, JUDGES, {"lm_head.weight": (11, WIDTH)}, NORM),
+    "judge": (verdict_logits, JUDGES, {"lm_head.weight": (11, WIDTH)}, NORM),
     "capped judge": (
-        judging, JUDGES | {judging.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,
+        verdict_logits, JUDGES | {verdict_logits.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,
     ),
     "URM": (uncertainty, URM.config, PUBLISHED["URM"].shapes, NORM),
     **{

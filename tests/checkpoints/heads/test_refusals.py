@@ -15,11 +15,11 @@ from rmaudit.checkpoints.heads import (
     HeadFamily,
     encoder,
     gated,
-    judging,
     logit,
     mlp,
     uncertainty,
     value,
+    verdict_logits,
 )
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
@@ -55,11 +55,10 @@ def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
     return of(gated, toy.config, toy.shapes, change, *named, **entries)
 
 
+VERDICTS = {verdict_logits.SETTING: (3, 2)}
 CASES = [
-    of(judging, {judging.SETTING: (3, 2)}, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
-    of(
-        judging, {judging.SETTING: (3, 2)}, SCORE, {}, "'score.weight' is", "remove `judge`"
-    ),
+    of(verdict_logits, VERDICTS, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
+    of(verdict_logits, VERDICTS, SCORE, {}, "'score.weight' is", "remove `judge`"),
     layers({"score.2.bias": GONE}, "no 'score.2.bias'", "score.0.weight, score.0.bias, ", AGAIN),
     layers({"score.4.weight": (1, 1)}, "unexpected 'score.4.weight'", "score.0.weight, ", CARD),
     layers({"score.0.weight": (7, 6)}, "(7, 6), expected (7, 5)", "hidden size of 5", ONE_SAVE),

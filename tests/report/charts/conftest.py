@@ -9,16 +9,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from rmaudit import measures
-from rmaudit.references import masks
+from rmaudit.references import offensive_text_masks
 from rmaudit.report import charts
-from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.svg_compiler import charts_in, compiled
 from rmaudit.report.results_document import Comparison, Ranked
 from rmaudit.verdicts.decision import measured
+from rmaudit.verdicts.estimates_and_bounds import above
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import above
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY, claim, estimated
 
 BAD = "Badword"  # stands for what is masked
@@ -26,8 +26,8 @@ BAD = "Badword"  # stands for what is masked
 
 @pytest.fixture(autouse=True)
 def _masks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "masked", lambda text: BAD.lower() in text.lower())
-    monkeypatch.setattr(masks, "label", lambda text: text.strip()[:1] + "•••")
+    monkeypatch.setattr(offensive_text_masks, "masked", lambda text: BAD.lower() in text.lower())
+    monkeypatch.setattr(offensive_text_masks, "label", lambda text: text.strip()[:1] + "•••")
 
 
 class Drawn(list[dict[str, Any]]):

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from rmaudit.charts import Points, row_of
-from rmaudit.report.charts import drawing
-from rmaudit.report.charts.drawing import UNDRAWN, comment, compiled
+from rmaudit.report.charts import svg_compiler
 from rmaudit.report.charts.panels_by_term import points
+from rmaudit.report.charts.svg_compiler import UNDRAWN, comment, compiled
 
 PANEL = Points(title="Toy", axis="x", rows=(row_of("love", 1.0, 0.5, 1.5),))
-RUN = drawing._run_compiler
+RUN = svg_compiler._run_compiler
 
 
 def chart(title: str = "Toy") -> str:
@@ -27,7 +27,7 @@ def chart(title: str = "Toy") -> str:
 @pytest.fixture(autouse=True)
 def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here it is the child that compiles."""
-    monkeypatch.setattr(drawing, "_run_compiler", RUN)
+    monkeypatch.setattr(svg_compiler, "_run_compiler", RUN)
 
 
 def test_each_chart_stands_in_its_own_place() -> None:
@@ -60,7 +60,7 @@ def test_a_dead_child_is_told_of(
         f"    if {dies_of!r} in json.dumps(spec): os.abort()\n"
         "    print(json.dumps('<svg></svg>'), flush=True)\n"
     )
-    monkeypatch.setattr(drawing, "_PROCESS", chart_process)
+    monkeypatch.setattr(svg_compiler, "_PROCESS", chart_process)
 
     page = compiled("".join(chart(title) for title in ("FIRST", "SECOND", "THIRD", "FOURTH")))
 
@@ -74,7 +74,7 @@ def test_a_dead_child_is_told_of(
 def test_a_limit_on_memory_ends_no_process_of_ours() -> None:
     """V8 asks for more address space than this and aborts."""
     code = (
-        "import sys; from rmaudit.report.charts.drawing import compiled;"
+        "import sys; from rmaudit.report.charts.svg_compiler import compiled;"
         "print(compiled(sys.stdin.read()))"
     )
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.report.charts.finding_strips import Scale, lane, over_releases
-from rmaudit.report.over_time.changes import Change
-from rmaudit.report.over_time.compare_runs import FindingChange
+from rmaudit.report.over_time.finding_changes import Change
 from rmaudit.report.over_time.history import Point, Series
+from rmaudit.report.over_time.run_comparison import FindingChange
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Verdict, below
 from rmaudit.verdicts.findings import Band, Control, Finding
-from rmaudit.verdicts.records import Bound, Estimate, Verdict, below
 from tests.findings import but, found
 from tests.report.conftest import typed
 

@@ -10,11 +10,11 @@ import pytest
 
 from rmaudit.charts import NamedPlace, RankTable, TermRanks
 from rmaudit.report import charts
-from rmaudit.report.charts.distributions import of_models, of_sweeps
-from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.panels_by_term import heat
 from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
+from rmaudit.report.charts.svg_compiler import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.two_axis_panels import names_apart
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (

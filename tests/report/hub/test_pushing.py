@@ -21,18 +21,18 @@ from jsonschema import Draft7Validator
 from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
-from rmaudit.config.local_files import bundled
+from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
-from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import results_document, results_reader
 from rmaudit.report.hub import benchmark_dataset
 from rmaudit.report.results_of_run import SweepRecord, collect
 from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.decision import decide, measured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, above
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, above
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.fetched import wheel
 from tests.findings import TODAY, but
 from tests.report.test_results_document import RUN, SPEC, record

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rmaudit.report.over_time.compare_runs import compare
 from rmaudit.report.over_time.comparison_lines import lines
-from rmaudit.verdicts.records import Verdict, above
-from tests.report.over_time.test_compare_runs import found, results
+from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.verdicts.estimates_and_bounds import Verdict, above
+from tests.report.over_time.test_run_comparison import found, results
 from tests.report.test_results_document import SPEC, record
 
 FAIL = Verdict.FAIL

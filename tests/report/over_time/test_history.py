@@ -21,10 +21,10 @@ from rmaudit.report.over_time.history import (
 )
 from rmaudit.report.page import history_page
 from rmaudit.report.results_document import Results, write
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.run_verdict import of_run
 from tests.findings import but
-from tests.report.over_time.test_compare_runs import found, results
+from tests.report.over_time.test_run_comparison import found, results
 from tests.report.test_results_document import RUN, SPEC
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0

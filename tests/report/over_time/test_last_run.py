@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.report import results_document
-from rmaudit.report.over_time.changes import summarize_earlier
+from rmaudit.report.over_time.finding_changes import summarize_earlier
 from rmaudit.report.over_time.last_run import age, previous_run
-from rmaudit.report.page import html
+from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Before, Earlier, Results
 from rmaudit.report.writers import markdown
+from rmaudit.verdicts.estimates_and_bounds import Result
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Result
+from rmaudit.verdicts.run_verdict import Outcome
 from tests.findings import found
 from tests.report.conftest import typed, with_findings
 
@@ -81,7 +81,7 @@ def test_what_changed_is_on_top(
     then = Earlier("Toy", "frequency_bias", "best", result, *numbers)
     before = Before("2026-11-20T10:00:00Z", "0.1.0", Outcome.PASSES, (then,))
 
-    page = html.render(replace(made, before=before))
+    page = html_page.render(replace(made, before=before))
     summary = markdown.render(replace(made, before=before))
     assert "Since the run of 20 Nov 2026, 10:00 UTC, 38 hours earlier" in page
     assert told in page

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rmaudit.measures.training_stages import AfterTrainingEvidence, Likely, Stage
-from rmaudit.report.over_time.compare_runs import compare
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, Stage
 from rmaudit.report.over_time.comparison_lines import lines
 from rmaudit.report.over_time.moved_tokens import compare_policies
+from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Estimate
 from tests.findings import but
-from tests.report.over_time.test_compare_runs import found, results
+from tests.report.over_time.test_run_comparison import found, results
 
 
 def stage(nats: float, happiness: float, *words: str, draws: int = 0) -> Stage:

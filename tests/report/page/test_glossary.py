@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rmaudit.report.page.glossary import GLOSSARY, ON_PAGE, TERMS, button, tooltip_id
-from rmaudit.report.page.html import render
-from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Effect, Result
+from rmaudit.report.page.html_page import render
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result
+from rmaudit.verdicts.run_verdict import Outcome
 from tests.report.conftest import Reader, typed
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.report.page import number_format
+from rmaudit.verdicts.estimates_and_bounds import Bound, above, below
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Bound, above, below
 from tests.findings import but, estimated, found
 
 Z95 = 1.959963984540054

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rmaudit.report.page import scorecard
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Effect, Result, Severity
 from tests.findings import but, estimated, found, gap
 from tests.report.page.test_verdict_box import rows_of
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rmaudit.measures.training_stages import AfterTrainingEvidence, Likely, ListShare, Stage
+from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.training_simulator import simulator
 from rmaudit.verdicts.decision import measured
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.verdict_policy import Policy
 from tests.findings import TODAY, claim, estimated
 from tests.report.conftest import HOSTILE
 

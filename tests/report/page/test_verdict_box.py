@@ -12,9 +12,9 @@ from rmaudit.report.page import scorecard
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.page.verdict_box import Box, day, verdict
 from rmaudit.report.results_of_run import collect
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict, below
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Control, Finding
-from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
 from tests.findings import but, estimated, found, gap, waived
 from tests.report.test_results_document import RUN, SPEC
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rmaudit.report.writers.markdown import LARGEST, escape, render
+from rmaudit.verdicts.estimates_and_bounds import Verdict, above
 from rmaudit.verdicts.findings import Control, Finding
-from rmaudit.verdicts.records import Verdict, above
 from tests.findings import but
 from tests.report.conftest import typed, with_findings
 

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
 from rmaudit.report.writers.sarif import render
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Severity, Verdict
 from tests.fetched import npm_package
 from tests.findings import but, waived
 from tests.report.conftest import typed, with_findings

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from rmaudit.report.writers.terminal import ASCII, Screen, effect_in_numbers, quiet, summary, table
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 from rmaudit.verdicts.findings import Control, Finding
-from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.run_verdict import of_run
 from tests.findings import but, found, gap, waived
 
 INFO = Severity.INFO

@@ -1,4 +1,4 @@
-// Unpacks what rmaudit/report/page/explorer.py packed: texts, scores, ranks, and what a word is.
+// Unpacks what rmaudit/report/page/token_explorer.py packed: texts, scores, ranks, and what a word is.
 
 async function bytes(id) {
   const text = atob(document.getElementById(`explorer-${id}`).textContent);

@@ -1,0 +1,275 @@
+"""PEFT adapters: what lies in their folder, and the base that they were trained on.
+
+PEFT saves a LoRA's tensors as `base_model.model.LAYER.lora_A.weight`, and whole ones (a trained
+head, a resized embedding) as `base_model.model.LAYER.weight`. A head that was trained and not saved
+is the trap here: it must be among the adapter's tensors or in a base that is a reward model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints import checkpoint_source, config_json, weights_headers
+from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
+from rmaudit.checkpoints.heads import FoundHead, linear
+from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.checkpoints.weights_headers import Headers
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CONFIG, WEIGHTS = weights_headers.ADAPTER_CONFIG, weights_headers.ADAPTER
+_PATH = 200  # letters of a path that an error shows
+_PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
+_HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A PEFT adapter's files and settings, and the base checkpoint that it is merged into.
+
+    Attributes:
+        model: the model's name in models.yaml.
+        folder: the folder of the adapter's files.
+        base: the files of the base.
+        named: the base as adapter_config.json names it.
+        revision: the base's commit if it is the hub's.
+        settings: the entries of adapter_config.json that change the merged weights.
+        saved: the shapes of all tensors of the adapter, by their names in its file.
+        headers: the headers of the base's tensors.
+    """
+
+    model: str
+    folder: Path
+    base: CheckpointFiles
+    named: str
+    revision: str | None
+    settings: Mapping[str, Any]
+    saved: Shapes
+    headers: Headers
+
+    @property
+    def config(self) -> Path:
+        """Return the path of the adapter's adapter_config.json."""
+        return self.folder / CONFIG
+
+    @property
+    def weights(self) -> Path:
+        """Return the path of the file with the adapter's tensors."""
+        return self.folder / WEIGHTS
+
+    @cached_property
+    def added(self) -> Shapes:
+        """Return shapes of tensors that the adapter stores whole, by their names in the base model.
+
+        Such tensors are a trained head or a resized embedding.
+        """
+        return {_name_in_base(key): shape for key, shape in self.saved.items() if _PART not in key}
+
+    @property
+    def tokenizer(self) -> Path:
+        """Return the folder of the tokenizer: the adapter's if it has one, or else the base's."""
+        return _with_tokenizer(self.folder, self.base.path)
+
+    @cached_property
+    def rows(self) -> int | None:
+        """Return the row count of the embedding that the adapter stores; None if it stores none."""
+        base = {key: header.shape for key, header in self.headers.items()}
+        rows = config_json.read(self.base.path, model=self.model).get("vocab_size")
+        for name, shape in self.added.items():
+            key = next((k for k in base if name == k or name.endswith(f".{k}")), None)
+            if key and base[key][:1] == (rows,) and base[key][1:] == shape[1:]:
+                return shape[0]
+        return None
+
+    def downloaded(self) -> Adapter:
+        """Return the same adapter with its base's weights downloaded. Raises `ModelError`."""
+        return replace(self, base=self.base.downloaded())
+
+    def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
+        """Return the head's tensors: from `merged` if a LoRA changes them, else as saved."""
+        from safetensors import safe_open
+
+        if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
+            return {linear.KEY: merged.score.weight.detach()}
+        if not keys & set(self.added):
+            return weights_headers.tensors(self.base.path, keys)
+        with safe_open(self.weights, framework="pt") as opened:
+            return {
+                _name_in_base(k): opened.get_tensor(k)
+                for k in self.saved
+                if _name_in_base(k) in keys
+            }
+
+
+def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
+    """Return the adapter among a model's files, with its base; None if there is no adapter.
+
+    If the base is on the hub, its small files are downloaded.
+
+    Raises:
+        ModelError: it cannot be merged, its weights are missing, or its base cannot be had.
+    """
+    folder = found.path
+    if not (folder / CONFIG).is_file():
+        return None
+    both = sorted(p.name for p in folder.glob("model*.safetensors"))
+    if both:
+        message = (
+            f"{spec.name}: {folder} holds both a checkpoint ({both[0]}) and an adapter ({CONFIG}), "
+            f"and which of them is meant is unknown. Move one of them into a folder of its own"
+        )
+        raise ModelError(message)
+    given = config_json.read(folder, model=spec.name, name=CONFIG)
+    decides = deciding_entries(given, folder / CONFIG, model=spec.name)
+    own = _adapter_headers(found)
+    weights_headers.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
+    shapes = {key: header.shape for key, header in own.items()}
+    base, revision = base_of(found, spec, cache)
+    if (base.path / CONFIG).is_file():
+        message = (
+            f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base.path}. "
+            f"Merge that one into its own base first, and name the merged folder as "
+            f"base_model_name_or_path in {folder / CONFIG}"
+        )
+        raise ModelError(message)
+    named = str(given["base_model_name_or_path"])
+    headers = checkpoint_source.read(replace(base, model=f"{spec.name}: its base {named}"))
+    refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
+    return Adapter(spec.name, folder, base, named, revision, decides, shapes, headers)
+
+
+def base_of(
+    found: CheckpointFiles, spec: ModelSpec, cache: Path
+) -> tuple[checkpoint_source.Kind, str | None]:
+    """Return the files of an adapter's base, and the base's commit if it is on the hub.
+
+    Raises:
+        ModelError: the adapter cannot be merged, or its base cannot be had.
+    """
+    path = found.path / CONFIG
+    given = config_json.read(found.path, model=spec.name, name=CONFIG)
+    deciding_entries(given, path, model=spec.name)
+    named, revision = given.get("base_model_name_or_path"), given.get("revision")
+    where = f"base_model_name_or_path in {path}"
+    if not isinstance(named, str) or not named.strip():
+        message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
+        raise ModelError(message)
+    given_path, around = checkpoint_source.expanded(named), _folders_to_search(found.path)
+    relative = not given_path.is_absolute()
+    for place in [each / given_path for each in around] if relative else [given_path]:
+        # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
+        if checkpoint_source.is_folder(place) and not (relative and place.samefile(found.path)):
+            return checkpoint_source.Folder(spec.name, place.resolve()), None
+    looked = f" in {', '.join(short(str(each), _PATH) for each in around)}" if relative else ""
+    if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
+        message = (
+            f"{spec.name}: its base is not here: there is no folder {short(named)!r}{looked}; it "
+            f"is {where}: correct it, or run where that folder is"
+        )
+        raise ModelError(message)
+    where = f"{where} (there is no folder {short(named)!r}{looked})"
+    asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
+    base = checkpoint_source.find(asked, cache, instead=where)
+    return base, checkpoint_source.commit_of(base.path)
+
+
+def _folders_to_search(folder: Path) -> list[Path]:
+    """Return folders to search for a relative base path: adapter, its parent, working directory.
+
+    The base may lie beside the adapter, or where training ran.
+    """
+    own = folder.absolute()
+    return list(dict.fromkeys([own, own.parent, Path.cwd()]))
+
+
+def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Path:
+    """Return the folder of a checkpoint's or an adapter's tokenizer, without downloading weights.
+
+    Raises:
+        ModelError: the tokenizer is the base's, and the base cannot be had.
+    """
+    folder = found.path
+    if not (folder / CONFIG).is_file() or _with_tokenizer(folder, folder.parent) == folder:
+        return folder
+    return base_of(found, spec, cache)[0].path
+
+
+def refuse_head(adapter: Adapter, head: FoundHead) -> None:
+    """Raise if an adapter's head is not the plain linear one.
+
+    Raises:
+        ModelError: it is another one, with which no adapter is merged.
+    """
+    if head.family.NAME != linear.NAME:
+        message = (
+            f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
+            f"plain sequence classifiers (score.weight) only. {MERGE_IT_THERE}"
+        )
+        raise ModelError(message)
+
+
+def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
+    """Raise if an adapter's base is quantized, since merging would round the adapter away.
+
+    This holds even if models.yaml allows quantized weights.
+
+    Raises:
+        ModelError: its base has such weights.
+    """
+    if config_json.quantization(config) is not None:
+        message = (
+            f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
+            f"into quantized weights rounds it away. Name the base from before it was quantized as "
+            f"base_model_name_or_path in {adapter.config}"
+        )
+        raise ModelError(message)
+
+
+def refuse(folder: Path, *, model: str) -> None:
+    """Raise if a folder holds an adapter; called for models on which adapters are not supported.
+
+    transformers would merge one unasked, and name no missing keys.
+
+    Raises:
+        ModelError: there is one in the folder.
+    """
+    if (folder / CONFIG).is_file():
+        message = (
+            f"{model}: {CONFIG} lies in {folder}, so transformers would put an adapter into its "
+            f"weights; rmaudit merges adapters into plain reward models only. Remove it from "
+            f"there, or merge it where it was trained and give the folder of the merged model"
+        )
+        raise ModelError(message)
+
+
+def _adapter_headers(found: CheckpointFiles) -> Headers:
+    """Return shape and dtype of each tensor in the adapter's own file, by name."""
+    names = found.names()
+    if WEIGHTS in names:
+        return found.headers(WEIGHTS)
+    pickle = "adapter_model.bin"
+    said = f"only {pickle}, a pickle, which can run code" if pickle in names else "no weights"
+    message = (
+        f"{found.model}: no {WEIGHTS} in {found.where} ({said}). Load the adapter with peft where "
+        f"you trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
+    )
+    raise ModelError(message)
+
+
+def _with_tokenizer(folder: Path, base: Path) -> Path:
+    """Return `folder` if it has a tokenizer, or else `base`."""
+    return folder if (folder / "tokenizer_config.json").is_file() else base
+
+
+def _name_in_base(key: str) -> str:
+    return key.removeprefix(_PREFIX).replace(_WRAPPED, ".")

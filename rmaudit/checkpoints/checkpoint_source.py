@@ -1,0 +1,236 @@
+"""Find a checkpoint's files: in a folder, or in a commit on the hub, not downloaded yet.
+
+A source of either kind says which files there are and what the headers of their tensors are, so
+what is checked is checked alike. Of a hub id, config.json and the like are downloaded at once, and
+weights only when they are asked for: a refusal costs kilobytes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rmaudit.checkpoints import bundled_model, hub_client, weights_headers
+from rmaudit.checkpoints.third_party_errors import brief, short
+from rmaudit.checkpoints.weights_headers import Header
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.servers import is_served
+from rmaudit.errors import ModelError
+
+BUILT, UNBUILT = "built", "not built yet"
+DOWNLOADED, ELSEWHERE = "downloaded", "not downloaded"
+FOLDER, MISSING = "folder", "folder missing"
+SERVED = "served"
+
+
+class CheckpointFiles(Protocol):
+    """Interface to a checkpoint's files, in a folder or on the hub; errors begin with `model`."""
+
+    @property
+    def model(self) -> str:
+        """Return the model's name in models.yaml."""
+
+    @property
+    def path(self) -> Path:
+        """Return the folder of the files: all of them, or for a `HubCommit` all but weights."""
+
+    @property
+    def where(self) -> str:
+        """Return what errors call the files: the folder, or the hub id."""
+
+    def names(self) -> list[str]:
+        """Return the names of all files, downloaded or not, without subfolders' files.
+
+        Raises `ModelError`.
+        """
+
+    def headers(self, name: str) -> dict[str, Header]:
+        """Return shape and dtype of each tensor in one safetensors file. Raises `ModelError`."""
+
+    def downloaded(self) -> Folder:
+        """Return the folder of the files, with the weights downloaded. Raises `ModelError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that has all files of a checkpoint."""
+
+    model: str
+    path: Path
+
+    @property
+    def where(self) -> str:
+        """Return the folder's path as text."""
+        return str(self.path)
+
+    def names(self) -> list[str]:
+        """Return the names of the files in the folder."""
+        return weights_headers.names_in(self.path, model=self.model)
+
+    def headers(self, name: str) -> dict[str, Header]:
+        """Return shape and dtype of each tensor in one safetensors file of the folder."""
+        return weights_headers.headers(self.path / name, model=self.model)
+
+    def downloaded(self) -> Folder:
+        """Return this folder, which has its weights already."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class HubCommit:
+    """A commit on the hub whose weights are not downloaded; `path` has its small files.
+
+    `code` says that Python files are downloaded too. `instead` is for errors: how a folder is given
+    in place of a hub id that cannot be downloaded.
+    """
+
+    model: str
+    id: str
+    commit: str
+    path: Path
+    code: bool
+    instead: str
+
+    @property
+    def where(self) -> str:
+        """Return the hub id."""
+        return self.id
+
+    def names(self) -> list[str]:
+        """Return the names of the commit's files on the hub."""
+        try:
+            return hub_client.names(self.id, self.commit)
+        except hub_client.failures() as error:
+            raise self._unasked(error) from error
+
+    def headers(self, name: str) -> dict[str, Header]:
+        """Return shape and dtype of each tensor in one file, by range requests to the hub.
+
+        Nothing big is downloaded.
+        """
+        try:
+            return hub_client.headers(self.id, self.commit, name)
+        except hub_client.failures() as error:
+            raise self._unasked(error) from error
+
+    def downloaded(self) -> Folder:
+        """Download the commit's weights, and return its folder in the hub's cache."""
+        wanted = hub_client.patterns(code=self.code, weights=True)
+        path = _snapshot(self.model, self.id, self.commit, wanted, instead=self.instead)
+        if not weights_headers.complete(
+            path
+        ):  # offline, a snapshot of the small files is given as it is
+            read(self)
+        return Folder(self.model, path)
+
+    def _unasked(self, error: Exception) -> ModelError:
+        message = (
+            f"{self.model}: its weights are not downloaded, and the hub cannot be asked for them "
+            f"({brief(error)}); check your connection and your access (`hf auth login`)"
+        )
+        return ModelError(message)
+
+
+Kind = Folder | HubCommit
+
+
+def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
+    """Find a model's files; build the bundled model, or download a hub id's files without weights.
+
+    `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
+    where that is not by the model's name.
+
+    Raises:
+        ModelError: the files are not here and cannot be downloaded.
+    """
+    if spec.source == "embedded":
+        return Folder(spec.name, bundled_model.build(cache))
+    if is_served(spec.source):
+        message = f"{spec.name}: it is behind a server ({spec.source}), and this needs its files; "
+        raise ModelError(f"{message}name the checkpoint's folder or hub id in its place")
+    folder = expanded(spec.source)
+    if folder.is_absolute():  # the registry makes every folder absolute
+        if not is_folder(folder):
+            shown = short(repr(str(folder)).strip("'"), 500)
+            message = f"{spec.name}: no folder {shown}; correct its `source` in models.yaml"
+            raise ModelError(message)
+        return Folder(spec.name, folder)
+    code = spec.trust_remote_code
+    wanted = hub_client.patterns(code=code, weights=False)
+    path = _snapshot(spec.name, spec.source, spec.revision, wanted, instead=instead)
+    commit = commit_of(path) or spec.revision
+    if commit is None or weights_headers.complete(path):
+        return Folder(spec.name, path)
+    return HubCommit(spec.name, spec.source, commit, path, code, instead)
+
+
+def commit_of(folder: Path) -> str | None:
+    """Return a folder's commit hash if it is a snapshot in the hub's cache; None otherwise."""
+    hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
+    return folder.name if hashed and folder.parent.name == "snapshots" else None
+
+
+def read(source: CheckpointFiles) -> dict[str, Header]:
+    """Return shape and dtype of every weights tensor of a checkpoint, by tensor name.
+
+    Raises:
+        ModelError: there are none, they are damaged or incomplete, or they are on the hub and it
+            cannot be asked.
+    """
+    found: dict[str, Header] = {}
+    for name in weights_headers.weights_names(
+        source.names(), source.path, model=source.model, where=source.where
+    ):
+        found |= source.headers(name)
+    return found
+
+
+def expanded(named: str) -> Path:
+    """Return a path with the user's home in place of `~`, if there is such a user."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        return Path(named)
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; False for a name that no file system takes."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def presence(spec: ModelSpec, cache: Path) -> str:
+    """Return whether a model's files are on this machine, as a word such as "downloaded".
+
+    The words are `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING` and `SERVED`
+    (no files). Neither the network nor any weights are read.
+    """
+    if spec.source == "embedded":
+        return BUILT if bundled_model.folder_in(cache).is_dir() else UNBUILT
+    if is_served(spec.source):
+        return SERVED
+    folder = expanded(spec.source)
+    if folder.is_absolute():
+        return FOLDER if is_folder(folder) else MISSING
+    found = hub_client.downloaded(spec.source, spec.revision)
+    return DOWNLOADED if found is not None and weights_headers.complete(found) else ELSEWHERE
+
+
+def _snapshot(
+    model: str, source: str, revision: str | None, wanted: list[str], *, instead: str
+) -> Path:
+    try:
+        return hub_client.snapshot(source, revision, wanted)
+    except hub_client.failures() as error:
+        whose = "" if model == source else f"{model}: "
+        folder = f"a folder: {instead}" if instead else "a checkpoint folder"
+        message = (
+            f"{whose}{short(source)} is no folder here, and the Hugging Face hub did not give it "
+            f"({brief(error)}). Check the name, your connection and your access "
+            f"(`hf auth login`), or give {folder}"
+        )
+        raise ModelError(message) from error

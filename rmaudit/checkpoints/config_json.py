@@ -1,0 +1,226 @@
+"""Read a checkpoint's config.json: strictly as JSON, and as transformers' configuration."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints.heads import encoder
+from rmaudit.checkpoints.third_party_errors import as_model_error, short
+from rmaudit.config.model_registry import ModelSpec, is_hub_id, newest
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+MAPPED = ("config.json", "tokenizer_config.json")
+NAME = "config.json"
+_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "vocab_size")
+# More layers or rows than any model has: transformers makes a list of the layers.
+_LARGEST_COUNT = 10**7
+
+
+def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
+    """Return the mapping in a JSON file of a checkpoint's folder, config.json by default.
+
+    Of config.json, what rmaudit reads is of the right kind: `architectures` a list of names,
+    `text_config` a mapping, layers and vocabulary whole numbers above 0, where they are given.
+
+    Raises:
+        ModelError: the file is not there, cannot be read, is no mapping, or an entry is of a wrong
+            kind.
+    """
+    path = folder / name
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        step = newest(folder)
+        hint = f" Give one of its checkpoints, such as {step}" if step else ""
+        message = f"{model}: no {name} in {folder}; is it a checkpoint folder?{hint}"
+        raise ModelError(message) from error
+    except OSError as error:
+        message = f"{model}: {path} cannot be read ({error.strerror}); copy the checkpoint again"
+        raise ModelError(message) from error
+    except ValueError as error:
+        message = f"{model}: {path} is not JSON: {error}"
+        raise ModelError(message) from error
+    except RecursionError as error:
+        message = f"{model}: {path} is nested too deeply to be read; copy the checkpoint again"
+        raise ModelError(message) from error
+    if not isinstance(found, dict):
+        message = f"{model}: {path} holds no mapping"
+        raise ModelError(message)
+    if name == NAME:
+        _refuse_wrong_kinds(found, path, model)
+    return found
+
+
+def reads_pairs(folder: Path, *, model: str) -> bool:
+    """Return whether a folder's config.json is that of an encoder that reads pairs of texts.
+
+    Raises:
+        ModelError: config.json cannot be read.
+    """
+    return (folder / NAME).is_file() and encoder.is_known(read(folder, model=model))
+
+
+def quantization(config: Mapping[str, Any]) -> str | None:
+    """Return the quantization method of the weights, such as "gptq"; None if not quantized."""
+    given = config.get("quantization_config")
+    if not given:
+        return None
+    return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
+
+
+def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+    """Raise if weights are quantized but models.yaml does not say so (`wanted`), or the reverse.
+
+    Raises:
+        ModelError: they are quantized and not wanted so, or wanted so and not quantized.
+    """
+    method = quantization(config)
+    if method is not None and not wanted:
+        message = (
+            f"{model}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / NAME}), so its rewards are not those of the model that was "
+            f"trained. Audit the checkpoint from before it was quantized; or, if these weights are "
+            f"what you use, say so with `quantized: true` in its entry in models.yaml"
+        )
+        raise ModelError(message)
+    if method is None and wanted:
+        message = (
+            f"{model}: models.yaml has `quantized: true`, and {folder / NAME} no "
+            f"quantization_config; rmaudit never quantizes weights itself. Remove the line, or "
+            f"give the folder of the quantized checkpoint"
+        )
+        raise ModelError(message)
+
+
+def defaults(folder: Path, *, model: str) -> PretrainedConfig:
+    """Return transformers' configuration of a folder, with its class's defaults filled in.
+
+    Raises:
+        ModelError: transformers does not know the model_type, or cannot read the file.
+    """
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    kind = read(folder, model=model).get("model_type")
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
+        raise _model_type_error(folder, kind, "does not know", model=model)
+    with as_model_error(model, NAME, folder):
+        found: PretrainedConfig = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False
+        )
+        text = found.get_text_config()
+    if isinstance(text, dict):  # its class knows no such part
+        raise _entry_error(
+            folder / NAME, model, "text_config", text, f"left out of a {kind!r} model's"
+        )
+    return found
+
+
+def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
+    """Raise if transformers has no sequence-classification class for the model_type `kind`.
+
+    A plain head needs one. Imports torch, which takes seconds.
+
+    Raises:
+        ModelError: there is none for this model_type.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as CLASSES,
+    )
+
+    if kind not in CLASSES:
+        raise _model_type_error(
+            folder, kind, "has no sequence-classification class for", model=model
+        )
+
+
+def _model_type_error(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
+    import transformers
+
+    message = (
+        f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
+        f"{folder / NAME}; correct it, or install a release of transformers that can"
+    )
+    return ModelError(message)
+
+
+def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
+    """Raise if an entry of config.json is not of the type it needs: a list, mapping or number."""
+    named, text = config.get("architectures"), config.get("text_config")
+    if named is not None and not (
+        isinstance(named, list) and all(isinstance(name, str) for name in named)
+    ):
+        raise _entry_error(path, model, "architectures", named, "a list of class names")
+    if text is not None and not isinstance(text, dict):
+        raise _entry_error(path, model, "text_config", text, "a mapping")
+    for part in (config, text or {}):
+        for key in _COUNTS:
+            count = part.get(key)
+            if count is not None and (type(count) is not int or not 0 < count <= _LARGEST_COUNT):
+                raise _entry_error(
+                    path, model, key, count, f"a whole number from 1 to {_LARGEST_COUNT:,}"
+                )
+
+
+def _entry_error(path: Path, model: str, key: str, found: object, expected: str) -> ModelError:
+    message = (
+        f"{model}: {key} in {path} is {short(repr(found))}, and should be {expected}; copy "
+        f"{NAME} from the checkpoint's own"
+    )
+    return ModelError(message)
+
+
+def refuse_unpinned_code(spec: ModelSpec) -> None:
+    """Raise if a checkpoint's own code is not pinned by a hub id and a full commit hash.
+
+    The registry checks this too, but only what models.yaml says.
+
+    Raises:
+        ModelError: the source is no hub id, or its revision no full commit hash.
+    """
+    if not is_hub_id(spec.source) or not re.fullmatch("[0-9a-f]{40}", spec.revision or ""):
+        message = (
+            f"{spec.name}: trust_remote_code is for a hub id with its `revision`, a full commit "
+            f"hash of 40 hex digits, and this is {spec.source!r} at {spec.revision!r}; its code is "
+            f"not run. Put the checkpoint and its code on the hub, and name that commit"
+        )
+        raise ModelError(message)
+
+
+def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
+    """Raise if config files point at code of another repository, which `revision` does not pin.
+
+    Such code is named `owner/name--module.Class`.
+
+    Raises:
+        ModelError: config.json or tokenizer_config.json points at such code.
+    """
+    for name in MAPPED:
+        for reference in own_classes(folder / name):
+            repository, apart, _ = reference.rpartition("--")
+            if apart and repository != spec.source:
+                message = (
+                    f"{spec.name}: {name} in {folder} points at code of another repository, "
+                    f"{reference!r}; `revision` pins {spec.source} only, so it is not run. Copy "
+                    f"that code into a repository of your own, read it, and name its commit"
+                )
+                raise ModelError(message)
+
+
+def own_classes(path: Path) -> Iterator[str]:
+    """Yield the classes that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return  # whoever needs the file says what is wrong with it
+    mapped = said.get("auto_map") if isinstance(said, Mapping) else None
+    values: list[Any] = list(mapped.values()) if isinstance(mapped, Mapping) else [mapped]
+    for value in values:
+        yield from (str(one) for one in (value if isinstance(value, list) else [value]) if one)

@@ -1,0 +1,318 @@
+"""Read a checkpoint's config.json and tensor shapes, find its head, and refuse headless ones.
+
+A checkpoint whose head is missing is the trap of this field: transformers would fill it with
+random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
+whose head is of no known family (`checkpoints.heads`), or not whole, is refused with the reason.
+What was found is passed on, so whoever looks at headers only (`rmaudit models check`) and whoever
+loads weights go by the same.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints import (
+    adapter_files,
+    checkpoint_source,
+    config_json,
+    heads,
+    separate_head_file,
+    weights_headers,
+)
+from rmaudit.checkpoints.adapter_files import Adapter
+from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
+from rmaudit.checkpoints.heads import FoundHead, encoder, linear, single_objective, verdict_logits
+from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
+from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
+from rmaudit.checkpoints.weights_headers import Headers
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+_LAYER, _PART = re.compile(r"\.[0-9]+\."), re.compile(r"[._]")
+_NAMES = {"classifier", "critic", "head", "heads", "regression", "reward", "rm", "score", "value"}
+_WHOLE_HEAD = (
+    "The head is quantized too: quantize again and leave it out, as with "
+    'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
+)
+_INTERNLM2 = "InternLM2ForRewardModel"
+_SHOWN = 4  # tensors that may be a head
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """A checkpoint's config.json and its tensors' shapes, before any check. Made by `look`.
+
+    Attributes:
+        spec: the entry of models.yaml.
+        source: its files; of an adapter, the adapter's.
+        base: the files of config.json and the weights; of an adapter, its base's.
+        config: config.json, with what the entry says of the head added, by which the head is found.
+        headers: the headers of all tensors of `base`.
+        adapter: what is merged into the weights, if anything is.
+        beside: the headers of a head in a file beside the weights, in `source`; also in `headers`.
+    """
+
+    spec: ModelSpec
+    source: CheckpointFiles
+    base: CheckpointFiles
+    config: Mapping[str, Any]
+    headers: Headers
+    adapter: Adapter | None
+    beside: Headers
+
+
+@dataclass(frozen=True)
+class Checked(Unchecked):
+    """A checkpoint that rmaudit can score; `head` has its head's family and tensor names."""
+
+    head: FoundHead
+
+    @property
+    def name(self) -> str:
+        """Return the model's name in models.yaml."""
+        return self.spec.name
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """Return the folder of the tokenizer: an adapter's own, or else the checkpoint's."""
+        return self.source.path if self.adapter is None else self.adapter.tokenizer
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Return whether the model is an encoder, which reads pairs of texts.
+
+        An encoder has no chat template.
+        """
+        return self.head.family.NAME == encoder.NAME
+
+    @property
+    def head_shapes(self) -> Shapes:
+        """Return the shapes of the head's tensors, by their names."""
+        added = {} if self.adapter is None else self.adapter.added
+        shapes = {key: header.shape for key, header in self.headers.items()} | dict(added)
+        return {key: shapes[key] for key in sorted(self.head.keys)}
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Return the names of the head's outputs; () if it has one. Raises `ModelError`."""
+        with _errors_named(self.name):
+            return single_objective.names(self.head.family.NAME, self.config, self.head_shapes)
+
+    @property
+    def objective(self) -> int | None:
+        """Return the index of the head's output that is audited; None if none was chosen.
+
+        Raises `ModelError` if the head has no such output.
+        """
+        if (asked := self.spec.objective) is None:
+            return None
+        found = self.objectives
+        with _errors_named(self.name):
+            return single_objective.index_of(asked, self.head.family.NAME, found)
+
+    @cached_property
+    def defaults(self) -> PretrainedConfig:
+        """Return the configuration with the defaults of its class. Raises `ModelError`."""
+        return config_json.defaults(self.base.path, model=self.name)
+
+    def downloaded(self) -> Checked:
+        """Return the same checkpoint with its weights downloaded.
+
+        Warns of files that look like weights and are not read.
+
+        Raises:
+            ModelError: the weights cannot be had, or transformers does not know the configuration.
+        """
+        if not isinstance(self.base, checkpoint_source.Folder):
+            _ = self.defaults  # whose errors cost no download
+        own, adapter = self.source.downloaded(), self.adapter
+        if adapter is not None:
+            adapter = adapter.downloaded()
+        base = own if adapter is None else adapter.base
+        _warn_of_unread(base.path, self.name)
+        return replace(self, source=own, base=base, adapter=adapter)
+
+
+def find(spec: ModelSpec, cache: Path) -> Checked:
+    """Find and check the checkpoint of a models.yaml entry, without downloading its weights.
+
+    Raises:
+        ModelError: it cannot be had, or rmaudit cannot score it; the message says why and what to
+            do.
+    """
+    return check(look(checkpoint_source.find(spec, cache), spec, cache))
+
+
+def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
+    """Read config.json and tensor shapes of a checkpoint, or of an adapter's base.
+
+    Raises:
+        ModelError: config.json or the headers cannot be read, or the base cannot be had.
+    """
+    adapter = adapter_files.find(found, spec, cache)
+    base: CheckpointFiles = found if adapter is None else adapter.base
+    config = config_json.read(base.path, model=spec.name)
+    if spec.logit is not None:
+        config[LOGIT] = spec.logit
+    if spec.judge is not None:
+        config[verdict_logits.SETTING] = ()  # the ids come with the tokenizer
+    if spec.objective is not None:
+        config[linear.OBJECTIVE] = spec.objective
+    if spec.objectives:
+        config[single_objective.NAMES] = spec.objectives
+    headers = checkpoint_source.read(base) if adapter is None else adapter.headers
+    whole = {} if adapter is None else adapter.added
+    head = separate_head_file.headers(found, [*headers, *whole])
+    return Unchecked(spec, found, base, config, {**headers, **head}, adapter, head)
+
+
+def check(looked: Unchecked) -> Checked:
+    """Return the checkpoint with its head; raise if rmaudit cannot score it.
+
+    Raises:
+        ModelError: the checkpoint is quantized and models.yaml does not say so, or it has no head
+            that rmaudit can score.
+    """
+    spec, adapter, config = looked.spec, looked.adapter, looked.config
+    if adapter is not None:
+        adapter_files.refuse_quantized(adapter, config)  # asked for or not
+    folder = looked.base.path
+    config_json.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    added = None if adapter is None else adapter.added
+    head = find_head(config, looked.headers, folder, model=spec.name, added=added)
+    if adapter is not None and not looked.beside and spec.judge is None:
+        adapter_files.refuse_head(adapter, head)
+    quantized = config_json.quantization(config) is not None
+    floats = {
+        key: header
+        for key, header in looked.headers.items()
+        if key in head.keys or (key.endswith(".weight") and not quantized)
+    }
+    weights_headers.refuse_no_floats(
+        floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
+    )
+    checked = Checked(
+        spec, looked.source, looked.base, config, looked.headers, adapter, looked.beside, head
+    )
+    _ = checked.objective  # whose errors cost no download
+    return checked
+
+
+@contextmanager
+def _errors_named(model: str) -> Iterator[None]:
+    """Put the model's name before the text of a `ModelError` that is raised in a `with` block."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{model}: {error}") from error
+
+
+def find_head(
+    config: Mapping[str, Any],
+    headers: Headers,
+    folder: Path,
+    *,
+    model: str,
+    added: Shapes | None = None,
+) -> FoundHead:
+    """Return the family and tensor names of a checkpoint's head; `folder` is for errors.
+
+    `added` are the whole tensors that an adapter has for its base, by the names that the base has
+    for them; None without an adapter.
+
+    Raises:
+        ModelError: there is no head, or none that rmaudit knows.
+    """
+    _refuse_doubles(headers, folder, model)
+    shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
+    with _errors_named(model):
+        found = heads.find(config, shapes)
+    if found is not None:
+        return found
+    if linear.architecture(config) == _INTERNLM2:
+        message = (
+            f"{model}: {_INTERNLM2} in {folder / config_json.NAME}: transformers has no class "
+            f"for InternLM2, whose attention is packed in one tensor (wqkv), and its reward is "
+            f"read at a token of its own; score it with a function of yours that calls its code "
+            f"(@rmaudit.scorer, docs/how-to/any-scorer.md)"
+        )
+        raise ModelError(message)
+    unknown = _unknown_heads(config, shapes)
+    train = "Otherwise, train" if unknown else "Train"
+    if added is not None:
+        message = (
+            f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
+            f"tensors nor in its base {folder}, so transformers would give it a random one."
+            f'{unknown} {train} the adapter again with task_type="SEQ_CLS" or '
+            f'modules_to_save=["score"] in its LoraConfig, which save the head with it; or, if '
+            f"LLaMA-Factory or ms-swift trained it, copy its {weights_headers.HEAD} too"
+        )
+        raise ModelError(message)
+    message = (
+        f"{model}: no {HEAD_KEY!r} in {folder} ({linear.architecture(config)}); "
+        f"transformers would give it a random head.{unknown} {train} a head and save it in "
+        f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
+        f"{weights_headers.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
+        f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
+    )
+    raise ModelError(message)
+
+
+def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
+    """Return a sentence on tensors that may be a head of an unknown family; "" without any.
+
+    Such tensors are named like a head, or have one row of the hidden size. A tensor in a layer of
+    the backbone is none; a head may have layers itself.
+    """
+    row = (1, linear.hidden_size(config))
+    seen = []
+    for key, shape in sorted(shapes.items()):
+        outside = _LAYER.split(key)[0]
+        named = _NAMES & set(_PART.split(outside)) and "lm_head" not in key
+        if named or (shape == row and outside == key):
+            seen.append(f"{key!r} {shape}")
+    if not seen:
+        return ""
+    more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
+    return (
+        f" These tensors may be a head of a kind that rmaudit does not know: "
+        f"{', '.join(seen[:_SHOWN])}{more}. If one is a plain linear head without a bias, save a "
+        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint has code "
+        f"for its head, have it run with `trust_remote_code: true` in models.yaml."
+    )
+
+
+def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
+    """Raise if one tensor is saved under two names that transformers takes for the same.
+
+    It takes `model.x` for `model.model.x`, and of two such tensors it would pick one.
+    """
+    doubles = ((key, key.partition(".")[2]) for key in sorted(headers))
+    for longer, shorter in doubles:
+        if shorter in headers:
+            message = (
+                f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
+                f"one and the same tensor: remove the one that is not the model's, or save it again"
+            )
+            raise ModelError(message)
+
+
+def _warn_of_unread(folder: Path, model: str) -> None:
+    if left := weights_headers.unread_weights(folder, model=model):
+        warnings.warn(
+            f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
+            f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of an "
+            f"earlier save? Remove them if they are",
+            stacklevel=2,
+        )

@@ -1,0 +1,208 @@
+"""rmaudit tokens: the optimal and pessimal tokens of a model, and the moments of its rewards."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rmaudit.cli.shared_options import (
+    ERROR,
+    AsJson,
+    Loading,
+    Named,
+    echo_json,
+    fail,
+    grouped,
+    prompt_from_option,
+    say,
+)
+from rmaudit.config.model_registry import known_models, resolve
+from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
+from rmaudit.errors import RmauditError
+from rmaudit.prompts import NAMES, PROMPTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rmaudit.models.model_interfaces import Scored
+    from rmaudit.scores.sweep import Sweep
+
+_WIDTH = 28  # columns of the terminal that a token may take
+_ENDS = ("best", "worst")
+
+
+@grouped
+def tokens(  # noqa: PLR0913  (keyword-only after the model)
+    model: Named,
+    *,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"{NAMES}; or any text; may be repeated (default: {', '.join(PROMPTS)})",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="how many tokens of either end")] = 10,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the tokens to this file too, as CSV")
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|paper",
+            help="how a token becomes an answer: by its id, or by its text as in the paper "
+            "(default: exact; of recorded models, paper)",
+        ),
+    ] = None,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="published scores (rmaudit import), without weights")
+    ] = False,
+    loading: Loading,
+    as_json: AsJson = False,
+) -> None:
+    """Show the optimal and pessimal tokens of a model: those with the highest and lowest rewards.
+
+    For each prompt there are also the moments of all rewards, as in Table 3 of Christian et al.
+    2025. Sweeps are read from the cache, or scored and kept there.
+
+    Slurs, swear words and sexual words on rmaudit's lists are masked; --json has every token as it
+    is.
+    """
+    try:
+        from rmaudit.scores.sweep import sweep
+
+        asked = [prompt_from_option(name, loading.file) for name in prompt or PROMPTS]
+        opened = _open_model(model, loading, recorded=recorded)
+        swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
+    except RmauditError as error:
+        fail(error)
+    if csv is not None:
+        _write_csv(csv, swept, top)
+    if as_json:
+        echo_json([_said(each, top) for each in swept])
+        return
+    for each in swept:
+        for text in _lines(each, top):
+            say(text)
+    if csv is not None:
+        say(f"written: {csv}")
+
+
+def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
+    """Return the one model that `name` means; if `recorded`, only its published scores."""
+    from rmaudit.runs.audit_case import RunSettings, opened
+
+    registry = known_models(loading.file)
+    specs = resolve(registry, name)
+    if len(specs) != 1:
+        fail(f"{name!r} means {len(specs)} models; name one")
+    folder = loading.folder or default_cache()
+    settings = RunSettings(
+        folder,
+        device=loading.device,
+        dtype=loading.dtype,
+        recorded=recorded,
+        own_words=registry.words,
+    )
+    return opened(specs[0], settings)
+
+
+def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
+    """Return a sweep's `top` best and `top` worst tokens, by heading of the printed column."""
+    found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
+    return {end: frame[frame["score"].notna()] for end, frame in found}
+
+
+def _lines(sweep: Sweep, top: int) -> Iterator[str]:
+    """Yield the lines on one prompt: its text, moments of the rewards, best and worst tokens."""
+    from rmaudit.measures.positive_skew import moments
+    from rmaudit.report.safe_text import visible
+
+    how = sweep.provenance.get("protocol", "")
+    yield f"{sweep.model}: {len(sweep.frame):,} tokens, protocol {how}"
+    yield visible(sweep.prompt.text, 200)
+    found = {name: f"{value:.3f}" for name, value in moments(sweep.frame).items()}
+    yield ", ".join(f"{name} {value}" for name, value in found.items())
+    yield from sweep.caveats
+    columns = [_tokens_of_equal_width(frame) for frame in _best_and_worst(sweep, top).values()]
+    yield f"{'':>5}{_ENDS[0]:<{_WIDTH + 12}}{_ENDS[1]}"
+    for place, row in enumerate(zip(*columns, strict=True), 1):
+        yield f"{place:>4} {''.join(row)}".rstrip()
+    yield ""
+
+
+def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
+    """Format each token with its reward, padded so that all texts have the same width."""
+    from rmaudit.scores.sweep_notebook_views import readable
+
+    return [
+        f"{score:+10.3f}  {_padded_to_width(readable(text))}"
+        for score, text in zip(frame["score"], frame["text"], strict=True)
+    ]
+
+
+def _padded_to_width(text: str) -> str:
+    """Return the text, cut or padded to `_WIDTH` columns; East Asian characters take two each."""
+    shown, taken = "", 0
+    for character in text:
+        wide = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if taken + wide > _WIDTH - 3:
+            shown, taken = f"{shown}…", taken + 1
+            break
+        shown, taken = shown + character, taken + wide
+    return shown + " " * (_WIDTH - taken)
+
+
+def _write_csv(path: Path, swept: Sequence[Sweep], top: int) -> None:
+    """Write the best and worst tokens of all prompts to a CSV file, or end the command.
+
+    Tokens are written as Python string literals, so that no spreadsheet takes one for a formula.
+    """
+    import pandas as pd
+
+    rows = [row for sweep in swept for row in _rows(sweep, top)]
+    try:
+        with in_place_of(path) as own:
+            pd.DataFrame(rows).to_csv(own, index=False)
+    except OSError as error:
+        fail(f"--csv {path}: cannot be written: {error.strerror}", ERROR)
+
+
+def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
+    from rmaudit.scores.sweep_notebook_views import readable
+
+    for end, frame in _best_and_worst(sweep, top).items():
+        for place, row in enumerate(frame.to_dict("records"), 1):
+            yield {
+                "model": sweep.model,
+                "prompt": sweep.prompt.text,
+                "end": end,
+                "place": place,
+                "token_id": row["token_id"],
+                "token": readable(row["text"]),
+                "reward": row["score"],
+            }
+
+
+def _said(sweep: Sweep, top: int) -> dict[str, Any]:
+    from rmaudit.measures.positive_skew import moments
+
+    ends = _best_and_worst(sweep, top)
+    return {
+        "model": sweep.model,
+        "prompt": sweep.prompt.text,
+        "protocol": sweep.provenance.get("protocol", ""),
+        "tokens": len(sweep.frame),
+        "moments": moments(sweep.frame),
+        **{
+            end: [
+                {"token_id": row["token_id"], "text": row["text"], "reward": float(row["score"])}
+                for row in frame.to_dict("records")
+            ]
+            for end, frame in ends.items()
+        },
+    }

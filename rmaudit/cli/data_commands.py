@@ -1,0 +1,196 @@
+"""The commands `rmaudit data` (download reference data) and `import` (store published scores)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rmaudit.cli.shared_options import ERROR, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.errors import ReferenceMissing, RmauditError, nearest
+from rmaudit.references.sources import SOURCES, locate
+
+if TYPE_CHECKING:
+    from rmaudit.models.recorded_model import Recorded
+    from rmaudit.scores.published_scores import Imported
+
+_GIVE = (
+    "give a folder with the authors' CSV files, such as a clone of github.com/brchristian/"
+    "reward_models_inherit_value_biases_from_pretraining (words) or of github.com/brchristian/"
+    "reward_model_optimal_pessimal_tokens (whole vocabularies, in git-lfs)"
+)
+
+
+def data(
+    names: Annotated[list[str] | None, typer.Argument(help="which; all if none is named")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Download the reference data: lexicons and human ratings.
+
+    Each file is checked; its path and its licence are printed.
+
+    Exit code 3 if a part is missing and could not be downloaded.
+    """
+    found = []
+    if unknown := [name for name in names or [] if name not in SOURCES]:
+        near = nearest(unknown[0], SOURCES)
+        fail(f"unknown reference {unknown[0]!r};{near} known: {', '.join(SOURCES)}")
+    for name in names or list(SOURCES):
+        said = {"name": name, "licence": SOURCES[name].licence}
+        try:
+            found.append(said | {"path": str(locate(name))})
+        except ReferenceMissing as error:
+            found.append(said | {"error": _with_other_advice(error, name)})
+        except RmauditError as error:
+            found.append(said | {"error": str(error)})
+        if not as_json:
+            _print_reference(found[-1])
+    if as_json:
+        echo_json(found)
+    if any("error" in one for one in found):
+        raise typer.Exit(ERROR)
+
+
+def _with_other_advice(error: ReferenceMissing, name: str) -> str:
+    """Return the error's text, with better advice than to run `rmaudit data`, which just failed."""
+    own = f"; get it with: rmaudit data {name}"
+    if not str(error).endswith(own):
+        return str(error)
+    again = "check the connection and try again, or set RMAUDIT_DATA to a folder that has the file"
+    return f"{str(error).removesuffix(own)}; {again}"
+
+
+def _print_reference(one: dict[str, str]) -> None:
+    if "error" in one:
+        say(one["error"], err=True)
+    else:
+        say(f"{one['name']}: {one['path']} ({one['licence']})")
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="a clone of the authors', or a folder in it")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="only this one; may be repeated (default: all)")
+    ] = None,
+    cache: Cached = None,
+    file: Registered = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Store published scores, so that audits can run without weights.
+
+    `pytest audits --rm-recorded` uses them.
+
+    Exit code 3 if a table is wrong, or if a model has none that was asked for.
+    """
+    try:
+        registry = known_models(file)
+        specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
+    except RmauditError as error:
+        fail(error)
+    if not folder.is_dir():
+        fail(f"{folder}: no such folder; {_GIVE}")
+    told = _import_tables(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
+    said = []
+    for line, one in told:
+        said.append(one)
+        if not as_json:
+            say(line, err="error" in one)
+    if as_json:
+        echo_json(said)
+    if any("error" in one for one in said):
+        raise typer.Exit(ERROR)
+
+
+def _import_tables(
+    folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Import each table of scores; yield a line to print, and a dict for JSON, errors included."""
+    from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
+    from rmaudit.references import published_score_tables, published_word_scores
+    from rmaudit.scores import published_scores
+    from rmaudit.scores.score_store import Store
+
+    models, store = [Recorded(spec) for spec in specs], Store(cache)
+    found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set()}
+    words: dict[str, list[Path]] = {}
+    for path in _table_files(folder):
+        try:
+            if published_score_tables.kind(path) == "words":
+                words.setdefault(published_word_scores.model_in_name(path), []).append(path)
+                continue
+            table = published_scores.import_table(path, models, store)
+        except RmauditError as error:
+            yield str(error), {"path": str(path), "error": str(error)}
+            continue
+        if table is not None:
+            found[table.answers].update(table.models)
+            yield _line_and_json(str(path), table)
+    by_stem = {published_word_scores.stem_of(model.spec.source): model for model in models}
+    listed: set[str] = set()
+    for stem, paths in words.items():
+        try:
+            table = published_scores.Imported(WORDS, (), "")
+            if model := by_stem.get(stem):
+                table = published_scores.import_words(paths, model, store)
+        except RmauditError as error:
+            yield str(error), {"path": str(paths[0]), "error": str(error)}
+            continue
+        listed.update(table.models)
+        yield _line_and_json(os.path.commonpath(paths), table)
+    swept, rated = found.values()
+    yield from _lines_on_missing_tables(models, swept, rated, listed, folder=folder, asked=asked)
+
+
+def _table_files(folder: Path) -> list[Path]:
+    """Return the CSV and Parquet files at most three folders deep, which may be tables."""
+    from rmaudit.references.published_word_scores import without_twins
+
+    depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
+    found = (path for depth in depths for end in ends for path in folder.glob(f"{depth}*.{end}"))
+    return without_twins(path for path in found if path.is_file())
+
+
+def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
+    said = f"{table.said}; {', '.join(table.models)}"
+    said = said if table.models else "passed over, it is of none of these models"
+    return f"{where}: {said}", {
+        "path": where,
+        "models": list(table.models),
+        "said": table.said,
+    }
+
+
+def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was asked for)
+    models: list[Recorded],
+    swept: set[str],
+    rated: set[str],
+    listed: set[str],
+    *,
+    folder: Path,
+    asked: bool,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield lines on models of which a table of token scores is missing, or every table.
+
+    A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
+    that have scores of items (`rated`); a table of words (`listed`) will do instead.
+    """
+    missing = [model.name for model in models if model.name not in swept | rated | listed]
+    if not asked and len(missing) == len(models):
+        line = f"{folder} has no published scores of the models in models.yaml; {_GIVE}"
+        yield line, {"path": str(folder), "error": line}
+        return
+    expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
+    if unswept := [m for m in expected if m.files and m.name not in swept | listed]:
+        names = [model.name for model in unswept]
+        line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
+        yield line, {"unswept": names}
+    if missing and asked:
+        line = f"{folder} has no published scores of {', '.join(missing)}"
+        yield line, {"path": str(folder), "error": line}

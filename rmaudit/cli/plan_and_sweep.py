@@ -1,0 +1,260 @@
+"""The commands `rmaudit plan` and `sweep`: list the scores that audits need, and make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rmaudit.cli.shared_options import (
+    ERROR,
+    UNDECIDED,
+    AsJson,
+    echo_json,
+    fail,
+    grouped,
+    place,
+    say,
+)
+from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.errors import RmauditError
+from rmaudit.runs.option_parsing import is_ray
+from rmaudit.runs.run_options import OPTIONS, RunOptions
+
+if TYPE_CHECKING:
+    from rmaudit.config.user_words import OwnWords
+    from rmaudit.distributed import scoring_rounds
+    from rmaudit.distributed.missing_scores import Plan
+    from rmaudit.distributed.scoring_rounds import Planned
+    from rmaudit.plugin.score_planning import PlanningCache
+    from rmaudit.prompts import Prompt
+
+_AUDITS = "audits"  # the folder that is asked where none is named
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOptions:
+    """Options for printing an sbatch script, which runs a sweep as a SLURM job array."""
+
+    show: Annotated[
+        bool, typer.Option("--print", help="print a script for sbatch, and score nothing")
+    ] = False
+    parts: Annotated[
+        int, typer.Option("--array", min=1, help="with --print: so many parts of an array")
+    ] = 16
+    gres: Annotated[str | None, typer.Option(help="with --print: of each job, as gpu:1")] = None
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="with --print: more for sbatch; repeatable"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class RayOptions:
+    """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
+
+    workers: Annotated[int | None, OPTIONS["workers"]] = None
+    gpus: Annotated[float | None, OPTIONS["gpus"]] = None
+    cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
+
+
+On = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="who makes it: this process (here), or Ray's workers (ray, or the address of a "
+        "cluster); for a job array see --part and --print",
+    ),
+]
+Audits = Annotated[list[Path] | None, typer.Argument(help="files and folders (default: audits)")]
+What = Annotated[
+    list[str] | None,
+    typer.Argument(help="files and folders of audits (default: audits); with --prompt, a model"),
+]
+
+
+@grouped
+def plan(
+    audits: Audits = None,
+    *,
+    run: RunOptions,
+    missing: Annotated[bool, typer.Option("--missing", help="only what is missing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the scores that a run of audits still needs, and what they will cost.
+
+    Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
+    """
+    from rmaudit.distributed import cost
+    from rmaudit.plugin.score_planning import PlanningCache
+
+    try:
+        found = planned([str(path) for path in audits or ()], run, PlanningCache())
+        if as_json:
+            echo_json(cost.as_json(found, missing=missing))
+        else:
+            for line in cost.lines(found, missing=missing):
+                say(line)
+    except RmauditError as error:
+        fail(error)
+
+
+@grouped
+def sweep(  # noqa: PLR0913  (groups of options)
+    what: What = None,
+    *,
+    run: RunOptions,
+    prompt: Annotated[
+        list[str] | None, typer.Option(help="score the vocabulary under this prompt, no audits")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
+    ] = None,
+    on: On = "here",
+    array: ArrayOptions,
+    ray_options: RayOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Make the scores that a run of audits still needs; `pytest audits` then finds them.
+
+    With --prompt, only the sweep of one model. What is there is not made again.
+
+    Exit code 0 if nothing is missing, 2 if other parts are to make the rest, 3 if some cannot be
+    made.
+    """
+    from rmaudit.distributed import ray_scoring, scoring_rounds
+    from rmaudit.distributed.scoring_rounds import part as parsed
+
+    ray = is_ray(on)
+    if on != "here" and not ray:
+        message = f"--on {on!r}; write here, ray, or the address of a Ray cluster"
+        fail(f"{message}; --print prints a script for a SLURM array")
+    if part is not None and (on != "here" or array.show):
+        fail("--part is for one process; leave it out with --on and --print")
+    if array.show:
+        if as_json:
+            fail("--json is not for scripts; leave it out with --print")
+        _print_script(what or [], run, prompt or [], array)
+        return
+    progress = (lambda _: None) if as_json else say
+    try:
+        mine = None if part is None else parsed(part)
+        plans = list(jobs(what or [], run, prompt or []))
+        if ray:
+            cluster = ray_scoring.Cluster(
+                on, ray_options.workers, ray_options.gpus, ray_options.cpus
+            )
+            made = ray_scoring.make(plans, cluster, progress)
+        else:
+            made = scoring_rounds.Made()
+            for place, each in enumerate(plans):
+                made.add(
+                    scoring_rounds.make(each, mine, place=place, models=len(plans), say=progress)
+                )
+    except RmauditError as error:
+        fail(error)
+    _exit_with_counts(made, as_json=as_json)
+
+
+def _print_script(
+    what: Sequence[str], run: RunOptions, prompts: Sequence[str], array: ArrayOptions
+) -> None:
+    """Print a script for sbatch whose jobs are the parts of this sweep."""
+    from rmaudit.distributed.scoring_rounds import array_script
+
+    more = [entry.partition("=") for entry in array.sbatch or ()]
+    if wrong := [name for name, equals, _ in more if not (name and equals)]:
+        fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
+    settings = {name: value for name, _, value in more}
+    settings |= {"gres": array.gres} if array.gres else {}
+    own = command(what, run, prompts)
+    for line in array_script(own, array.parts, settings).splitlines():
+        say(line)
+
+
+def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
+    """Print how many answers were scored and are missing, and exit with the matching code."""
+    failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
+    if as_json:
+        echo_json({"scored": made.answers, "left": left, "failed": failed})
+    else:
+        rest = f"; {left:,} missing" if left else "; nothing is missing"
+        say(f"{made.answers:,} answers scored{rest}")
+    for reason in failed:
+        say(reason, err=True)
+    if failed:
+        raise typer.Exit(ERROR)
+    if left and not as_json:
+        say("when all parts have ended, run the same again: it makes what is left")
+    if left:
+        raise typer.Exit(UNDECIDED)
+
+
+def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tuple[str, ...]:
+    """Return the `rmaudit sweep` command with these arguments and options, as a tuple of words."""
+    options = run.words(lambda option: option.command)
+    return ("rmaudit", "sweep", *what, *options, *(f"--prompt={prompt}" for prompt in prompts))
+
+
+def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
+    """Yield, for each model, a function that plans the scores of a run, or sweeps under `prompts`.
+
+    They are sweeps under `prompts`, where prompts are given.
+    """
+    from rmaudit.plugin.score_planning import PlanningCache
+    from rmaudit.prompts import prompt_meant
+
+    registry = known_models(run.registry)
+    if prompts:
+        if any((run.prompts, run.pairs, run.samples, run.ledger)):
+            given = "--prompts, --pairs, --samples and --ledger"
+            fail(f"{given} are for audits; leave them out with --prompt")
+        names = [*what, *run.models]
+        if len(names) != 1:
+            fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
+        asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
+        yield from (
+            _planner_of_model(spec, run, asked, registry.words)
+            for spec in resolve(registry, names[0])
+        )
+        return
+    for name in run.models or [registry.default.name]:
+        specs = resolve(registry, name)
+        for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
+            yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
+
+
+def _planner_of_model(
+    spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
+) -> Planned:
+    """Return a function that plans one model's sweeps under these prompts."""
+    from rmaudit.distributed.missing_scores import Needs, Plan
+    from rmaudit.runs.audit_case import RunSettings, opened
+    from rmaudit.runs.score_requests import Request
+    from rmaudit.scores.score_store import store_at
+
+    store = store_at(place(run.cache))
+    options = RunSettings(store.local, device=run.device, dtype=run.dtype, own_words=own_words)
+    model = opened(spec, options)
+    asked = [Request(spec, prompt, "sweep", sample=run.sample, seed=run.seed) for prompt in prompts]
+
+    def made() -> Plan:
+        needs = Needs(store, run.device)
+        for request in asked:
+            needs.ask(model, request)
+        return Plan(store, tuple(needs.found.values()), device=run.device)
+
+    return made
+
+
+def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
+    """Return a plan of the scores that these audits (or, if none is named, all audits) need."""
+    from rmaudit.plugin.score_planning import collect
+
+    here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))
+    return collect([*(audits or [here]), *run.words(lambda option: option.pytest)], cache)

@@ -1,0 +1,340 @@
+"""rmaudit report, replay, compare, history and bless: what can be done with a results.json."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from rmaudit.cli.shared_options import (
+    ERROR,
+    FAILED,
+    UNDECIDED,
+    AsJson,
+    Registered,
+    echo_json,
+    fail,
+    git_user,
+    say,
+)
+from rmaudit.config.model_registry import known_models
+from rmaudit.errors import RmauditError
+from rmaudit.verdicts.verdict_policy import Policy
+
+if TYPE_CHECKING:
+    from rmaudit.report.results_document import Results
+
+_NAME = "results.json"
+_REPORTS = Path("reports")
+_Results = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, help="the results.json of a run")
+]
+
+
+def report(
+    results: _Results,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="a folder (default: where the file is)")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write all outputs of a run again, from its results.json.
+
+    The bytes are those that the run wrote. Exit code 0, or 3 if the file cannot be read or is
+    damaged.
+    """
+    written = _write_reports(_read_results(results), out or results.parent, besides=results)
+    if as_json:
+        echo_json({"written": written})
+        return
+    for path in written:
+        say(path)
+
+
+def replay(  # noqa: PLR0913, PLR0917  (its options)
+    results: _Results,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="a models.yaml (default: verdicts as stored)"
+        ),
+    ] = None,
+    inconclusive: Annotated[
+        Literal["fail", "pass"] | None, typer.Option(help="as --rm-inconclusive (default: fail)")
+    ] = None,
+    missing: Annotated[
+        Literal["skip", "fail"] | None, typer.Option(help="as --rm-missing (default: skip)")
+    ] = None,
+    on: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="the day on which waivers are judged (default: today, in UTC)",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="a folder for the run with its new verdicts"),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a run's findings again, under another policy.
+
+    No model is needed. The verdicts that change are printed, those that fail the run, and last the
+    verdict on the run.
+
+    Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
+    measured does, 3 for errors.
+    """
+    from rmaudit.report import replay as again
+
+    if policy is None and any(option is not None for option in (inconclusive, missing, on)):
+        fail("--inconclusive, --missing and --on need a --policy to judge under; give one")
+    rules, before = None if policy is None else _policy_of_file(policy), _read_results(results)
+    after = before
+    if rules:
+        rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
+        after = again.replay(before, rules, (on or datetime.now(UTC)).date())
+    said = again.summarize(before, after, rules)
+    if out is not None:
+        there = out / _NAME
+        if there.exists() and there.samefile(results):
+            fail(f"--out: {there} is the run that is replayed; name another folder")
+    written = {"written": _write_reports(after, out)} if out is not None else {}
+    if as_json:
+        echo_json(asdict(said) | written)
+    else:
+        for line in again.lines(said):
+            say(line)
+    for line in (*said.foreign, *said.unmatched):
+        say(line, err=True)
+    codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
+    raise typer.Exit(codes.get(said.outcome, 0))
+
+
+def compare(  # noqa: PLR0913  (its options)
+    old: _Results,
+    new: _Results,
+    model: Annotated[
+        str | None, typer.Option(help="only this one, by its name (default: all that both have)")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option("--with", help="the model of the new file, where it has another name"),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="differences up to this, in the audit's unit, do not count (default: a tenth of "
+            "the old distance to the bound)",
+        ),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two releases of a model.
+
+    Printed are the findings that got better or worse, the tokens that moved in rank, and last the
+    verdicts on both releases.
+
+    The exit code says what changed, not whether the new release passes (`rmaudit replay` says
+    that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
+    compared, 3 if a file cannot be read or is damaged.
+    """
+    from rmaudit.report.over_time import comparison_lines, run_comparison
+
+    if margin is not None and not math.isfinite(margin):
+        fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
+    before, after = _read_results(old), _read_results(new)
+    try:
+        said = run_comparison.compare(before, after, model=model, other=other, margin=margin)
+    except RmauditError as error:
+        fail(error)
+    if as_json:
+        echo_json(asdict(said))
+    else:
+        for line in comparison_lines.lines(said):
+            say(line)
+    codes = {run_comparison.WORSE: FAILED, run_comparison.UNDECIDED: UNDECIDED}
+    raise typer.Exit(codes.get(said.outcome, 0))
+
+
+def history(
+    folder: Annotated[Path, typer.Argument(help="the folder of a model's reports")] = _REPORTS,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="the page (default: FOLDER/history.html)")
+    ] = None,
+    family: Annotated[
+        str, typer.Option(help="take all runs for releases of one family of this name")
+    ] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show every gate over the runs of a folder, by family of models, on one page.
+
+    Printed is the first regression of each family, and why there are several families. Exit code
+    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
+    """
+    from rmaudit.report.over_time import history as over
+    from rmaudit.report.page import history_page
+    from rmaudit.report.results_document import write_text
+
+    try:
+        runs, left = over.read_all(folder)
+    except RmauditError as error:
+        fail(error, ERROR)
+    try:
+        families = over.group_families(runs, family)
+    except RmauditError as error:
+        fail(error)
+    apart = [] if family else over.why_several_families(runs)
+    page = out or folder / "history.html"
+    try:
+        write_text(page, history_page.render(families, left, apart))
+    except OSError as error:
+        fail(f"{page}: cannot be written: {error.strerror}", ERROR)
+    if as_json:
+        found = [over.as_json(each) for each in families]
+        echo_json({"families": found, "passed over": left, "apart": apart, "page": str(page)})
+        return
+    for why in left:
+        say(f"passed over: {why}", err=True)
+    for each in families:
+        many = len(each.releases)
+        joined = "" if many == 1 else f"s, joined by {each.by}"
+        say(f"{each.name}: {many} release{joined}")
+        say(f"  {history_page.regression_in_words(each)}")
+    for why in apart:
+        say(why)
+    say(page)
+
+
+def bless(  # noqa: PLR0913, PLR0917  (its options)
+    report: Annotated[
+        Path, typer.Argument(exists=True, help="the results.json of a run, or the report's folder")
+    ],
+    by: Annotated[
+        str | None, typer.Option(help="who stands behind it (default: git's user.name)")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="which model, where the run audited several")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(help="its family (default: `of:` of models.yaml, or else the model's name)"),
+    ] = None,
+    days: Annotated[
+        int, typer.Option(min=1, max=9999, help="from which age on runs warn that it is old")
+    ] = 90,
+    alike: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            help="the report of another training by the same recipe, three times or more: what "
+            "they differ by is chance, and blocks no release",
+        ),
+    ] = None,
+    file: Registered = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Bless (approve) a release, so that later runs of its family are compared with it.
+
+    This writes blessed/FAMILY.json beside models.yaml, to be committed: the value and interval of
+    each gate, and what a paired comparison needs. A gate that is clearly worse than there fails a
+    later run, also inside its bound.
+
+    Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
+    of a whole run.
+    """
+    from rmaudit.report.over_time import blessed_release, retraining_spread
+
+    results = _read_report(report)
+    names = [each.name for each in results.models]
+    if model is None and len(names) != 1:
+        fail(f"{report}: this run audited {', '.join(names)}; say which with --model NAME")
+    if model is not None and model not in names:
+        fail(f"--model {model}: this run audited {', '.join(names)}")
+    (chosen,) = (each for each in results.models if model in (None, each.name))
+    try:
+        made = blessed_release.bless(
+            results, chosen, of or "", by=by or git_user(), on=datetime.now(UTC).date(), days=days
+        )
+    except RmauditError as error:
+        fail(f"{report}: {error}")
+    if alike:
+        try:
+            made = retraining_spread.with_trainings(made, [_read_report(other) for other in alike])
+        except RmauditError as error:
+            fail(f"--alike: {error}")
+    path = blessed_release.blessed_path(file.parent if file else Path(), made.family)
+    was = blessed_release.read(path) if path.is_file() else None
+    try:
+        blessed_release.write(made, path)
+    except OSError as error:
+        fail(f"{path}: cannot be written: {error.strerror}", ERROR)
+    if as_json:
+        facts = {
+            "family": made.family,
+            "gates": len(made.gates),
+            "outcome": str(made.outcome),
+            "trainings": made.trainings,
+        }
+        echo_json({"written": str(path), **facts, "replaces": was.created if was else None})
+        return
+    said = f"{made.family}: {made.model} of {made.created}, {len(made.gates)} findings, {made.by}"
+    say(f"{said}; it {made.outcome}" if made.outcome != "PASSES" else said)
+    if was:
+        say(f"in place of {was.model} of {was.created}, {was.by}")
+    if made.family not in {chosen.name, chosen.of} and (chosen.of or not made.lineage):
+        say(f"runs of {chosen.name} use it once models.yaml says `of: {made.family}` of it")
+    say(f"commit it: git add {shlex.quote(str(path))}")
+
+
+def _read_report(report: Path) -> Results:
+    """Return the results of a results.json, or of a report's folder."""
+    return _read_results(report / _NAME if report.is_dir() else report)
+
+
+def _read_results(path: Path) -> Results:
+    from rmaudit.report import results_reader
+
+    try:
+        return results_reader.read(path)
+    except RmauditError as error:
+        fail(error, ERROR)
+
+
+def _policy_of_file(path: Path) -> Policy:
+    """Return a models.yaml's rules; of bundled models that it does not define, rmaudit's own."""
+    try:
+        return known_models(path).policy
+    except RmauditError as error:
+        fail(error)
+
+
+def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
+    """Write all reports into `folder`, and results.json unless it is there; return their paths.
+
+    `besides` is the results.json that was read, if any.
+    """
+    from rmaudit.report import results_document, writers
+
+    names = list(writers.RENDERERS)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if besides is None or not besides.parent.samefile(folder):
+            results_document.write(found, folder / _NAME)
+            names.insert(0, _NAME)
+        writers.write(found, folder)
+    except OSError as error:
+        fail(f"{folder}: cannot be written: {error.strerror}", ERROR)
+    return [str(folder / name) for name in names]

@@ -1,0 +1,186 @@
+"""Compare two rankings of the same tokens: their agreement, and the tokens that moved furthest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, normal, widened
+from rmaudit.measures.rank_correlation import kendall_error
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+
+FEWEST = 30  # words that both models have
+REPLACED = "\ufffd"  # what part of a character decodes to: many tokens, one text
+P = 0.9  # of rank-biased overlap, as in Figure A.1
+_DEEPEST_PLACE = 200  # places: what lies deeper has 1e-9 of the weight
+_MOST_WORDS = 5_000  # drawn for the interval
+
+_Floats = NDArray[np.float64]
+
+
+def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
+    """Return the tokens that both models have: a table with columns `text`, `model` and `baseline`.
+
+    Where several ids of one model decode to the same text it is their mean score; texts with a
+    replacement character stand for parts of many characters and are left out, as is what either
+    model has not scored (NaN).
+    """
+    sides = [frame[frame["score"].notna()] for frame in (model, baseline)]
+    codes, texts = pd.factorize(pd.concat([side["text"] for side in sides], ignore_index=True))
+    counts, means = [], []
+    for side, places in zip(sides, np.split(codes, [len(sides[0])]), strict=True):
+        count = np.bincount(places, minlength=len(texts))
+        total = np.bincount(places, side["score"].to_numpy(float), minlength=len(texts))
+        counts.append(count)
+        means.append(total / np.maximum(count, 1))
+    both = pd.DataFrame({"text": texts, "model": means[0], "baseline": means[1]})
+    both = both[(counts[0] > 0) & (counts[1] > 0)]
+    whole = ~both["text"].str.contains(REPLACED, regex=False)
+    return both[whole.astype(bool)].reset_index(drop=True)
+
+
+def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame:
+    """Return a table of tokens that both sweeps scored: `text`, `model` (new), `baseline` (old).
+
+    Frames have columns `token_id`, `text` and `score`. Paired by id where the vocabularies are
+    one, else by decoded text, where that is one token's alone on either side and whole: of texts
+    that several ids decode to, and of parts of characters, nobody can say which is which. In the
+    order of the new frame.
+    """
+    key = "token_id" if by_id else "text"
+    sides = []
+    for frame in (new, old):
+        # A text is one token's alone in the vocabulary, not only among what was scored.
+        texts = frame["text"]
+        shared_text = texts.duplicated(keep=False) | texts.str.contains(REPLACED, regex=False)
+        alone = frame if by_id else frame[~shared_text]
+        sides.append(alone[alone["score"].notna()].set_index(key))
+    both = sides[0].join(sides[1]["score"].rename("baseline"), how="inner").reset_index()
+    return both.rename(columns={"score": "model"})[["text", "model", "baseline"]]
+
+
+def moved(both: pd.DataFrame, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return tables of the `n` tokens that rose most and of those that fell most, furthest first.
+
+    `both` is that of `paired`. Columns: `text`, and the ranks `old` and `new` among the paired
+    tokens, 1 being the highest score, ties at their average. Those that did not move are left out.
+    """
+    ranks = pd.DataFrame(
+        {
+            "text": both["text"],
+            "old": both["baseline"].rank(ascending=False),
+            "new": both["model"].rank(ascending=False),
+        }
+    )
+    by = (ranks["old"] - ranks["new"]).sort_values(kind="stable", ascending=False)
+    rose, fell = by[by > 0].index[:n], by[by < 0].index[::-1][:n]
+    return ranks.loc[rose].reset_index(drop=True), ranks.loc[fell].reset_index(drop=True)
+
+
+def correlation(
+    both: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+    baseline_noise: float = UNMEASURED,
+) -> Estimate:
+    """Return Kendall's tau-b of two models' scores; `both` has `text`, `model` and `baseline`.
+
+    The interval is the normal one of a U-statistic over clusters: what is uncertain is which
+    words are asked, each with all of its spellings; a text without any letter is its own. Its
+    variance is estimated from 5,000 words drawn with `rng` and scaled to the number there are, and
+    widened by the numeric noise of both. Secondary: Spearman's rho and tau of whole words.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
+    """
+    x, y = both["model"].to_numpy(float), both["baseline"].to_numpy(float)
+    words = word_of(both["text"])
+    codes, names = pd.factorize(words.where(words != "", both["text"]))
+    if len(names) < FEWEST or not (np.ptp(x) and np.ptp(y)):
+        message = (
+            f"{len(names)} words are in both vocabularies, with {len(np.unique(x))} and "
+            f"{len(np.unique(y))} distinct scores; at least {FEWEST} words and scores that differ "
+            f"on both sides are needed"
+        )
+        raise MeasureError(message)
+    tau = kendall_tau(x, y)
+    drawn = rng.choice(len(names), size=min(_MOST_WORDS, len(names)), replace=False)
+    inside = np.isin(codes, drawn)
+    part_x, part_y = x[inside], y[inside]
+    error = kendall_error(part_x, part_y, codes[inside]) * math.sqrt(len(drawn) / len(names))
+    low, high = normal(tau, error, within=(-1.0, 1.0))
+    estimate = Estimate(
+        value=tau,
+        low=low,
+        high=high,
+        unit="Kendall's tau-b",
+        n=len(both),
+        interval="normal, over words with all their spellings",
+        secondary={
+            "Spearman's rho": float(scipy.stats.spearmanr(x, y).statistic),
+            "words in both": float(len(names)),
+            **_tau_of_whole_words(both, codes, names),
+        },
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return kendall_tau(*np.split(drawn, 2))
+
+    of_each = np.repeat([noise, baseline_noise], len(part_x))
+    tokens = np.concatenate([part_x, part_y])
+    return widened(estimate, value_of, tokens, of_each, rng, within=(-1.0, 1.0))
+
+
+def _tau_of_whole_words(
+    both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
+) -> dict[str, float]:
+    """Return Kendall's tau of two models over words made of letters, by name; {} for too few."""
+    counts = np.bincount(codes)
+    alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
+    sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))
+    x, y = ((total / counts)[alphabetic] for total in sums)
+    if len(x) < FEWEST or not (np.ptp(x) and np.ptp(y)):
+        return {}
+    return {"tau of whole words": kendall_tau(x, y)}
+
+
+def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
+    """Return the rank-biased overlap of two rankings, best first, without duplicates.
+
+    Webber, Moffat and Zobel 2010, equation 32 for lists of one length: (1 - p)/p · Σ p^d · A_d,
+    where A_d is the overlap of the first d, plus p^k · A_k for what lies deeper than the k given.
+    1 for the same order; p = 0.9 gives the first ten 86 % of the weight.
+
+    Raises:
+        MeasureError: the lists are empty, of different lengths, or name something twice.
+    """
+    k = len(one)
+    if not k or len(other) != k or len(set(one)) < k or len(set(other)) < k:
+        message = f"RBO needs two rankings of one length without duplicates, got {k} and"
+        raise MeasureError(f"{message} {len(other)} places")
+    place = {name: depth for depth, name in enumerate(other)}
+    both = [max(i, place[name]) for i, name in enumerate(one) if name in place]
+    depths = np.arange(1, k + 1)
+    share = np.cumsum(np.bincount(np.array(both, dtype=int), minlength=k)) / depths
+    return float((1 - p) / p * (share @ p**depths) + share[-1] * p**k)
+
+
+def lowest_scoring(texts: pd.Series[str], scores: _Floats) -> list[str]:
+    """Return the lowest-scoring texts, lowest first, as many as rank-biased overlap needs."""
+    deep = min(_DEEPEST_PLACE, len(scores)) - 1
+    near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
+    names = texts.iloc[near].to_numpy(dtype=str)
+    return [str(name) for name in names[np.lexsort((names, scores[near]))][:_DEEPEST_PLACE]]
+
+
+def kendall_tau(x: _Floats, y: _Floats) -> float:
+    """Return Kendall's tau-b of two arrays, shape (n,)."""
+    return float(scipy.stats.kendalltau(x, y).statistic)

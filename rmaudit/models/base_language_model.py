@@ -1,0 +1,278 @@
+"""The base language model of a reward model: how likely it finds each token as the answer.
+
+Christian et al. 2025 compare language models with reward models (§1, A.1.2, Tables A.1 to A.5) and
+suspect that pretraining leaks into rewards (§3.3). Their tables list the likeliest next tokens of
+Gemma models; those of models without instruction tuning begin with a space, as after a bare prompt.
+Here every base reads what stands before the answer in the reward model's own rows, chat template
+and all, so that reward and log-probability are of one token in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit import json_cache
+from rmaudit.checkpoints import (
+    adapter_files,
+    bundled_model,
+    checkpoint_source,
+    config_json,
+    file_hashes,
+)
+from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.errors import ModelError, NoBase
+from rmaudit.layout import tokenizers
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.language_model_logprobs import Likelihood, shared_tokens
+from rmaudit.models.loader_interface import dtype_of, refuse_too_many_layers, versions_and_machine
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+    from rmaudit.models.loaded_weights import LoadRequest
+
+
+_ROLES = {
+    "base": "that it was trained from",
+    "policy": "that is to be trained on its reward",
+}
+_ALWAYS_CAUSAL = ("gpt_neox", "gpt_neox_japanese")  # whatever `is_decoder` says, which none reads
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A causal language model in a folder, such as a reward model's base; loaded while in use.
+
+    Attributes:
+        name: for errors, such as "the base of N-Lla-8B".
+        folder: config.json, the weights and the tokenizer.
+        identity: hashes of weights and tokenizer, and the dtype.
+        device: "auto", "spread", or torch's name of one.
+        hashed: the files of weights and tokenizer as they were when the identity was made.
+        correct: for errors: where to correct the choice of this model.
+    """
+
+    name: str
+    folder: Path
+    identity: Mapping[str, str]
+    device: str
+    hashed: file_hashes.Stamp
+    correct: str = "`base` in models.yaml"
+
+    def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
+        """Return the log-probability that each vocabulary id comes next after `prefix`, shape (n,).
+
+        Natural logarithms, the softmax in float32 over all rows of the model's head, from one
+        forward of one row. NaN where an id is a token of the reward model's own, which the base
+        has never seen.
+
+        Raises:
+            ModelError: the tokenizers differ by more than added tokens, or the weights cannot be
+                loaded or run, or are no language model's.
+        """
+        with self.opened(vocabulary) as likelihood:
+            every, shared = likelihood.following(prefix), likelihood.shared
+        return np.array(
+            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
+            dtype=np.float32,
+        )
+
+    @contextmanager
+    def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
+        """Load the weights for a `with` block; yield a `Likelihood` that gives log-probabilities.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.models import loaded_weights
+        from rmaudit.scoring import memory_sized_batches
+
+        try:
+            yield self.loaded(vocabulary)
+        except (RuntimeError, MemoryError) as error:
+            if not memory_sized_batches.is_out_of_memory(error):
+                raise
+            raise loaded_weights.too_big(self._load_request) from error
+        finally:
+            memory_sized_batches.release()
+
+    def loaded(self, vocabulary: Vocabulary) -> Likelihood:
+        """Load the weights, and return a `Likelihood` that holds them and gives log-probabilities.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.models import loaded_weights
+
+        loaded_from = file_hashes.renewed(self.hashed, model=self.name)
+        tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
+        shared = shared_tokens(vocabulary, tokenizer, name=self.name, correct=self.correct)
+        own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+        # Its attention is transformers' choice, whatever config.json says.
+        model = loaded_weights.load(self._load_request, attn_implementation=None)
+        file_hashes.refuse_changed(loaded_from.states, model=self.name)
+        return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
+
+    @property
+    def _load_request(self) -> LoadRequest:
+        from rmaudit.models import loaded_weights
+
+        return loaded_weights.LoadRequest(
+            name=self.name,
+            folder=self.folder,
+            kind="AutoModelForCausalLM",
+            dtype=self.dtype,
+            device=self.device,
+            backbone="a causal language model",
+            correct=self.correct,
+            besides="the reward model",
+        )
+
+    @property
+    def dtype(self) -> str:
+        """Return the dtype that the language model runs in."""
+        return self.identity["dtype"]
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Return the name of the base's folder, the device, versions and the machine."""
+        return {"base": self.folder.name, "device": self.device, **versions_and_machine()}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedModel:
+    """A language model to look for: where it is, and how error messages describe it.
+
+    Attributes:
+        name: for errors, such as "the base of N-Lla-8B".
+        source: a folder, a hub id or `embedded`.
+        revision: the commit of a hub id.
+        role: what it is, after "the model", such as "that it was trained from".
+        correct: where it is named.
+        key: the key by which it is named.
+    """
+
+    name: str
+    source: str
+    revision: str | None
+    role: str
+    correct: str
+    key: str
+
+
+def base_of(
+    spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
+) -> Base:
+    """Return the language model that a models.yaml entry names under `key`, not loaded yet.
+
+    It runs in the entry's dtype, or else its own, on `device` as a reward model does.
+
+    Raises:
+        NoBase: the entry names none.
+        ModelError: it cannot be had, or is no plain language model.
+    """
+    given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
+    if given is None:
+        message = (
+            f"models.yaml names no {key} model for {spec.name}; add `{key}:` to its entry there "
+            f"(write one if it has none): the hub id or folder of the language model {_ROLES[key]}"
+        )
+        raise NoBase(message)
+    where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
+    name = f"the {key} of {spec.name}"
+    wanted = WantedModel(name, given, revision, _ROLES[key], where, key)
+    return find(wanted, spec, cache=cache, device=device)
+
+
+def find(
+    wanted: WantedModel,
+    spec: ModelSpec,
+    *,
+    cache: Path,
+    device: str = "auto",
+    dtype: Dtype = "auto",
+) -> Base:
+    """Find a language model, download or build it if need be, and return it, not loaded yet.
+
+    It runs in `dtype`, or else in that of the entry `spec`, or else its own.
+
+    Raises:
+        ModelError: it cannot be had, or is no plain language model.
+    """
+    spec = spec if dtype == "auto" else replace(spec, dtype=dtype)
+    name, where = wanted.name, wanted.correct
+    files_of = _files_of(wanted.source, wanted.revision, name, wanted.key, cache)
+    folder = files_of.path
+    adapter_files.refuse(folder, model=name)
+    config = config_json.read(folder, model=name)
+    if (method := config_json.quantization(config)) is not None:
+        message = (
+            f"{name}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / 'config.json'}), so its log-probabilities are not those of the model "
+            f"{wanted.role}. Name the {wanted.key} from before it was quantized as {where}"
+        )
+        raise ModelError(message)
+    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": wanted.key}
+    decided["files"] = file_hashes.layout_identity(folder, cache)
+    runs_in = json_cache.cached(
+        cache,
+        "base-dtype",
+        decided,
+        lambda: _dtype(spec, folder, name, where),
+        sure=lambda: file_hashes.layout_identity(folder, cache) == decided["files"],
+    )
+    headers = checkpoint_source.read(
+        files_of
+    )  # which says what is missing, before anything is downloaded
+    refuse_too_many_layers(config, headers, folder, name=name)
+    folder = files_of.downloaded().path
+    files = [*file_hashes.weights_files(folder), *file_hashes.tokenizer_files(folder)]
+    hashed = file_hashes.stamp(files, cache)
+    identity = {
+        "base weights": file_hashes.weights_identity(folder, cache),
+        "base tokenizer": file_hashes.tokenizer_identity(folder, cache),
+        "dtype": runs_in,
+    }
+    return Base(name, folder, identity, device, hashed, where)
+
+
+def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
+    """Return the dtype that a base model runs in. Raises `ModelError` if it is not causal."""
+    config = config_json.defaults(folder, model=name)
+    if _sees_ahead(config.get_text_config()):
+        message = (
+            f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
+            f"directions, so it gives no next token; correct {correct}"
+        )
+        raise ModelError(message)
+    where = f"of {spec.name} in models.yaml"
+    return dtype_of(spec, config.dtype, folder, name=name, entry=where)
+
+
+def _sees_ahead(config: PretrainedConfig) -> bool:
+    """Return whether the model reads in both directions, as BERT does, so is not causal."""
+    if config.model_type in _ALWAYS_CAUSAL:
+        return False
+    two_way = getattr(config, "use_bidirectional_attention", None)
+    names = ("is_causal", "is_decoder")
+    return bool(two_way) or any(getattr(config, name, True) is False for name in names)
+
+
+def _files_of(
+    given: str, revision: str | None, name: str, key: str, cache: Path
+) -> checkpoint_source.Kind:
+    if given == "embedded":
+        return checkpoint_source.Folder(name, bundled_model.build_base(cache))
+    folder = Path(given).expanduser()
+    if folder.is_absolute() and not folder.is_dir():
+        message = f"{name}: no folder {folder}; correct `{key}` in models.yaml"
+        raise ModelError(message)
+    wanted = ModelSpec(name, given, revision=revision)
+    return checkpoint_source.find(wanted, cache, instead=f"{key}: FOLDER in models.yaml")

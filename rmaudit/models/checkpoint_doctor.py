@@ -1,0 +1,176 @@
+"""`rmaudit doctor`: compare rewards with the model's own forward pass, across batches and dtypes.
+
+The scoring path, the batch size, the neighbours in a batch and the dtype should not move a reward.
+Each is changed alone and the rewards of the same answers compared; differences are in sd of these
+rewards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.checkpoints.heads import CLASSIFIERS
+from rmaudit.config.model_registry import Dtype
+from rmaudit.conversation import Asked
+from rmaudit.errors import ModelError
+from rmaudit.layout.answer_slot import Ids, Response, Slot
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.forward_parity_check import TOLERANCE
+from rmaudit.scoring import ScoringPath
+
+EXACT = 1e-4  # sd; what float32 must keep to
+_EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
+SLOW = 40  # answers that run one by one
+_SMALL = 64  # ids in the small batches
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A comparison of two computations of the same rewards; differences are in sd of the rewards.
+
+    `allowed` limits the largest and `allowed_rms` the rms difference; None is no limit.
+    """
+
+    name: str
+    largest: float
+    rms: float
+    allowed: float | None
+    answers: int
+    allowed_rms: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the largest and the rms difference are within their limits; NaN is not."""
+        fine = self.allowed is None or self.largest <= self.allowed
+        return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The result of `examine`: scoring path, dtype, device, sd of the rewards, checks and notes.
+
+    `slot` is the prompt as token ids.
+    """
+
+    path: ScoringPath
+    dtype: str
+    device: str
+    slot: Slot
+    sd: float
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def noise(self) -> float:
+        """Return the largest rms difference, in sd, among the checks that have a limit."""
+        return max(check.rms for check in self.checks if check.allowed is not None)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether every check is within its limits."""
+        return all(check.ok for check in self.checks)
+
+
+def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
+    """Compare rewards of random answers: alone, in batches, and by the model's own forward pass.
+
+    There are `answers` answers: ids of the vocabulary, and a few answers of several ids.
+
+    Raises:
+        ModelError: the model cannot be loaded or scored, or its rewards are all equal.
+    """
+    slot = model.slot(prompt)
+    asked = draw_answers(model.vocabulary(), answers, np.random.default_rng(0))
+    slow = asked[:: max(1, len(asked) // SLOW)]
+    scorer = model.weights(slot.prefix, slot.suffix).scorer
+    many = model.score(prompt, asked)
+    sd = sd_of(many, model.name)
+    among = dict(zip(asked, many, strict=True))
+    here = np.array([among[answer] for answer in slow])
+    limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
+
+    def check(name: str, other: NDArray[np.float32], allowed: float | None) -> Check:
+        difference = np.abs(other - (many if len(other) == len(many) else here)) / sd
+        rms = float(np.sqrt((difference**2).mean()))
+        return Check(name, float(difference.max()), rms, allowed, len(other))
+
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in slow]
+    own = model.own_rewards(rows)
+    alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
+    repeated = model.score(prompt, asked)
+    before, size = scorer.ids_per_batch, scorer.batch_limit(len(slot.prefix))
+    few = min(_SMALL, size)
+    scorer.ids_per_batch = few
+    small = model.score(prompt, asked)
+    scorer.ids_per_batch = before
+    checks = [
+        check(f"{scorer.path} against the model's own forward", own, limit),
+        check("alone against among many", alone, limit),
+        check(f"batches of {few} ids against {size}", small, limit),
+        check("the same again", repeated, 0.0),
+    ]
+    notes = []
+    if model.identity["head"] not in CLASSIFIERS and not model.spec.trust_remote_code:
+        notes.append("transformers has no class for this head: it is rmaudit's on both sides")
+    if model.loader.dtype != "float32":
+        try:
+            wide = rewards_in_dtype(model, "float32", prompt, asked)
+            checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
+        except (ModelError, MemoryError) as error:
+            notes.append(f"not compared with float32: {error}")
+    return Examination(
+        path=scorer.path,
+        dtype=model.loader.dtype,
+        device=str(model.provenance["device"]),
+        slot=slot,
+        sd=sd,
+        checks=tuple(checks),
+        notes=tuple(notes),
+    )
+
+
+def sd_of(rewards: NDArray[np.float32], name: str) -> float:
+    """Return the standard deviation of the model's rewards; raise if they are all equal.
+
+    Raises:
+        ModelError: they are all equal, apart from rounding.
+    """
+    sd = float(rewards.std())
+    if sd <= _EQUAL * float(np.abs(rewards).max()):
+        raise ModelError(f"{name}: {len(rewards)} answers have one reward: {rewards[0]:g}")
+    return sd
+
+
+def draw_answers(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
+    """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
+
+    If the vocabulary is too small, each of its ids is drawn, and there are fewer than `count`.
+    """
+    ids = np.array(vocabulary.ids)
+    longer = min(math.ceil(count / 9), math.ceil(len(ids) / 8))
+    chosen = rng.choice(ids, size=min(count - longer, len(ids)), replace=False)
+    single = [(int(i),) for i in chosen]
+    several = [tuple(map(int, rng.choice(ids, size=2 + k % 4))) for k in range(longer)]
+    return list(dict.fromkeys([*single, *several]))
+
+
+def rewards_in_dtype(
+    model: Checkpoint, dtype: Dtype, prompt: Asked, answers: Sequence[Response]
+) -> NDArray[np.float32]:
+    """Return the rewards of `answers` computed in `dtype`, with a second copy of the weights.
+
+    Raises:
+        ModelError: the weights cannot be loaded in it, or there is no room for them.
+        ScoreError: a reward is not a finite number in it.
+    """
+    other = Checkpoint(replace(model.spec, dtype=dtype), cache=model.cache, device=model.device)
+    try:
+        return other.score(prompt, answers)
+    finally:
+        other.close()

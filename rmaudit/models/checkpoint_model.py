@@ -1,0 +1,407 @@
+"""A reward model from a checkpoint folder or hub id: its weights load at the first score.
+
+Opening one reads the tokenizer and the safetensors headers only, so a run that finds every sweep in
+the cache loads no weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.checkpoints import checkpoint_source, file_hashes, head_detection
+from rmaudit.config.model_registry import Dtype, ModelSpec
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.conversation import Asked
+from rmaudit.errors import ModelError, SpecError
+from rmaudit.layout import layouts
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
+from rmaudit.models.cached_token_rows import Rows, TokenModel
+from rmaudit.models.loader_interface import Loader, versions_and_machine
+from rmaudit.models.model_interfaces import LOOSELY
+from rmaudit.models.objectives_in_one_pass import InMemory
+from rmaudit.models.transformers_loader import Native
+from rmaudit.scoring import Begun, waited_for
+
+if TYPE_CHECKING:
+    from rmaudit.models.loaded_weights import Weights
+    from rmaudit.scoring.gradient import Slopes
+
+_RUN_AGAIN = 128  # ids of a prompt that cost less than calls of its own on a CPU
+
+T = TypeVar("T")
+
+
+def from_spec(
+    spec: ModelSpec,
+    *,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+) -> Checkpoint:
+    """Open the checkpoint of a models.yaml entry. Raises as `open_model.load` does."""
+    if dtype is not None and dtype not in get_args(Dtype):
+        raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
+    asked = spec if dtype is None else replace(spec, dtype=dtype)
+    return Checkpoint(asked, cache=cache or default_cache(), device=device)
+
+
+class Checkpoint(TokenModel):
+    """A reward model from a checkpoint folder or hub id; its weights load at the first score.
+
+    See `RewardModel` for the members.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        *,
+        cache: Path,
+        device: str = "auto",
+        loader: Loader | None = None,
+        memory: InMemory | None = None,
+    ) -> None:
+        """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
+
+        A given `loader` is used as it is; its weights need not be on this machine if the model is
+        inspected and not scored. `memory` holds the weights that another objective of the same
+        checkpoint shares.
+
+        Raises:
+            ModelError: it cannot be had, or is no reward model that rmaudit can score.
+        """
+        self.spec, self.cache, self.device = spec, cache, device
+        self.loader = loader or _loader(spec, cache)
+        self.rows = Rows(self.loader, spec.name, cache)
+        self._memory = memory or InMemory()
+        self.siblings: Sequence[Checkpoint] = ()
+        # As they were when they were opened, and then when they were last loaded.
+        self._files = file_hashes.states([] if loader else self.loader.files())
+
+    def sibling(self, spec: ModelSpec) -> Checkpoint:
+        """Return a model for another output (objective) of the same head; both share the weights.
+
+        Raises:
+            ModelError: it has no such objective.
+        """
+        return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
+
+    @cached_property
+    def _output(self) -> int | None:
+        """Return the index of the head's output that is the reward; None if none was chosen."""
+        asked = self.spec.objective is not None
+        return int(self.loader.settings["objective"]) if asked else None
+
+    @property
+    def _weights(self) -> Weights | None:
+        """Return the weights if they are in memory, else None."""
+        return self._memory.weights_of(self._output)
+
+    @contextmanager
+    def keeping_outputs(self) -> Iterator[None]:
+        """Store all head outputs in a `with` block, so models of other outputs need no second pass.
+
+        Those models are the `siblings`; without any, nothing is stored.
+        """
+        self._memory.keeps = bool(self.siblings)
+        try:
+            yield
+        finally:
+            self._memory.keeps = False
+            self._memory.outputs.clear()
+
+    def siblings_with_outputs(self) -> Sequence[Checkpoint]:
+        """Return `siblings` (models of other outputs) if their outputs are stored, else ()."""
+        return self.siblings if self._memory.outputs else ()
+
+    # What it is
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Return hashes of weights and tokenizer, and the settings that change a reward."""
+        _ = self._hashed  # first: a file that changes between the two is refused at the load
+        return {**self.loader.hashes(self.cache), **self.loader.settings}
+
+    @cached_property
+    def _hashed(self) -> file_hashes.Stamp:
+        """Return the files' hashes and states; raise if one changed since the model was opened."""
+        found = file_hashes.stamp(self.loader.files(), self.cache)
+        file_hashes.refuse_changed(self._files, model=self.name)
+        return found
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """Return the source, versions, layers, scoring path, device and machine, for the report."""
+        import torch
+
+        loaded, loader = self._weights, self.loader
+        return {
+            "source": self.spec.source,
+            **(
+                {"revision": commit}
+                if (commit := checkpoint_source.commit_of(loader.folder))
+                else {}
+            ),
+            **loader.provenance,
+            "layers": int(loader.defaults.get_text_config().num_hidden_layers),
+            "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),
+            **({LOOSELY: reason} if (reason := self._loose_check) else {}),
+            "device": self.device if loaded is None else loaded.device,
+            **versions_and_machine(),
+            "threads": torch.get_num_threads(),
+        }
+
+    @property
+    def _loose_check(self) -> str:
+        """Return why rewards were not checked in float32; "" if they were, or need not be."""
+        tried = self._memory.tried.values()
+        return next((each.loosely for each in tried if each.loosely), "")
+
+    # Its rewards
+
+    def score(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
+        return waited_for(self.begin(prompt, responses, on_progress=on_progress))
+
+    def score_each(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to its own prompt, shape (n,). See `RewardModel`.
+
+        A call of its own for every prompt is slow if prompts have few answers. Where it costs less
+        to run the prompt again for each answer, whole rows (prompt and answer) are scored: the
+        prefix that all share runs once, and rows of one length are one batch, whatever their
+        prompts.
+        """
+        refuse_text(responses)
+        places: dict[Asked, list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            places.setdefault(prompt, []).append(place)
+        slots = {prompt: self.slot(prompt) for prompt in places}
+        shared = len(layouts.split_shared_prefix([slot.prefix for slot in slots.values()])[0])
+        scores = np.full(len(responses), np.nan, dtype=np.float32)
+        whole: list[int] = []
+        for at, (prompt, own) in enumerate(places.items()):
+            again = (len(own) - 1) * (len(slots[prompt].prefix) - shared)
+            if at and shared and again <= self._most_run_again():
+                whole += own
+            else:  # the first one loads the weights, which tell whether whole rows will do
+                texts = [responses[place] for place in own]
+                scores[own] = self.score(prompt, texts, on_progress=on_progress)
+        if whole:
+            asked = [slots[prompts[place]] for place in whole]
+            ids = self.tokenized([responses[place] for place in whole])
+            rows = [
+                (*slot.prefix, *own, *slot.suffix) for slot, own in zip(asked, ids, strict=True)
+            ]
+            scores[whole] = self.score_rows(rows, on_progress=on_progress)
+        return scores
+
+    def _most_run_again(self) -> int:
+        """Return how many ids of a prompt cost less to run again than a call for its answers alone.
+
+        It is -1 where rows (prompt and answer ids) of different prompts cannot be scored together:
+        before the weights are loaded, if the head reads the prompt's states, or if the model is an
+        encoder, for which it matters where an answer begins.
+        """
+        scorer = None if self._weights is None else self._weights.scorer
+        if scorer is None or scorer.head.reads_prefix or scorer.first:
+            return -1
+        return max(_RUN_AGAIN, scorer.ids_of_a_start())
+
+    def begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Start `score`; return the rewards or, on a GPU, a function that waits for them."""
+        refuse_text(responses)
+        slot = self.slot(prompt)
+        answers = [self.ids(response) for response in responses]
+        return self._begin_answers(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
+
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
+        """Return rewards of `answers` and their gradients with respect to one-hot answer tokens."""
+        from rmaudit.scoring import gradient
+
+        slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
+        scorer = self.weights(slot.prefix, slot.suffix, len(ids)).scorer
+        found = gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name)
+        return self._unless_changed(found)
+
+    def score_rows(
+        self,
+        rows: Sequence[Ids],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each row of ids (prompt and answer); their common prefix runs once.
+
+        Raises:
+            ModelError: the rows share no first id, one has an unknown id, or the weights cannot
+                be loaded.
+            ScoreError: a reward is not a finite number.
+        """
+        return waited_for(self.begin_rows(rows, on_progress=on_progress))
+
+    def begin_rows(
+        self,
+        rows: Sequence[Ids],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Start `score_rows`; return the rewards or, on a GPU, a function that waits for them."""
+        prefix, rests = self.rows.split(rows)
+        return self._begin_answers(prefix, rests, (), rests[0] if rests else (), on_progress)
+
+    def answers_a_call(self, prompt: Asked) -> int:
+        """Return how many one-token answers fill one forward pass; 0 before the weights load."""
+        if self._weights is None:
+            return 0
+        slot = self.slot(prompt)
+        return self._weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
+
+    def _begin_answers(
+        self,
+        prefix: Ids,
+        answers: Sequence[Ids],
+        suffix: Ids,
+        tried: Ids,
+        on_progress: Callable[[int], None],
+    ) -> Begun:
+        """Start scoring answers (token ids) between the ids `prefix` and `suffix`; see `begin`.
+
+        Scoring is checked first, with the suffix `tried`.
+        """
+        from rmaudit.scoring import engine
+
+        scorer, name = self.weights(prefix, tried, len(answers)).scorer, self.name
+        begin = partial(engine.begin, scorer)
+        if self._output is not None:
+            begin = partial(self._memory.begin, self._output)
+        begun = begin(prefix, answers, suffix, on_progress=on_progress, name=name)
+        if callable(begun):
+            return lambda: self._unless_changed(begun())
+        return self._unless_changed(begun)
+
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
+        """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
+        if not rows:
+            return np.empty(0, dtype=np.float32)
+        return self._unless_changed(self.weights(rows[0][:-1], ()).own_rewards(rows))
+
+    # Its weights
+
+    def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
+        """Load the weights, check their rewards against the model's own forward pass, return them.
+
+        Weights in memory are not loaded again. The check scores test answers between `prefix` and
+        `suffix`. It is made again if `answers` (a number above 0) are to be scored after a prefix
+        of a new length: on every kind of id for `own_forward_check.MANY` answers or more, on a few
+        rows for fewer.
+
+        Raises:
+            ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
+                a file was written to since it was hashed.
+        """
+        from rmaudit.models import forward_parity_check
+
+        memory = self._memory
+        if memory.weights is None:
+            _ = self.identity  # what is loaded must be what it says
+            self._files = file_hashes.renewed(self._hashed, model=self.name).states
+            loaded = self.loader.load(self.device)
+            file_hashes.refuse_changed(self._files, model=self.name)
+            memory.tried = {}
+            self._check_scoring(loaded, prefix, suffix, every=True)
+            memory.weights = loaded
+        elif answers:
+            self._check_scoring(
+                memory.weights,
+                prefix,
+                suffix,
+                every=answers >= forward_parity_check.MANY,
+            )
+        weights = memory.weights_of(self._output) or memory.weights
+        ends_turns = suffix and suffix[-1] == weights.scorer.pad
+        if self.spec.pool == "auto" and ends_turns and not memory.warned:
+            forward_parity_check.warn_of_pad(suffix[-1], name=self.name)
+            memory.warned = True
+        return weights
+
+    def _unless_changed(self, computed: T) -> T:
+        """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
+
+        Before it raises, the weights are freed; the next score loads them again if the files hold
+        the same bytes as when they were hashed.
+
+        Raises:
+            ModelError: a file was written to since it was hashed, or is gone.
+        """
+        try:
+            file_hashes.refuse_changed(self._files, model=self.name)
+        except ModelError:
+            self.close()
+            raise
+        return computed
+
+    def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
+        """Check that rewards equal those of the model's own forward pass, once per prefix length.
+
+        With `every`, every kind of id is tried. Without it, four rows are tried, and an earlier
+        check at a similar length is enough: texts have hundreds of lengths.
+        """
+        from rmaudit.models import forward_parity_check
+
+        length, tried = len(prefix), self._memory.tried
+        if length in tried and (tried[length].every or not every):
+            return
+        if not every and forward_parity_check.length_class(length) in map(
+            forward_parity_check.length_class, tried
+        ):
+            return
+        tried[length] = forward_parity_check.check(
+            weights,
+            prefix,
+            suffix,
+            name=self.name,
+            dtype=self.loader.dtype,
+            edges=self.rows.edges,
+            every=every,
+            sd=max((each.sd for each in tried.values()), default=0.0),
+        )
+
+    def close(self) -> None:
+        """Free the weights; the next score loads them again."""
+        if self._memory.weights is not None:
+            from rmaudit.scoring import memory_sized_batches
+
+            self._memory.free()
+            memory_sized_batches.release()
+
+
+def _loader(spec: ModelSpec, cache: Path) -> Loader:
+    if spec.trust_remote_code:
+        from rmaudit.models.remote_code_loader import OwnCode  # it needs torch from the start
+
+        return OwnCode(spec, cache)
+    return Native(head_detection.find(spec, cache).downloaded(), cache)

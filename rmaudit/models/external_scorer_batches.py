@@ -1,0 +1,119 @@
+"""Score by functions and servers outside rmaudit, in concurrent batches; check the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+from itertools import groupby
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.errors import ScoreError
+
+_NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
+_LARGEST = float(np.finfo(np.float32).max)
+STOP_AGAIN = 0.2  # seconds
+T = TypeVar("T")
+
+
+def do_nothing() -> None:
+    """Do nothing: the default of `Pace.stop`, for calls that cannot be ended early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The pace of calls to a scorer: `answers` responses per call, and `at_once` calls at a time.
+
+    `stop` is called to end, soon, the calls that are under way.
+    """
+
+    answers: int
+    at_once: int = 1
+    stop: Callable[[], None] = do_nothing
+
+
+def in_batches(
+    ask: Callable[[Sequence[T]], list[float]],
+    asked: Sequence[T],
+    pace: Pace,
+    on_progress: Callable[[int], None],
+) -> NDArray[np.float32]:
+    """Call `ask` on batches of `asked`, several at once; return all scores in order, shape (n,).
+
+    Raises as `ask` does. Once a batch fails, or somebody presses Ctrl-C, no other batch is begun,
+    and those under way are ended.
+    """
+    size = pace.answers
+    batches = [asked[first : first + size] for first in range(0, len(asked), size)]
+    found: list[float] = []
+    with ThreadPoolExecutor(pace.at_once) as pool:
+        coming = [pool.submit(ask, batch) for batch in batches]
+        try:
+            for batch, scores in zip(batches, coming, strict=True):
+                found += scores.result()
+                on_progress(len(batch))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait_for(coming, STOP_AGAIN).not_done:  # one may have been about to ask
+                pace.stop()
+            raise
+    return np.array(found, dtype=np.float32)
+
+
+def by_prompt(
+    score: Callable[..., NDArray[np.float32]],
+    prompts: Sequence[Any],
+    responses: Sequence[str],
+    on_progress: Callable[[int], None],
+) -> NDArray[np.float32]:
+    """Score each response to the prompt at its index, (n,); adjacent equal prompts share a call."""
+    parts, first = [np.empty(0, np.float32)], 0
+    for prompt, same in groupby(prompts):
+        after = first + len(list(same))
+        parts.append(score(prompt, responses[first:after], on_progress=on_progress))
+        first = after
+    return np.concatenate(parts)
+
+
+def checked_rewards(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
+    """Return `given` as floats; raise unless it has one finite number per response in `asked`.
+
+    `whose` begins the error messages, such as "NAME: its server".
+
+    Raises:
+        ScoreError: `given` is no list, of another length, or holds anything but finite numbers.
+    """
+    try:
+        scores = None if isinstance(given, _NO_LISTS) or not hasattr(given, "__len__") else [*given]
+    except TypeError:  # an array of no dimension
+        scores = None
+    if scores is None:
+        message = f"{whose} returned {_short(given)}, allowed: a list of "
+        raise ScoreError(f"{message}{len(asked)} numbers, one for each response")
+    if len(scores) != len(asked):
+        message = f"{whose} returned {len(scores)} scores for "
+        raise ScoreError(f"{message}{len(asked)} responses; return one for each, in order")
+    for score, response in zip(scores, asked, strict=True):
+        if not _is_finite(score):
+            message = f"{whose} gave {_short(score)} for the response "
+            raise ScoreError(f"{message}{_short(response)}, allowed: finite numbers")
+    return [float(score) for score in scores]
+
+
+def _is_finite(score: object) -> bool:
+    if not isinstance(score, Real) or isinstance(score, bool | np.bool_):
+        return False
+    try:
+        return abs(float(score)) <= _LARGEST  # no NaN either
+    except OverflowError:
+        return False
+
+
+def _short(value: object) -> str:
+    return short(repr(value))

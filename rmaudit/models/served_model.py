@@ -1,0 +1,307 @@
+"""Reward models behind a server: token ids go to vLLM and SGLang, texts to OpenRLHF's endpoint.
+
+What needs the weights themselves (a gradient, a dtype) is not available.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.scorer_functions import ScorerEntry
+from rmaudit.config.servers import Server, server_of
+from rmaudit.conversation import Asked
+from rmaudit.errors import NoGradient, SpecError
+from rmaudit.layout.answer_slot import Ids, Response, refuse_text
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.cached_token_rows import Rows, TokenModel
+from rmaudit.models.external_scorer_batches import Pace, in_batches
+from rmaudit.models.model_interfaces import KNOWN_BY
+from rmaudit.models.openrlhf_client import OpenrlhfServer
+from rmaudit.models.sglang_client import SglangJudge, SglangServer
+from rmaudit.models.text_scorer import TextScorer
+from rmaudit.models.token_id_client import IdsServer
+from rmaudit.models.tokenizer_only_rows import ServedRows, tokenizer_spec
+from rmaudit.models.vllm_client import VllmServer
+from rmaudit.models.vllm_judge_client import VllmJudge
+from rmaudit.prompts import ALL, PROMPTS
+
+_PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
+_PROBED = "?"
+_CLIENTS: dict[str, tuple[type[IdsServer], type[IdsServer]]] = {
+    "vllm": (VllmServer, VllmJudge),
+    "sglang": (SglangServer, SglangJudge),
+}  # of a reward head, and of a judge
+_URL_AND_CARD = "its URL and what the server says of the model"
+
+
+def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
+    """Return the model of a models.yaml entry that names a server; no request is sent yet.
+
+    Raises:
+        SpecError: the entry names no server, or lacks what the server needs.
+        ModelError: its tokenizer cannot be had, or the key that it names is not set.
+    """
+    server = server_of(spec.source)
+    if server is None:
+        raise SpecError(f"{spec.name}: its source {spec.source!r} is no server")
+    if server.kind == "openrlhf":
+        return ServedTexts(server, spec, cache)
+    if tokenizer_spec(spec) is None:
+        software = _CLIENTS[server.kind][0].software
+        message = (
+            f"{spec.name}: a {software} server takes token ids, and no tokenizer is given; add "
+        )
+        raise SpecError(f"{message}`tokenizer: FOLDER or owner/name` of the model that it serves")
+    return ServedIds(server, spec, cache)
+
+
+class ServedIds(TokenModel):
+    """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
+
+    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
+        """Find the served model's tokenizer. Raises `ModelError` if there is none."""
+        self.spec, self._address = spec, server
+        self._found = ServedRows(spec, cache)
+        self._server = _client(server, spec, self._found)
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
+        self.rows = Rows(self._found, spec.name, cache)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Return what identifies the scores: URL, model name, version, tokenizer, a judge's words.
+
+        Without a version in models.yaml, what the server says of the model stands for it.
+        """
+        version, verdict = self.spec.version, self._found.verdict
+        return {
+            "served": self._address.kind,
+            "url": self._address.url,
+            "served_model": self._server.model,
+            **(self._server.known_by if version is None else {"version": version}),
+            "tokenizer": self._found.identity,
+            **({"verdict": "{} less {}".format(*verdict)} if verdict else {"activation": "none"}),
+        }
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """Return facts for the report: server, its version, what identifies its scores."""
+        version = f"{self._server.software} {self._server.version}".strip()
+        known_by = _known_by(self.spec, _URL_AND_CARD)
+        return {"source": self.spec.source, "served by": version, **known_by}
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Return {"max_model_len": most ids of prompt and answer}; {} if the server states none.
+
+        Raises `ModelError`.
+        """
+        most = self._server.max_model_len
+        return {} if most is None else {"max_model_len": most}
+
+    def score(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to the prompt, shape (n,). See `RewardModel`."""
+        refuse_text(responses)
+        rows = [self._row(prompt, response) for response in responses]
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def score_each(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to its own prompt, shape (n,).
+
+        One request holds several prompts.
+        """
+        rows = [self._row(*pair) for pair in zip(prompts, responses, strict=True)]
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def _row(self, prompt: Asked, response: Response) -> Ids:
+        slot = self.slot(prompt)
+        return (*slot.prefix, *self.ids(response), *slot.suffix)
+
+    def score_rows(
+        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+    ) -> NDArray[np.float32]:
+        """Return the reward of each row (prompt and answer as token ids), shape (n,).
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or gives no logits.
+            ScoreError: a reward is not a finite number.
+        """
+        if not rows:
+            return np.empty(0, dtype=np.float32)
+        self._check()
+        self._server.refuse_long(rows)
+        return in_batches(self._server.rewards, rows, self._pace, on_progress)
+
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
+        """Return the reward of each row of token ids, by one request for each, shape (n,)."""
+        return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
+
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
+        """Raise `NoGradient`: a server gives rewards, and no gradients."""
+        raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
+
+    def _check(self) -> None:
+        self._found.refuse_changed()
+        _ = self._found.verdict  # what gives none is refused before anything is sent
+        slot = self.slot(_PROBED)
+        rows = [self._row(_PROBED, probe) for probe in _PROBES]
+        text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
+        ids = self.rows.layout.tokenizer(text, add_special_tokens=False).input_ids
+        self._server.check(rows, text, tuple(ids))
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""
+        verdict = self._found.verdict
+        yield "server", f"{self._server.software}, which has {self._server.model!r}"
+        self._check()
+        if self._server.version:
+            yield "version", self._server.version
+        if judge := self.spec.judge:
+            said = zip((judge.yes, judge.no), verdict, strict=True)
+            words = " less that of ".join(f"{word!r} ({i})" for word, i in said)
+            yield "verdict", f"log-probability of {words}, by token ids"
+        else:
+            yield "rewards", "logits, by token ids"
+        yield from _row_lines(self.rows)
+        if (most := self._server.max_model_len) is not None:
+            slots = [self.slot(prompt.text) for prompt in ALL.values()]
+            rows = [(*slot.prefix, *self.vocabulary().ids[:1], *slot.suffix) for slot in slots]
+            needed = max(map(len, rows)) + self._server.room
+            yield "max_model_len", f"{most:,} ids a row; a token after a prompt needs {needed}"
+            self._server.refuse_long(rows)
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._server.close()
+
+
+class ServedTexts(TextScorer):
+    """A reward model on an OpenRLHF endpoint, scored by texts; see `TextScorer` for members."""
+
+    kind = "a server that takes texts"
+    limits: ClassVar[dict[str, int]] = {}  # it does not say
+
+    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
+        """Find the tokenizer, if the entry names one. Raises `ModelError` if it is not there."""
+        self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
+        found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
+        self._found, self._tokenizer = found, None if found is None else found.identity
+        self.rows = None if found is None else Rows(found, spec.name, cache)
+        entry = ScorerEntry(
+            spec.name,
+            self.batch,
+            vocabulary=None if found is None else found.folder,
+            version=spec.version,
+            batch=spec.batch,
+            retries=0,  # the client's affair
+            concurrency=spec.concurrency,
+        )
+        super().__init__(entry, spec)
+        self.takes_turns = self.rows is not None  # its chat template prints them
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Return what identifies the scores: URL, version, tokenizer and chat template hashes."""
+        version, rows = self.spec.version, self.rows
+        around = {"tokenizer": self._tokenizer, "template": rows and rows.layout.digest}
+        said = {"served": "openrlhf", "url": self._url, "version": version, **around}
+        return {key: value for key, value in said.items() if value}
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """Return facts for the report: server, chat template, and what identifies its scores."""
+        how = "the tokenizer's chat template" if self.rows else "none: prompt and answer as one"
+        served = {"served by": "OpenRLHF's endpoint", "template": how}
+        return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
+
+    def vocabulary(self) -> Vocabulary:
+        """Return the vocabulary to score: the tokenizer's tokens, or else common English words."""
+        return self.rows.vocabulary if self.rows else super().vocabulary()
+
+    def score_each(
+        self,
+        prompts: Sequence[Asked],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the reward of each response to its own prompt, shape (n,).
+
+        One request holds several prompts.
+        """
+        pairs = list(zip(prompts, responses, strict=True))
+        return in_batches(self._rewards_of_pairs, pairs, self._pace, on_progress)
+
+    def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
+        """Return the rewards of responses to one prompt, by one request."""
+        return self._rewards_of_pairs([(prompt, response) for response in responses])
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """Try the server, and yield lines (label, text) on its rewards, vocabulary and template."""
+        yield "server", "OpenRLHF's endpoint"
+        found = self.batch(_PROBED, _PROBES)
+        yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
+        if self.rows:
+            yield from _row_lines(self.rows)
+        else:
+            yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
+
+    def _rewards_of_pairs(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
+        """Return the rewards of (prompt, response) pairs, by one request."""
+        printed = [self._rendered(*pair) for pair in pairs]
+        if self._found is not None:
+            self._found.refuse_changed()
+        return self._server.rewards(printed)
+
+    def _rendered(self, prompt: Asked, response: str) -> tuple[str, str, str]:
+        """Return the rendered text before the response, the response, and the text after it."""
+        if self.rows is None:
+            return str(prompt), response, ""
+        slot = self.rows.slot(prompt)
+        return slot.prefix_text, response, slot.suffix_text
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._server.close()
+
+
+def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
+    """Return the client of a vLLM or SGLang server, for a reward head or for a judge.
+
+    Raises `ModelError` if the server's API key is not set.
+    """
+    head, judge = _CLIENTS[server.kind]
+    kind = head if spec.judge is None else judge
+    return kind(server.url, spec, lambda: rows.verdict)
+
+
+def _row_lines(rows: Rows) -> Iterator[tuple[str, str]]:
+    slot = rows.slot(PROMPTS["greatest"].text)
+    yield "vocabulary", f"{len(rows.vocabulary.ids):,} ids are scored"
+    yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
+    yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
+
+
+def _known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:
+    version = f"its URL and the version {spec.version} in models.yaml"
+    plain = f"{otherwise}, and by no version, since models.yaml gives none"
+    return {KNOWN_BY: plain if spec.version is None else version}

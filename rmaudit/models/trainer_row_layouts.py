@@ -1,0 +1,144 @@
+"""Row layouts that a trainer may have scored, and how they deviate from the model's own layout.
+
+The model's own layout is by its chat template. Each possible layout gives one row of token
+ids for each logged row. Deviations are read off the rows themselves: how many BOS they begin with,
+whether the first id of the chat template comes next, and whether they end as the template ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rmaudit.conversation import Asked
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.checkpoint_model import Checkpoint
+
+_EXTRA_BOS, _NO_BOS, _EXTRA_EOS = "with a BOS more", "without its BOS", "with an eos more"
+_CAUSE = {_EXTRA_BOS: "BOS", _NO_BOS: "no BOS", _EXTRA_EOS: "eos"}  # without other traces
+_JOINTS = ("", " ", "\n", "\n\n")  # between a prompt and an answer without a template
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Special token ids of a model (BOS, EOS, pad and others), by which row layouts are told apart.
+
+    Attributes:
+        bos: the tokenizer's BOS id, None without one.
+        eos: the tokenizer's EOS id, None without one.
+        ends: the ids of eos, pad and a special token that ends the template.
+        pad: the id that fills rows up, None without one.
+        start: the first id that the chat template prints after a BOS; None if it prints none, or
+            if that depends on the prompt.
+        suffix: what the template prints after an answer.
+        bos_count: how many BOS a row begins with in the model's own layout.
+    """
+
+    bos: int | None
+    eos: int | None
+    ends: frozenset[int]
+    pad: int | None
+    start: int | None
+    suffix: Ids
+    bos_count: int
+
+
+def marks_of(model: Checkpoint) -> Marks:
+    """Return the model's special ids as `Marks`, from its tokenizer and two rendered prompts."""
+    tokenizer = model.tokenizer
+    first, second = (model.slot(prompt) for prompt in ("What is it?", "Name one, please"))
+    bos, pad = tokenizer.bos_token_id, tokenizer.pad_token_id
+    count = _count_leading(first.prefix, bos)
+    heads = {slot.prefix[count] for slot in (first, second) if len(slot.prefix) > count}
+    pad = model.loader.defaults.get_text_config().pad_token_id if pad is None else pad
+    eos = tokenizer.eos_token_id
+    closing = next((i for i in first.suffix[-1:] if i in model.special_ids), None)
+    ends = frozenset(i for i in (eos, pad, model.loader.pad, closing) if i is not None)
+    start = heads.pop() if len(heads) == 1 else None
+    return Marks(bos, eos, ends, pad, start, first.suffix, count)
+
+
+def unpadded(row: Ids, marks: Marks) -> tuple[Ids, int]:
+    """Return a row without its padding, and the number of pad ids removed at its start.
+
+    If the pad id is also EOS, one is left at the end.
+    """
+    start, end = _count_leading(row, marks.pad), len(row)
+    while end > start and row[end - 1] == marks.pad:
+        end -= 1
+    own = marks.pad == marks.eos and end < len(row)
+    return row[start : end + own], start
+
+
+def layouts_of_ids(rows: Sequence[Ids], marks: Marks) -> Mapping[str, list[Ids]]:
+    """Return, by name, the rows as logged, and variants with a BOS or EOS more, or a BOS less.
+
+    A trainer may have scored any of these.
+    """
+    ways = {"as logged": list(rows)}
+    if marks.bos is not None:
+        ways[_EXTRA_BOS] = [(marks.bos, *row) for row in rows]
+        if all(row[:1] == (marks.bos,) and len(row) > 1 for row in rows):
+            ways[_NO_BOS] = [row[1:] for row in rows]
+    if marks.eos is not None:
+        ways[_EXTRA_EOS] = [(*row, marks.eos) for row in rows]
+    return ways
+
+
+def layouts_of_pairs(
+    pairs: Sequence[tuple[Asked, str]], model: Checkpoint, marks: Marks
+) -> Mapping[str, list[Ids]]:
+    """Return (prompt, response) pairs as rows of ids, in each layout a trainer may have used.
+
+    The keys are names of layouts; the model's own is the first.
+    """
+    own = []
+    for prompt, response in pairs:
+        slot = model.slot(prompt)
+        own.append((*slot.prefix, *model.ids(response), *slot.suffix))
+    ways = dict(layouts_of_ids(own, marks))
+    ways["as its template"] = ways.pop("as logged")
+    ways = {"as its template": own, **ways}
+    if marks.suffix:
+        ways["without the template's end"] = [row[: -len(marks.suffix)] for row in own]
+    for joint in _JOINTS:
+        plain = [
+            tuple(model.tokenizer(f"{prompt}{joint}{answer}").input_ids) for prompt, answer in pairs
+        ]
+        ways[f"without a template, joined by {joint!r}"] = plain
+        if marks.eos is not None:
+            ended = [(*row, marks.eos) for row in plain]
+            ways[f"without a template, joined by {joint!r}, with an eos"] = ended
+    return ways
+
+
+def deviations(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
+    """Return how the layout of `rows` deviates from the model's own, in words such as "no BOS".
+
+    `way` is the layout's name, which tells the deviation if the rows themselves show none.
+    """
+    return _visible_deviations(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
+
+
+def _visible_deviations(rows: Sequence[Ids], marks: Marks) -> list[str]:
+    counts = {_count_leading(row, marks.bos) for row in rows} if marks.bos is not None else {0}
+    bodies = [row[_count_leading(row, marks.bos) :] for row in rows]
+    causes = []
+    if min(counts) > max(1, marks.bos_count):
+        causes.append("second BOS")
+    elif min(counts) > marks.bos_count:
+        causes.append("BOS")
+    elif max(counts) < marks.bos_count:
+        causes.append("no BOS")
+    if marks.start is not None and all(body[:1] != (marks.start,) for body in bodies):
+        return [*causes, "no template"]
+    tail = marks.suffix
+    if tail and all(row[-len(tail) :] != tail for row in rows):
+        ended = all(row[-1] == marks.eos and row[-1 - len(tail) : -1] == tail for row in rows)
+        causes.append("eos" if ended else "end")
+    return causes
+
+
+def _count_leading(row: Ids, mark: int | None) -> int:
+    """Return how many times the id `mark` stands at the start of a row."""
+    return next((i for i, one in enumerate(row) if one != mark), len(row))

@@ -1,0 +1,99 @@
+"""A client of a vLLM server with a sequence classifier, which scores rows of token ids.
+
+Its requests are those of vLLM's own entrypoints (vllm/entrypoints/pooling/classify/protocol.py,
+.../base/protocol.py and the routes beside them), and what `token_id_client` has:
+
+    GET  /version     {"version"}
+    POST /classify    {"model", "input": [[ids], ...], "add_special_tokens", "use_activation"}
+                      {"model", "data": [{"index", "label", "probs": [...], "num_classes"}]}
+
+Ids are scored as they are: vLLM adds special tokens to texts only. `use_activation: false` asks for
+the logit; otherwise one class is put through a sigmoid, in older versions through a softmax, which
+is 1.0 for all. Versions that do not know a field leave it out of account without a word, so whether
+it had an effect is seen before anything is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.external_scorer_batches import checked_rewards
+from rmaudit.models.token_id_client import IdsServer
+
+_NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
+_SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and 0.11
+
+
+class VllmServer(IdsServer):
+    """A client of a vLLM server with a sequence classifier; members may raise `ModelError`."""
+
+    software = "vLLM"
+    limit = "--max-model-len"
+    _setting = ""
+
+    def _check_rewards(self, rows: Sequence[Ids]) -> None:
+        self._setting = self._working_setting(rows)
+
+    def _version(self) -> str:
+        try:
+            found = self._client.get("/version")
+        except ModelError:
+            return ""
+        said = found.get("version") if isinstance(found, dict) else None
+        return short(said, 40) if isinstance(said, str) else ""
+
+    def rewards(self, rows: Sequence[Ids]) -> list[float]:
+        """Return the logit of each row of token ids, by one request.
+
+        Raises:
+            ScoreError: the answer has not one finite number for each row.
+        """
+        return self._classified(rows, {self._setting: False})
+
+    def _working_setting(self, rows: Sequence[Ids]) -> str:
+        """Return the request field that switches the sigmoid off; raise if none does."""
+        off: list[float] = []
+        for setting in _SETTINGS:
+            off, on = (self._classified(rows, {setting: value}) for value in (False, True))
+            moved = max(abs(one - other) for one, other in zip(off, on, strict=True))
+            if moved > _NOISE or any(not 0 <= score <= 1 for score in off):
+                return setting
+        what = "1.0 for every row: a softmax of one class" if set(off) == {1.0} else "within 0 to 1"
+        message = (
+            f"{self.spec.name}: its server gives no logits, though asked to (use_activation: "
+            f"false): {len(off)} rewards are {what}, and the same with an activation, so they "
+            f"cannot be compared; serve the model with a newer vLLM, or with the activation off "
+            f"(--pooler-config), or audit its checkpoint"
+        )
+        raise ModelError(message)
+
+    def _classified(self, rows: Sequence[Ids], settings: dict[str, bool]) -> list[float]:
+        """Return the single number that /classify gives for each row, in the order of the rows."""
+        body = {
+            "model": self.model,
+            "input": [list(row) for row in rows],
+            "add_special_tokens": False,
+            **settings,
+        }
+        where = "where it serves a sequence classifier (vllm serve MODEL --runner pooling)"
+        found = self._post("/classify", body, len(rows), where)
+        whose = f"{self.spec.name}: its server"
+        data = found.get("data") if isinstance(found, dict) else None
+        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+            message = f"{whose} answered /classify with {short(repr(found))}, allowed: "
+            raise ScoreError(f"{message}vLLM's `data` of one object for each row")
+        self._refuse_other_model(found.get("model"))
+        numbers = [self._only_number(item) for item in self._in_order(data, "answers")]
+        return checked_rewards(numbers, rows, whose)
+
+    def _only_number(self, item: dict[str, Any]) -> object:
+        """Return the number of the only class in an item of /classify; raise if it has several."""
+        found = item.get("probs")
+        if isinstance(found, list) and len(found) > 1:
+            message = f"{self.spec.name}: its server classifies into {len(found)} classes, and a "
+            raise ModelError(f"{message}reward is one number; serve a model with num_labels 1")
+        return found[0] if isinstance(found, list) and found else found

@@ -1,0 +1,348 @@
+"""`rmaudit.run`: run audits from a notebook or a script, by calling pytest in this process.
+
+No settings of the folder around it apply, but its models.yaml. What the run finds is what every run
+writes into its results.json.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.conversation import messages
+from rmaudit.errors import RmauditError, SpecError, nearest
+from rmaudit.plugin.session import SESSION
+from rmaudit.plugin.uncollected_audits import bundled_audits
+from rmaudit.prompts import Prompt
+from rmaudit.prompts import declared as declared_prompts
+from rmaudit.report.safe_text import line
+from rmaudit.runs.run_options import RunOptions
+from rmaudit.verdicts.audit_declaration import is_audit
+from rmaudit.verdicts.estimates_and_bounds import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rmaudit.config.model_spec import Dtype
+    from rmaudit.report.results_document import Results
+    from rmaudit.verdicts.findings import Finding
+    from rmaudit.verdicts.run_verdict import RunVerdict
+
+_HANDED: dict[str, Mapping[str, Callable[..., Any]]] = {}  # audits by the file that asks for them
+_FILE = "from rmaudit.plugin.python_api import handed\n\nglobals().update(handed(__file__))\n"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditRun:
+    """The findings and the verdict of a run of audits, and where its report is.
+
+    `report` is the folder of all reports, `page` the report of this run with its charts; both are
+    None where no folder was asked for.
+    """
+
+    results: Results
+    report: Path | None
+    page: Path | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return one finding for each audit, model and prompt, as pytest records them."""
+        return self.results.findings
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """Return the verdict on the whole run, with its reasons."""
+        return self.results.verdict
+
+    def frame(self) -> pd.DataFrame:
+        """Return the findings as a table, a row for each.
+
+        The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
+        why nothing was measured, or why the result is not what the bound alone says; "" where there
+        is nothing to explain.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_row_of_finding(finding) for finding in self.findings])
+
+    @property
+    def _faults(self) -> list[str]:
+        """Return a line for each fault that kept audits from being measured, naming the audits."""
+        names: dict[str, list[str]] = {}
+        for finding in self.findings:
+            if finding.verdict is Verdict.ERROR:
+                names.setdefault(line(finding.reason), []).append(finding.name)
+        return [f"{', '.join(of)} could not be measured: {why}" for why, of in names.items()]
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """Return the table of findings without the reasons, which are too long to show in a row."""
+        return self.frame().drop(columns="reason", errors="ignore")
+
+    @property
+    def _summary(self) -> list[str]:
+        """Return the lines that pytest's summary would have: verdict, reasons, what was left out.
+
+        The last line says where the charts are.
+        """
+        from rmaudit.report.writers import terminal
+
+        lines = terminal.summary(self.findings, self.verdict, self.results.run.gaps)
+        where = self.page or 'not drawn; rmaudit.run(..., report="reports") draws them'
+        return [*(each.text for each in lines), f"charts: {where}"]
+
+    def __repr__(self) -> str:
+        shown = self._shown.to_string(float_format="{:.2f}".format)
+        return "\n".join([*self._faults, *self._summary, shown])
+
+    def _repr_html_(self) -> str:
+        table = self._shown.to_html(float_format="{:.2f}".format, index=False)  # escapes
+        faults = "".join(f"<p>{escape(fault)}</p>" for fault in self._faults)
+        verdict, *more = map(escape, self._summary)
+        reasons = "\n".join(more)
+        return f"{faults}<p><b>{verdict}</b></p><pre>{reasons}</pre>{table}"
+
+
+def run(  # noqa: PLR0913  (keyword-only after the subjects)
+    *models: str | Path,
+    audits: Sequence[str | Path | Callable[..., Any]] = (),
+    registry: Path | str | None = None,
+    report: Path | str | None = None,
+    cache: Path | str | None = None,
+    everything: bool = False,
+    missing: Literal["skip", "fail"] = "skip",
+    inconclusive: Literal["fail", "pass"] = "fail",
+    seed: int = 0,
+    sample: int | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+    recorded: bool = False,
+    baseline: str | None = None,
+    blessed: str | None = None,
+    policy: str | None = None,
+    prompts: str | Path | Sequence[str | Prompt] | None = None,
+    search: int = 2000,
+    ledger: Path | str | None = None,
+    pairs: Path | str | None = None,
+    samples: Path | str | None = None,
+    log: Literal["mlflow", "wandb", "trackio"] | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    gpus: float | None = None,
+) -> AuditRun:
+    """Run audits of models as pytest would; return the findings and the verdict.
+
+    `models` are names of the registry, folders or hub ids, as for `--model`; the registry's default
+    where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared
+    with `rmaudit.audit`, or paths of files and folders; all of rmaudit's own where none is given.
+    `prompts` are asked in place of the audits' own: a file as for `--rm-prompts`, or names and
+    `Prompt`s. docs/options.md explains the other arguments, the options of a run; None stands for
+    the default. Pages are written only where `report` is given.
+
+    Raises:
+        SpecError: a model or an audit is not known, or an option is wrong.
+        RmauditError: nothing could be run, such as a file that cannot be imported.
+    """
+    given = dict(locals())  # the options, and the two arguments that are none
+    if wrong := [model for model in models if not isinstance(model, str | Path)]:
+        message = f"models are names, folders or hub ids, got {wrong[0]!r}"
+        source = getattr(getattr(wrong[0], "spec", None), "source", "")
+        raise SpecError(f"{message}; write {source!r}" if source else message)
+    with (
+        tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
+        _test_files_of(given.pop("audits"), Path(scratch)) as paths,
+    ):
+        given["prompts"] = _value_of_rm_prompts(given["prompts"], Path(scratch))
+        options = RunOptions.of(given)
+        folder = options.report and options.report.absolute()
+        options = replace(options, report=folder or Path(scratch) / "reports")
+        ini = Path(scratch) / "pytest.ini"
+        ini.write_text("[pytest]\n", encoding="utf-8")
+        return _run_pytest(
+            [
+                *(str(path) for path in paths),
+                *("-c", str(ini), "--rootdir", str(scratch), "-p", "no:cacheprovider"),
+                *("--import-mode", "importlib"),
+                *options.words(lambda option: option.pytest),
+            ],
+            folder,
+            pages=folder is not None or options.log is not None,
+        )
+
+
+def _value_of_rm_prompts(
+    prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path
+) -> str | None:
+    """Return `prompts` as a value of `--rm-prompts`: a file, names, or a new file of prompts."""
+    if prompts is None or isinstance(prompts, str | Path):
+        return None if prompts is None else str(prompts)
+    if not prompts:
+        raise SpecError("prompts has none; give a file, or at least one name or Prompt")
+    if all(isinstance(prompt, str) for prompt in prompts):
+        return ",".join(map(str, prompts))
+    file = scratch / "prompts.json"
+    own = {prompt.name: _prompt_as_mapping(prompt) for prompt in declared_prompts(prompts)}
+    file.write_text(json.dumps({"prompts": own}), encoding="utf-8")
+    return str(file)
+
+
+def _prompt_as_mapping(prompt: Prompt) -> dict[str, Any]:
+    if prompt.turns:
+        return {"frame": prompt.frame, "conversation": messages(prompt.asked)}
+    return {"frame": prompt.frame, "text": prompt.text}
+
+
+def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -> AuditRun:
+    """Run pytest in this process without output, and return the results; raise if no audit ran."""
+    ended, told = _Ended(pages=pages), io.StringIO()
+    with (
+        unloading_test_modules(),
+        contextlib.redirect_stdout(told),
+        contextlib.redirect_stderr(told),
+    ):
+        code = pytest.main(list(arguments), plugins=[ended])
+    if ended.results is None:
+        said = [line for line in told.getvalue().splitlines() if line.strip()]
+        if code == pytest.ExitCode.USAGE_ERROR and said:
+            raise SpecError(said[-1].removeprefix("ERROR: "))
+        raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
+    for why in ended.unlogged:
+        warnings.warn(why.removeprefix("warning: "), stacklevel=3)
+    page = ended.folder / "index.html" if report is not None and ended.folder else None
+    return AuditRun(ended.results, report, page)
+
+
+@contextlib.contextmanager
+def unloading_test_modules() -> Iterator[None]:
+    """Unload the test modules that the `with` block imports, so that the next run reads the files.
+
+    No compiled files are written either: Python takes one for current if the source's size and
+    second of change are the same, and a script may rewrite a file within a second.
+    """
+    known, writes = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = writes
+        for name in set(sys.modules) - known:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if Path(file).name.startswith(("test_", "conftest")):
+                del sys.modules[name]
+
+
+class _Ended:
+    """Pytest plugin that keeps the results when the run ends; `pages` says whether to render pages.
+
+    The results are taken when the run ends.
+    """
+
+    def __init__(self, *, pages: bool) -> None:
+        self.results: Results | None = None
+        self.folder: Path | None = None
+        self.unlogged: list[str] = []
+        self.pages, self.progress = pages, sys.stderr
+
+    @pytest.hookimpl(trylast=True)  # the run's state is made by then
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Show progress on the stderr of the caller, although pytest's output is not shown."""
+        config.stash[SESSION].progress = self.progress
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Keep the results; this runs after they are written and before pages are rendered."""
+        state = session.config.stash.get(SESSION, None)
+        if state is None or state.results is None:
+            return
+        (self.results, self.folder), self.unlogged = state.results, state.unlogged
+        if not self.pages:
+            state.results = None
+
+
+@contextlib.contextmanager
+def _test_files_of(
+    audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
+) -> Iterator[list[Path]]:
+    """Yield the test files of `audits`; functions are put into a temporary test file."""
+    functions, paths = checked(audits)
+    file = scratch / "test_handed.py"
+    if functions:
+        file.write_text(_FILE, encoding="utf-8")
+        _HANDED[str(file)] = functions
+        paths.append(file)
+    try:
+        yield paths or [bundled("audits")]
+    finally:
+        _HANDED.pop(str(file), None)
+
+
+def checked(
+    audits: Sequence[str | Path | Callable[..., Any]],
+) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
+    """Split `audits` into functions, by test name, and the paths of all other entries.
+
+    Raises `SpecError`.
+    """
+    if isinstance(audits, str) or callable(audits):
+        raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
+    functions = {_collected_name(audit): audit for audit in audits if callable(audit)}
+    return functions, [_path_of_audit(audit) for audit in audits if not callable(audit)]
+
+
+def handed(file: str) -> Mapping[str, Callable[..., Any]]:
+    """Return the audit functions that `rmaudit.run` put into the temporary test file `file`."""
+    return _HANDED[file]
+
+
+def _collected_name(audit: Callable[..., Any]) -> str:
+    """Return the name under which pytest collects an audit function; raise if it is no audit."""
+    if not is_audit(audit):
+        message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
+        raise SpecError(message)
+    name = str(audit.__name__)
+    return name if name.startswith("test_") else f"test_{name}"
+
+
+def _path_of_audit(audit: str | Path) -> Path:
+    """Return where pytest finds an audit: by the name of a bundled audit, or by a path."""
+    known = bundled_audits()
+    files = {file.stem.removeprefix("test_"): file for file in known.values()}
+    if not isinstance(audit, str | Path):
+        message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "
+        raise SpecError(f"{message}and paths")
+    if audit in known:
+        return Path(f"{known[str(audit)]}::test_{audit}")
+    if audit in files:  # `invariances`: all audits of the file
+        return files[str(audit)]
+    if Path(audit).exists():
+        return Path(audit).absolute()
+    message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), known)} known: "
+    raise SpecError(message + ", ".join(sorted(known)))
+
+
+def _row_of_finding(finding: Finding) -> dict[str, Any]:
+    """Return a finding as a row of a table; numbers are None where nothing was measured."""
+    estimate = finding.estimate
+    return {
+        "model": finding.model,
+        "audit": finding.audit,
+        "prompt": finding.prompt,
+        "value": estimate.value if estimate else None,
+        "low": estimate.low if estimate else None,
+        "high": estimate.high if estimate else None,
+        "bound": str(finding.bound),
+        "result": str(finding.result),
+        "effect": str(finding.effect),
+        "reason": finding.reason or finding.judgement.reason,
+    }

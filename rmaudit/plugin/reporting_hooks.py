@@ -1,0 +1,297 @@
+"""Pytest hooks that gather the findings of a run, judge them, and write its results and report.
+
+They work in the reporting process: with xdist that is the controller. `Watch` reads findings from
+test reports, wherever tests run. At the end they are judged, and results.json and its pages are
+written.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
+from rmaudit.plugin.collection import in_order, left_out
+from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
+from rmaudit.plugin.session import (
+    SESSION,
+    Session,
+    model_specs,
+    policy_of,
+    registered,
+    report_folder,
+)
+from rmaudit.report.json_codec import decode, encode
+from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.decision import decide
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import Outcome, of_run
+
+if TYPE_CHECKING:
+    from rmaudit.report.results_document import Results
+
+FOLDER = "rmaudit_plan"  # tells xdist's workers where to write what they collected
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Register `Watch`, which reads findings from test reports, in the reporting process."""
+    if not hasattr(session.config, "workerinput"):
+        watch = Watch(session.config.stash[SESSION])
+        session.config.pluginmanager.register(watch, "rmaudit-watch")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say of it
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which audits are selected, once -k, -m and other plugins have removed tests."""
+    option, state = session.config.option, session.config.stash[SESSION]
+    if option.collectonly or option.setuponly or state.error:  # nothing is to be measured
+        return
+    plan = state.plan
+    audits = in_order(session.config, session.items)
+    plan.selected = {item.nodeid: encode(unmeasured_finding(item, audit)) for item, audit in audits}
+    told = getattr(session.config, "workerinput", {})
+    if FOLDER in told:
+        plan.send(Path(told[FOLDER]), told["workerid"])
+
+
+@dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
+class Watch:
+    """Pytest plugin that reads findings from test reports and notes what goes wrong."""
+
+    session: Session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
+        """Tell an xdist worker into which folder to write its list of collected audits."""
+        plan = self.session.plan
+        if plan.folder is None:
+            plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")
+        node.workerinput[FOLDER] = plan.folder.name
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Note the order of the tests, which is the same in all xdist workers."""
+        self.session.order = {nodeid: place for place, nodeid in enumerate(ids)}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file or folder that could not be collected."""
+        if report.failed:
+            self.session.plan.broken.append(report.nodeid or "the folder")
+
+    def pytest_runtest_logstart(self) -> None:
+        """Note that tests began to run."""
+        self.session.plan.begun = True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the finding out of a test report; note other failures and workers that died."""
+        if finding := report.__dict__.get(CARRIED):
+            self.session.carried[report.nodeid] = finding  # of a test that is run again, the last
+        elif report.failed and report.when not in {"setup", "call", "teardown"}:
+            self.session.plan.crashed[report.nodeid] = str(report.longrepr)
+        elif report.failed:
+            which = "failed in teardown" if report.when == "teardown" else "failed, and is no audit"
+            self.session.plan.beside[report.nodeid] = f"{report.nodeid} {which}"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Give pytest its full lists of failures back, of which its summary printed only some."""
+        terminalreporter.stats.update({k: v for k, v in self.session.reports.items() if v})
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Return a header line with the models to audit, if options name any."""
+    return [models_named(config)] if options_of(config).models else []
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Return a line with the default model, if audits are selected and no model was named."""
+    chosen = config.stash[SESSION].plan.selected and not options_of(config).models
+    return [models_named(config)] if chosen else []
+
+
+def models_named(config: pytest.Config) -> str:
+    """Return a line that names the audited models, a sample or recorded scores, and the cache."""
+    specs, registry = model_specs(config), config.stash[SESSION].registry
+    names = ", ".join(
+        spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
+        for spec in specs
+    )
+    if not options_of(config).models:
+        names += f" (the default of {registry.path}: no model was named)" if registry else ""
+    size = options_of(config).sample
+    what = f"a sample of {size:,} token ids; " if size else ""
+    what += "published scores only; " if options_of(config).recorded else ""
+    return log(line(f"rmaudit: {names}; {what}cache {cache_named(config)}"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
+    """Judge findings and write results.json before pytest's summary, and the pages after it.
+
+    `ending` says with which exit code the run ends.
+    """
+    config = session.config
+    state = config.stash[SESSION]
+    if hasattr(config, "workerinput") or planner_of(config) is not None:
+        yield
+        return
+    state.plan.receive()
+    if state.carried or (state.plan.begun and state.plan.selected):
+        _gather_findings(session, state, exitstatus)
+        with _guarded(state, "results.json"):
+            _write_results(config, state)
+        state.gaps = _why_incomplete(state)
+        state.verdict = of_run(state.findings, state.gaps)
+    yield
+    render(state)  # unless the summary has
+    session.exitstatus = ending(state, session.exitstatus, gate=options_of(config).gate)
+
+
+def ending(state: Session, code: int, *, gate: bool) -> int:
+    """Return the run's exit code, given the `code` with which pytest would end.
+
+    The code is not 0 if a finding blocks, if nothing was measured, or if the run was interrupted.
+    With `gate` it is 0 only if the run PASSES, and never for a run without any audit.
+    """
+    if code != pytest.ExitCode.OK or (state.verdict is None and not gate):
+        return code
+    blocked = any(finding.blocks for finding in state.findings)
+    if blocked or state.interrupted or state.unwritten:
+        return pytest.ExitCode.TESTS_FAILED
+    if all(finding.estimate is None for finding in state.findings):
+        return pytest.ExitCode.NO_TESTS_COLLECTED
+    passes = state.verdict is not None and state.verdict.outcome is Outcome.PASSES
+    return code if passes or not gate else pytest.ExitCode.TESTS_FAILED
+
+
+def _why_incomplete(state: Session) -> list[str]:
+    """Return the reasons why the run is not complete."""
+    if not state.results:
+        said = [state.interrupted or "results.json was not written"]
+        return [*said, *state.plan.faults()]
+    run = state.results[0].run
+    if not state.interrupted:
+        return list(run.gaps)
+    return [state.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
+
+
+def _gather_findings(session: pytest.Session, state: Session, exitstatus: int) -> None:
+    """Gather and judge all findings; a selected audit without a result becomes an ERROR."""
+    plan, stopped = state.plan, _why_stopped(session, exitstatus)
+    missing = [test for test in plan.selected if test not in state.carried]
+    findings = {test: decode(Finding, text) for test, text in state.carried.items()}
+    for test in missing:
+        blank = decode(Finding, plan.selected[test])
+        findings[test] = replace(blank, reason=plan.why_not(test, stopped))
+    order = {test: place for place, test in enumerate(plan.selected)} or state.order
+    ordered = [findings[test] for test in sorted(findings, key=lambda test: order.get(test, 0))]
+    state.findings = decide(ordered, policy_of(session.config), state.today)
+    state.interrupted = plan.interruption(stopped, len(missing))
+    state.finished = len(findings) - len(missing)
+
+
+def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
+    """Return why pytest ended the run early, "" if it did not."""
+    for said in (session.shouldfail, session.shouldstop):
+        if said:
+            return said if isinstance(said, str) else "the run was stopped"
+    return {
+        pytest.ExitCode.INTERRUPTED: "the run was interrupted",
+        pytest.ExitCode.INTERNAL_ERROR: "pytest or a plugin of it broke",
+    }.get(pytest.ExitCode(exitstatus), "")
+
+
+def _write_results(config: pytest.Config, state: Session) -> None:
+    """Write results.json, from which all pages are rendered."""
+    from rmaudit.report.over_time.release_regressions import blessed_comparisons
+    from rmaudit.report.results_of_run import RunCounts, record
+
+    selected = max(len(state.plan.selected), len(state.findings))
+    state.results = record(
+        state.findings,
+        model_specs(config),
+        store_of(config),
+        base=report_folder(config).absolute(),
+        command=shlex.join(["pytest", *config.invocation_params.args]),
+        seed=options_of(config).seed,
+        made=state.memory.sweeps.values(),
+        own_words=state.own_words,
+        course=RunCounts(
+            collected=max(state.plan.collected, selected),
+            selected=selected,
+            finished=state.finished,
+            interrupted=bool(state.interrupted),
+            part=left_out(config),
+            sample=options_of(config).sample,
+            faults=state.plan.faults(),
+        ),
+        blessed=state.blessed,
+    )
+    state.findings = [*state.results[0].findings]
+    for each in blessed_comparisons(state.results[0]):
+        state.against.append("; ".join(each.says))
+        state.warnings += [each.old] if each.old else []
+
+
+def render(state: Session) -> None:
+    """Write the report's pages once, and a CI job's summary; note where the report is."""
+    if state.results is None:
+        return
+    from rmaudit.report import writers
+    from rmaudit.report.charts.picture_cache import cached_in
+
+    (results, folder), state.results = state.results, None
+    with _guarded(state, f"a page of {folder}"):
+        with cached_in(state.options.cache) if state.options else nullcontext():
+            writers.write(results, folder)
+        here = Path.cwd()
+        page = folder / "index.html"
+        state.report = page.relative_to(here) if page.is_relative_to(here) else page
+        state.warnings += _append_to_github_summary(folder)
+    if state.log and not state.unwritten:
+        _log_to_tracker(state, state.log, results, folder)
+
+
+def _log_to_tracker(state: Session, tracker: str, results: Results, folder: Path) -> None:
+    """Log the run to a tracker; if that fails, note a warning and do not fail the run."""
+    from rmaudit.report import experiment_trackers
+
+    try:
+        state.logged += experiment_trackers.log(tracker, results, folder)
+    except Exception as error:  # noqa: BLE001  (whatever a client of others raises)
+        why = f"{type(error).__name__}: {error}"
+        state.unlogged.append(f"warning: the run was not logged to {tracker}: {why}")
+
+
+@contextmanager
+def _guarded(state: Session, what: str) -> Iterator[None]:
+    """Catch any exception in the block, and note as an error that `what` was not written."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  (a full disk, a page that cannot be drawn)
+        why = f"{type(error).__name__}: {error}"
+        state.unwritten.append(f"error: {what} was not written: {why}")
+
+
+def _append_to_github_summary(folder: Path) -> list[str]:
+    """Append the run's summary to a GitHub job's page, if any; return a warning if that fails."""
+    place = os.environ.get(STEP_SUMMARY)
+    if not place:
+        return []
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    try:
+        with Path(place).open("a", encoding="utf-8", newline="\n") as page:
+            page.write(f"\n{summary}")  # what others wrote may lack its last line break
+    except OSError as error:
+        return [f"warning: the summary was not appended to ${STEP_SUMMARY}: {error.strerror}"]
+    return []

@@ -1,0 +1,202 @@
+"""Look up word lists by name: rmaudit's own, or those of the user that replace them.
+
+A name is a role (`config.user_words.ROLES`), or that of a list of one's own. Masks and the data
+that models were trained on ask for the very lists, in `lexicons` and its like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rmaudit.config.user_words import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, OwnWords
+from rmaudit.errors import NotAsked, SpecError, nearest
+from rmaudit.word_stems import ENGLISH, STEMMERS
+
+if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
+    import pandas as pd
+
+    from rmaudit.prompts import Prompt
+    from rmaudit.references.user_reference_files import Lexicon
+
+
+def own_name(name: str, own_words: OwnWords) -> str | None:
+    """Return the name of the user's list that replaces `name`; None if there is none."""
+    known = {**own_words.lexicons, **own_words.words, **own_words.rankings}
+    return own_words.instead.get(name) or (name if name in known else None)
+
+
+def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
+    """Return valence by word from the lexicon `name`, or rescaled from the user's that replaces it.
+
+    Raises:
+        SpecError: there is no such lexicon, or a file of one's own is not right. FILE:LINE.
+        ReferenceMissing: the file cannot be had.
+        NotAsked: it is English, and the words in use are of another language.
+    """
+    from rmaudit.references import lexicons
+
+    if own := _own_list(name, LEXICONS, own_words):
+        return _values_on_scale_of(own, name, own_words)
+    if name not in lexicons.LEXICONS:
+        raise _unknown_list_error(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
+    _refuse_english_role(name, own_words)
+    return lexicons.lexicon(name)
+
+
+def sentiment(own_words: OwnWords) -> pd.Series[float]:
+    """Return valence by word from VADER, else from AFINN, else from bing.
+
+    Raises as `lexicon` does.
+    """
+    from rmaudit.references.lexicons import sentiment as of_three
+
+    return of_three(lambda name: lexicon(name, own_words))
+
+
+def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
+    """Return the Zipf frequency of each of `words` that the frequency list `name` has.
+
+    A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
+    Raises as `lexicon` does.
+    """
+    import pandas as pd
+
+    from rmaudit.references import word_frequency
+
+    if own := _own_list(name, LEXICONS, own_words):
+        known = _values_on_scale_of(own, name, own_words)
+        asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
+        return known[known.index.isin(asked)].rename(name)
+    if name != "wordfreq":
+        _refuse_english_role(name, own_words)
+    return word_frequency.zipf(name, words, own_words.language)
+
+
+def common(own_words: OwnWords) -> pd.Index[str]:
+    """Return common words in lower case: the user's list, or those of the run's language."""
+    import pandas as pd
+
+    from rmaudit.references import word_frequency
+
+    if own := _own_list("common", WORDS, own_words):
+        return pd.Index(sorted({word.casefold() for word in own_words.words[own]}), dtype="str")
+    return word_frequency.common(own_words.language)
+
+
+def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the user's words that replace the list `name` or have this name, or `default`.
+
+    Raises:
+        SpecError: there is no such list.
+        NotAsked: nothing takes the place of an English role.
+    """
+    if own := _own_list(name, WORDS, own_words):
+        return own_words.words[own]
+    if name not in ROLES:
+        raise _unknown_list_error(name, "list of words", list(own_words.words))
+    _refuse_english_role(name, own_words)
+    return tuple(default)
+
+
+def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
+    """Return the human ratings `name`: columns `name`, `elo`, `matches` (a count, NaN if unknown).
+
+    Raises as `lexicon` does.
+    """
+    from rmaudit.references import human_ratings, user_reference_files
+
+    if own := _own_list(name, RANKINGS, own_words):
+        return user_reference_files.ranking(own_words.rankings[own], own_words.key).copy()
+    if name != "elo":
+        raise _unknown_list_error(name, "ranking", [*own_words.rankings, "elo"])
+    _refuse_english_role(name, own_words)
+    return human_ratings.elo_items()
+
+
+def refuse_unanswered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
+    """Raise NotAsked if the human ratings in use do not answer what a prompt asks.
+
+    EloEverything's answer the questions of the paper; a user's own answer whatever is asked.
+
+    Raises:
+        NotAsked: they are EloEverything's, and a prompt asks something else.
+    """
+    from rmaudit.references.human_ratings import PROMPTS
+
+    others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
+    if others and _own_list("elo", RANKINGS, own_words) is None:
+        message = f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
+        raise NotAsked(
+            f"{message}give ratings of your own below `rankings:`, and say `instead: {{elo: NAME}}`"
+        )
+
+
+def caveat_on_list(name: str, own_words: OwnWords) -> str:
+    """Return a caveat for readers on the list used for `name`; "" for rmaudit's list in English."""
+    own = own_name(name, own_words)
+    if own is None:
+        if name in {"wordfreq", "common"} and own_words.language != ENGLISH:
+            return f"word frequencies are of the language {own_words.language}"
+        return ""
+    what = f"{own} ({own_words.source})"
+    if own in own_words.lexicons:
+        known = _own_lexicon(own, own_words)
+        out = f", {known.left_out:,} entries that are no single word left out"
+        what += f", {len(known.valence):,} words{out if known.left_out else ''}"
+    return what if own == name else f"in the place of {name} stands {what}"
+
+
+def caveat_on_stems(language: str) -> str:
+    """Return a caveat for readers on how words are stemmed in a language; "" for English."""
+    if language == ENGLISH:
+        return ""
+    stemmer = STEMMERS[language]
+    if stemmer:
+        return f"stems are {stemmer.capitalize()} (Snowball)"
+    return f"there is no stemmer for the language {language}: each form of a word counts by itself"
+
+
+def _own_list(name: str, kind: str, own_words: OwnWords) -> str | None:
+    own = own_name(name, own_words)
+    return own if own is not None and own in getattr(own_words, kind) else None
+
+
+def _values_on_scale_of(own: str, name: str, own_words: OwnWords) -> pd.Series[float]:
+    values, scale = _own_lexicon(own, own_words).valence.copy(), own_words.lexicons[own].scale
+    if name in SCALES and scale is not None and scale != SCALES[name]:
+        (low, high), (least, greatest) = SCALES[name], scale
+        values = low + (values - least) * (high - low) / (greatest - least)
+    return values.rename(own)
+
+
+def _own_lexicon(own: str, own_words: OwnWords) -> Lexicon:
+    from rmaudit.references.user_reference_files import lexicon as read
+
+    given = own_words.lexicons[own]
+    return read(given.file, given.scale, own_words.key)
+
+
+def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> None:
+    """Raise NotAsked if the run's words are not English: `what` exists in English only.
+
+    Raises:
+        NotAsked: the words in use are of another language.
+    """
+    if own_words.language != ENGLISH:
+        be = "are" if what.endswith("s") else "is"
+        message = (
+            f"{what} {be} English, and the words in use are of the language {own_words.language}"
+        )
+        raise NotAsked(f"{message} ({own_words.source}){hint}")
+
+
+def _refuse_english_role(name: str, own_words: OwnWords) -> None:
+    how = f"; give one of your own below `{ROLES[name]}:`, and say `instead: {{{name}: NAME}}`"
+    refuse_other_language(name, own_words, how)
+
+
+def _unknown_list_error(name: str, what: str, known: list[str]) -> SpecError:
+    return SpecError(
+        f"unknown {what} {name!r};{nearest(name, known)} known: {', '.join(known) or 'none'}"
+    )

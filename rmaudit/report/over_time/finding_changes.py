@@ -1,0 +1,127 @@
+"""Decide whether a finding got better or worse from one run to a later one.
+
+`rmaudit compare`, `rmaudit history`, and what the page and the summary say of the last run all ask
+`compare_finding`. It knows the two results, the two numbers, and the interval of their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rmaudit.measures.paired_differences import Interval, difference, distance_inside, gain, minus
+from rmaudit.report.results_document import Earlier
+from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Result
+from rmaudit.verdicts.findings import Finding
+
+SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
+_ORDER = (Result.PASS, Result.NOT_DECIDED, Result.UNSURE, Result.FAIL, Result.NOT_RUN)
+
+
+class Change(StrEnum):
+    """A kind of change of a finding between two runs, such as worse or no longer measured."""
+
+    WORSE = "worse"  # by a difference that counts
+    UNCLEAR = "unclear"  # its result is worse, though no difference counts
+    UNMEASURED = "no longer measured"
+    INCOMPARABLE = "not comparable"
+    BETTER = "better"
+    UNCHANGED = "no clear change"  # which does not prove that there was none
+    NEW = "newly measured"
+    NEVER = "measured in neither"
+
+    @property
+    def regressed(self) -> bool:
+        """Return whether the change is `WORSE`, or `UNCLEAR` (only the result is worse)."""
+        return self in (Change.WORSE, Change.UNCLEAR)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The numbers of an estimate: value, interval, unit and n."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    n: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> Measured | None:
+        """Return the numbers that a finding measured; None without an estimate."""
+        of = finding.estimate
+        return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """How a finding changed between two runs, and by how much."""
+
+    change: Change
+    difference: Interval | None = None
+    """New minus old; None where one of them has no number, or another unit."""
+    gain: Interval | None = None
+    """How much nearer to passing the new one is; below 0 it is further away."""
+
+
+def compare_finding(
+    old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
+) -> Changed:
+    """Say whether an audit's finding got better or worse between two runs, by the new run's bound.
+
+    It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
+    unit, and the 95 % interval of the difference excludes 0. Without a margin, it must differ by
+    more than this `share` of the old distance: less does not matter for a release. Where neither
+    run passes, the intervals of the two measurements must not overlap, either, because one in
+    twenty differences between models that know nothing excludes 0 by chance.
+    A result that is worse without such a difference, or in another unit, is `UNCLEAR`.
+    """
+    before, after = _estimate(old), new.estimate if new else None
+    if new is None or after is None:
+        return Changed(Change.UNMEASURED if before else Change.NEVER)
+    if old is None or before is None:
+        return Changed(Change.NEW)
+    sank = _ORDER.index(new.result) > _ORDER.index(old.result)
+    if before.unit != after.unit:
+        return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
+    between = old.difference or minus(Interval.of(after), Interval.of(before))
+    gained = _gain(after, before, between, new.bound)
+    least = share * abs(distance_inside(before, new.bound).value) if margin is None else margin
+    passed = Result.PASS in (old.result, new.result)
+    clear = passed or not Interval.of(after).overlaps(Interval.of(before))
+    if clear and gained.counts(least if math.isfinite(least) else 0.0):
+        return Changed(Change.BETTER if gained.value > 0 else Change.WORSE, between, gained)
+    return Changed(Change.UNCLEAR if sank else Change.UNCHANGED, between, gained)
+
+
+def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
+    """Summarize an earlier run's finding, with the paired difference between both runs' values.
+
+    The difference is None unless both estimates have `parts` (`measures.paired_differences`).
+    """
+    about = (old.model, old.audit, old.prompt, old.result)
+    if (before := old.estimate) is None:
+        return Earlier(*about, "", None, None, None)
+    after = new.estimate if new else None
+    between = difference(after, before) if after and after.unit == before.unit else None
+    return Earlier(*about, before.unit, before.value, before.low, before.high, between)
+
+
+def _estimate(of: Earlier | None) -> Estimate | None:
+    """Rebuild an earlier run's estimate from its stored numbers; None if not measured."""
+    if of is None or of.value is None or of.low is None or of.high is None:
+        return None
+    return Estimate(of.value, of.low, of.high, of.unit, 0, "of an earlier run")
+
+
+def _gain(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
+    """Return how much nearer to passing the new estimate is than the old one, with an interval.
+
+    For a bound with one end, this is the difference `between`, negated for an upper bound.
+    """
+    if bound.high is None:
+        return between
+    if bound.low is None:
+        return Interval(-between.value, -between.high, -between.low)
+    return gain(after, before, bound)

@@ -1,0 +1,246 @@
+"""Compare a run with the blessed releases of its models: find the gates that regressed.
+
+What is worse is decided by `compare_finding`, as everywhere; here it must also survive Holm's
+method among all gates that are compared. Where other trainings were blessed beside the release
+(`trainings`), a run is compared with their mean, what they differ by chance counts as error, and
+the margin is the usual one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from rmaudit.measures._stats import satterthwaite
+from rmaudit.report.over_time.blessed_release import Blessing, question_digest
+from rmaudit.report.over_time.finding_changes import (
+    SMALL,
+    Change,
+    Changed,
+    compare_finding,
+    summarize_earlier,
+)
+from rmaudit.report.over_time.last_run import RunChanges, changes_since
+from rmaudit.report.results_document import Before, Blessed, Earlier, Results
+from rmaudit.verdicts.decision import ALPHA, holm
+from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Severity
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import of_run
+
+# Of the blessed release's distance to the bound: trainings that are alike lose less.
+REGRESSION_SHARE = 0.25
+_NORMAL = 1.96  # standard errors from an estimate to the end of an interval
+_MANY = 1e9  # degrees of freedom: Student's is normal
+_ACCEPT = "if this is meant, bless the run: rmaudit bless REPORT"
+
+
+@dataclass(frozen=True, slots=True)
+class BlessedComparison:
+    """The comparison of a model with its blessed (approved) release, for a page or terminal."""
+
+    blessed: Blessed
+    since: RunChanges
+    regressed: tuple[str, ...]
+    """The names of the findings that block because they regressed."""
+    old: str
+    """A warning that the release is old; "" if it is not."""
+
+    @property
+    def says(self) -> list[str]:
+        """Return the comparison in a few sentences, for a terminal or a summary."""
+        of, n = self.blessed, len(self.regressed)
+        whose = f"{of.release}, blessed by {of.by}"
+        blocking = f"{n} regressed and block{'s' * (n == 1)}; {_ACCEPT}"
+        return [
+            f"{of.model} against the blessed release of {of.created[:10]} ({whose})",
+            f"{self.since.counts}; {blocking if n else 'none regressed'}",
+            *(f"not comparable: {why}" for why in of.apart),
+        ]
+
+
+def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results:
+    """Compare results with the blessed (approved) releases of their models; mark regressions.
+
+    `blessings` are keyed by model name. If nothing can be compared with a release, a fault is added
+    to the run, which is then not whole.
+    """
+    blessed = tuple(
+        _blessed(results, model.name, blessings[model.name])
+        for model in results.models
+        if model.name in blessings
+    )
+    lost = tuple(
+        f"{of.model}: nothing could be compared with the blessed release of {of.created[:10]}: "
+        f"{'; '.join(of.apart)}"
+        for of in blessed
+        if not of.findings
+    )
+    run = replace(results.run, faults=(*results.run.faults, *lost))
+    return with_regressions(replace(results, run=run, blessed=blessed))
+
+
+def with_regressions(results: Results) -> Results:
+    """Mark findings that are worse than in a blessed (approved) release; judge the run anew."""
+    found = find_regressions(results.findings, results.blessed)
+    findings = tuple(
+        _with_regression(finding, found.get(_key(finding), "")) for finding in results.findings
+    )
+    return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
+
+
+def find_regressions(
+    findings: Sequence[Finding], blessed: Sequence[Blessed]
+) -> dict[tuple[str, str, str], str]:
+    """Return why findings are clearly worse than in the blessed release, by (model, audit, prompt).
+
+    A finding counts if `compare_finding` calls it worse, by more than `REGRESSION_SHARE` of the
+    blessed release's distance to the bound (`SMALL` where other trainings show what is chance), and
+    if Holm's p, among all gates that are compared with its release, is at most 0.05.
+    """
+    out = {}
+    now = {_key(finding): finding for finding in findings}
+    for of in blessed:
+        pairs = [(was, now[key]) for was in of.findings if (key := _key(was)) in now]
+        share = SMALL if of.trainings > 1 else REGRESSION_SHARE
+        gates = [
+            (was, new, compare_finding(was, new, share=share))
+            for was, new in pairs
+            if new.severity is Severity.GATE
+        ]
+        known = [each for each in gates if each[2].gain is not None]
+        ps = holm([_p_value(was, new, found, of.trainings) for was, new, found in known])
+        for (was, new, found), p in zip(known, ps, strict=True):
+            if found.change is Change.WORSE and p <= ALPHA:
+                out[_key(new)] = _regression_in_words(of, was, new, found)
+    return out
+
+
+def blessed_comparisons(results: Results) -> list[BlessedComparison]:
+    """Return a run's comparisons with blessed (approved) releases, in the form for reports."""
+    return [_blessed_comparison(results, of) for of in results.blessed]
+
+
+def _blessed_comparison(results: Results, of: Blessed) -> BlessedComparison:
+    there = {_key(was) for was in of.findings}
+    own = [finding for finding in results.findings if _key(finding) in there]
+    then = changes_since(
+        Before(of.created, of.rmaudit, of.outcome, of.findings), own, results.run.created
+    )
+    assert then is not None  # noqa: S101  (there is a release to compare with)
+    names = tuple(f.name for f in own if f.judgement.regressed and f.blocks)
+    return BlessedComparison(of, then, names, _age_warning(of, results.run.created))
+
+
+def _age_warning(of: Blessed, now: str) -> str:
+    """Return a warning that a blessed (approved) release is old, with what to do, or ""."""
+    age = (date.fromisoformat(now[:10]) - date.fromisoformat(of.created[:10])).days
+    if age < of.days:
+        return ""
+    return (
+        f"warning: the blessed release of {of.family} is {age} days old (a warning from {of.days} "
+        "on): bless a newer one that you stand behind: rmaudit bless REPORT"
+    )
+
+
+def _blessed(results: Results, model: str, of: Blessing) -> Blessed:
+    now = {(f.audit, f.prompt): f for f in results.findings if f.model == model}
+    findings, apart = [], dict[str, list[str]]()
+    for gate in of.gates:
+        new = now.get((gate.audit, gate.prompt))
+        if why := _why_not_comparable(results, gate.unit, gate.asked, new):
+            apart.setdefault(why, []).append(f"{gate.audit}[{gate.prompt}]")
+        elif new is not None:
+            old = replace(new, estimate=gate.estimate)
+            was = replace(summarize_earlier(old, new), result=gate.result, spread=gate.spread)
+            findings.append(was)
+    had = {(gate.audit, gate.prompt) for gate in of.gates}
+    for key, new in now.items():
+        if new.severity is Severity.GATE and new.estimate and key not in had:
+            apart.setdefault("it had no number of it", []).append(f"{key[0]}[{key[1]}]")
+    return Blessed(
+        model=model,
+        family=of.family,
+        release=of.model,
+        created=of.created,
+        rmaudit=of.rmaudit,
+        outcome=of.outcome,
+        by=of.by,
+        on=of.on,
+        days=of.days,
+        trainings=of.trainings,
+        findings=tuple(findings),
+        apart=tuple(f"{why}: {', '.join(names)}" for why, names in apart.items()),
+    )
+
+
+def _why_not_comparable(results: Results, unit: str, digest: str, new: Finding | None) -> str:
+    """Return why a gate cannot be compared with the blessed (approved) release, or ""."""
+    if new is None:
+        return "not in this run"
+    if new.estimate is None:
+        return "not measured in this run"
+    if new.severity is not Severity.GATE:
+        return "it gates no more"
+    if new.estimate.unit != unit:
+        return f"measured in {unit} then"
+    return (
+        "" if question_digest(results, new) == digest else "other prompts or other words than then"
+    )
+
+
+def _with_regression(finding: Finding, why: str) -> Finding:
+    """Return a finding with the reason `why` it regressed; it then blocks unless a waiver holds.
+
+    `why` is "" if it did not regress.
+    """
+    waiver = finding.judgement.waiver
+    blocks = finding.blocks or (bool(why) and not (waiver and waiver.holds))
+    return replace(finding, judgement=replace(finding.judgement, regressed=why, blocks=blocks))
+
+
+def _regression_in_words(of: Blessed, was: Earlier, new: Finding, found: Changed) -> str:
+    """Describe a regression, such as `... was 1.52, now 1.3 sd, difference -0.22 [-0.3, -0.14]`."""
+    value = new.estimate.value if new.estimate else math.nan
+    between = found.difference
+    off = f"{between.value:+.3g} [{between.low:+.3g}, {between.high:+.3g}]" if between else ""
+    mean = spread = ""
+    if of.trainings > 1:
+        mean = f" on average over {of.trainings} trainings"
+        spread = f"; these trainings have a standard deviation of {was.spread:.2g}"
+    return (
+        f"regressed against the blessed release of {of.created[:10]}: was {was.value:.3g}{mean}, "
+        f"now {value:.3g} {was.unit}, difference {off}{spread}"
+    )
+
+
+def _p_value(was: Earlier, new: Finding, found: Changed, trainings: int) -> float:
+    """Return the two-sided p value of a gate's change, given measurement error and training spread.
+
+    The standard error combines the measurement's (from the 95 % interval of the gain) and that of
+    one training against the mean of the blessed ones; its degrees of freedom are Welch and
+    Satterthwaite's.
+    """
+    import scipy  # its special functions alone
+
+    gain = found.gain
+    if gain is None or not gain.value:
+        return 1.0
+    reach = gain.value - gain.low if gain.value > 0 else gain.high - gain.value
+    one_ended = None in (new.bound.low, new.bound.high)
+    paired = was.difference is not None and one_ended
+    measured = (reach / (T_GROUPS if paired else _NORMAL)) ** 2
+    trained = was.spread**2 * (1 + 1 / trainings)  # of one training, and of the mean of all
+    if not measured + trained:
+        return 0.0
+    each = (GROUPS - 1 if paired else _MANY, max(trainings - 1, 1))
+    freedom = satterthwaite(np.array([measured, trained]), each)
+    far = abs(gain.value) / math.sqrt(measured + trained)
+    return float(2 * scipy.special.stdtr(freedom, -far))
+
+
+def _key(of: Finding | Earlier) -> tuple[str, str, str]:
+    return of.model, of.audit, of.prompt

@@ -1,0 +1,269 @@
+"""The token explorer: a table on the page to search and sort every token of every sweep.
+
+Python decides what the page shows: how a text is spelled out (`safe_text.visible`), whether it is
+masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
+unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md says why it is
+made this way.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from rmaudit.errors import ReferenceMissing
+from rmaudit.references.identity_terms import identity
+from rmaudit.references.lexicons import lexicon
+from rmaudit.references.offensive_text_masks import label, masked
+from rmaudit.references.word_frequency import zipf
+from rmaudit.report import packed_scores
+from rmaudit.report.charts import picture_cache
+from rmaudit.report.page.template_files import part, template
+from rmaudit.report.results_document import Results, SweepSummary
+from rmaudit.report.safe_text import line, visible
+
+_SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
+SCRIPT = Markup("(() => {{\n'use strict';\n{}}})();").format(
+    Markup("\n").join(map(template, _SCRIPTS))
+)
+STYLE = template("explorer.css")
+
+PAGE = 12_000_000  # bytes of a page at most
+_OTHER_PARTS = 3_000_000  # of these, what is not the explorer's
+_VOCABULARY_SHARE = 0.6  # of its own, what vocabularies may take
+_ENDS = 500  # best and worst tokens of a sweep that are exact in any case
+# In sd of the sweep, fine to coarse. The finest has fewer than 2**16 levels in any sweep: of n
+# scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
+# sd, which is 92 sd of the most tokens that the script can sort (2**21).
+_STEPS = tuple(2 ** (-k / 2) for k in range(18, 3, -1))
+_LEXICONS = {"labmt": "labMT", "afinn": "AFINN", "vader": "VADER", "bing": "Bing Liu's lists"}
+_IDENTITY = 6  # the bit of terms that name people; the next is that of whole words
+_SLACK = 1.03  # what zlib adds to the entropy of a plane
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One table of the explorer: sweeps of one model that score the same tokens."""
+
+    model: str
+    digest: str
+    sweeps: list[SweepSummary] = field(default_factory=list)
+
+
+def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
+    """Render a searchable table of every token's scores, in `room` bytes at most; "" if none.
+
+    Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
+
+    Scores are exact if they fit into `room` bytes, or else as fine as fit (the page says how fine).
+    Models whose vocabularies do not fit are left out, and named.
+
+    Raises:
+        ResultsError: scores or a vocabulary are damaged.
+        ReferenceMissing: the list of terms to mask cannot be had.
+    """
+    islands: list[str] = []
+    vocabularies: dict[str, dict[str, Any]] = {}
+    shown, left_out = [], []
+    for table in _tables(results):
+        if table.digest not in vocabularies:
+            pressed = _vocabulary(packed_scores.rows(results.vocabularies, table.digest))
+            if sum(map(len, islands)) + sum(map(len, pressed.values())) > _VOCABULARY_SHARE * room:
+                left_out.append(table.model)
+                continue
+            vocabularies[table.digest] = _append_columns(pressed, islands)
+        shown.append(table)
+    if not shown and not left_out:
+        return Markup()
+    sweeps = [sweep for table in shown for sweep in table.sweeps]
+    step = _step(sweeps, room - sum(map(len, islands)))
+    index = {
+        "vocabularies": list(vocabularies.values()),
+        "lexicons": [_LEXICONS[name] for name in _lexicons()] if shown else [],
+        "tables": [
+            {
+                "model": line(table.model),
+                "vocabulary": list(vocabularies).index(table.digest),
+                "sample": table.sweeps[0].sample,
+                "columns": [_column(sweep, step, islands) for sweep in table.sweeps],
+            }
+            for table in shown
+        ],
+    }
+    return part(
+        "explorer.html.jinja",
+        index=index,
+        islands=islands,
+        left_out=[line(model) for model in dict.fromkeys(left_out)],
+        within=step / 2 if step else 0,
+        ends=_ENDS,
+        script=SCRIPT,
+    )
+
+
+def _tables(results: Results) -> list[_Table]:
+    tables: dict[tuple[str, str], _Table] = {}
+    for model in results.models:
+        for sweep in model.sweeps:
+            if sweep.vocabulary is not None:
+                table = _Table(model.name, sweep.vocabulary)
+                tables.setdefault((table.model, table.digest), table).sweeps.append(sweep)
+    return list(tables.values())
+
+
+def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
+    """Return a vocabulary as compressed columns by name: token ids, texts, flags and so on.
+
+    Line feeds join the texts, and the masks.
+    """
+    texts = rows["text"].tolist()
+    hidden = picture_cache.cached_flags("masked", texts, masked)
+    words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
+    _, first = np.unique(words, return_index=True)
+    spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
+    return {
+        "ids": packed_scores.press(rows["token_id"].to_numpy("<i4")),
+        "texts": _lines(visible(text, len(text)) for text in texts),
+        "words": packed_scores.press(spellings.astype("<u4")),
+        "masked": packed_scores.press(np.packbits(hidden)),
+        "flags": packed_scores.press(_flags(texts)),
+        "masks": _lines(label(t) for t, secret in zip(texts, hidden, strict=True) if secret),
+    }
+
+
+def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Return a byte of bit flags per text: lexicons that have it, identity term, English word.
+
+    A whole word begins with a space (or a capital) and is in wordfreq's English list.
+    """
+    bare = [text.strip() for text in texts]
+    words = [text.casefold() for text in bare]
+    lists: list[Collection[str]] = [set(found.index) for found in _lexicons().values()]
+    lists += [()] * (_IDENTITY - len(lists))
+    lists.append({term.casefold() for term in identity()[0]["text"]})
+    known = set(zipf("wordfreq", words).index)
+    flags = np.zeros(len(texts), dtype=np.uint8)
+    for bit, found in enumerate(lists):
+        flags |= np.array([word in found for word in words], dtype=np.uint8) << bit
+    whole = [
+        word in known and (text != plain or plain[:1].isupper())
+        for text, plain, word in zip(texts, bare, words, strict=True)
+    ]
+    flags |= np.array(whole, dtype=np.uint8) << (_IDENTITY + 1)
+    return flags
+
+
+def _lexicons() -> dict[str, pd.Series[float]]:
+    """Return the lexicons that are installed, by name."""
+    found = {}
+    for name in _LEXICONS:
+        with suppress(ReferenceMissing):  # its filter is not offered
+            found[name] = lexicon(name)
+    return found
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return packed_scores.press(np.frombuffer("\n".join(texts).encode(), dtype=np.uint8))
+
+
+def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
+    """Append compressed columns to `islands`, the page's data; return their indices by name."""
+    start = len(islands)
+    islands.extend(pressed.values())
+    return {name: start + i for i, name in enumerate(pressed)}
+
+
+def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
+    """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
+    about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
+    if step is None:
+        return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)
+    scores = _scores(sweep)
+    coarse = _coarse(scores, _best_first(scores), step)
+    pressed = {
+        "coarse": packed_scores.press(coarse.levels),
+        "rows": packed_scores.press(coarse.rows),
+        "ends": packed_scores.press(coarse.ends),
+    }
+    numbers = {"low": coarse.low, "high": coarse.high, "step": coarse.step}
+    width = {"wide": coarse.levels.itemsize > 1, "missing": coarse.missing}
+    return about | numbers | width | _append_columns(pressed, islands)
+
+
+def _packed_scores(sweep: SweepSummary) -> packed_scores.Packed:
+    if sweep.scores is None:  # such a sweep is in no table
+        raise ValueError(sweep.key)
+    return sweep.scores
+
+
+def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
+    return packed_scores.scores_of(sweep, _packed_scores(sweep).n)
+
+
+def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
+    """Return the finest rounding step, in sd, that fits `room` bytes; None if exact scores fit.
+
+    Raises:
+        ResultsError: scores are damaged.
+    """
+    if sum(len(_packed_scores(sweep).data) for sweep in sweeps) <= room:
+        return None
+    ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
+
+    def room_left(step: float) -> int:
+        return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))
+
+    at = bisect.bisect_left(_STEPS, 0, key=room_left)
+    return _STEPS[min(at, len(_STEPS) - 1)]
+
+
+def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the row numbers of scored tokens, the best first; ties stay in order."""
+    scored = np.flatnonzero(~np.isnan(scores))
+    return scored[np.argsort(-scores[scored], kind="stable")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Coarse:
+    """Scores rounded to whole steps above `low`; the best and worst `rows` keep exact scores."""
+
+    levels: NDArray[Any]  # uint8 or uint16, shape (n,)
+    missing: int  # the level of an unscored token
+    low: float
+    high: float  # above no level counts: the best stay the best
+    step: float
+    rows: NDArray[np.uint32]
+    ends: NDArray[np.float32]
+
+
+def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) -> _Coarse:
+    middle = order[_ENDS:-_ENDS]  # none of few
+    ends = np.sort(np.concatenate([order[:_ENDS], order[_ENDS:][-_ENDS:]]))
+    between = scores[middle].astype(float)
+    low, high = (float(between.min()), float(between.max())) if len(between) else (0.0, 0.0)
+    width = step * float(scores[order].astype(float).std()) or 1.0
+    missing = int(np.rint((high - low) / width)) + 1
+    levels = np.full(len(scores), missing, dtype=np.uint8 if missing < 2**8 else np.uint16)
+    levels[middle] = np.rint((between - low) / width)
+    levels[ends] = 0  # told apart by `rows`
+    return _Coarse(levels, missing, low, high, width, ends.astype("<u4"), scores[ends])
+
+
+def _size(coarse: _Coarse) -> float:
+    """Estimate the bytes that rounded scores take on the page, in base64, from their entropy."""
+    planes = coarse.levels.view(np.uint8).reshape(len(coarse.levels), -1).T
+    bits = 0.0
+    for plane in planes:
+        counts = np.bincount(plane)
+        share = counts[counts > 0] / len(plane)
+        bits -= len(plane) * float((share * np.log2(share)).sum())
+    return (_SLACK * bits / 8 + 8 * len(coarse.rows)) * 4 / 3

@@ -1,0 +1,248 @@
+"""The cache of scores: each file is named by a hash of everything that decides its scores.
+
+A file is `<root>/scores/<key>.parquet` (`scores.score_parquet`); `key` is the sha256 of the fields
+that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
+version, the answers).
+
+Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a later run scores
+only the shards that a killed run has not stored. While a GPU computes some shards, those before
+them are written and the next are prepared. Where a server scores, a shard is one request, and
+several are made at once: if one fails, those under way are waited for and kept. Many hosts may
+share a store: shards and files are created if absent (`scores.score_cache_files`), so that a lost
+race costs work done twice and nothing else. On one host, a second process waits for the first one's
+result (`checkpoints.process_locks`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from rmaudit.checkpoints.process_locks import one_process_of_host
+from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.models.external_scorer_batches import Pace
+from rmaudit.scores import score_parquet
+from rmaudit.scores.score_cache_files import Files, LocalFiles, files_at
+from rmaudit.scores.score_parquet import (
+    META,
+    DamagedError,
+    Fields,
+    Journal,
+    MadeMeanwhileError,
+    Stored,
+    key_of,
+    name_of,
+    parts_of,
+    shard_name,
+)
+from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
+
+Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
+
+
+class Store:
+    """The cache of scores, in a folder or at a URL that fsspec knows."""
+
+    def __init__(self, root: Path | str | Files) -> None:
+        """Use the cache in the folder or at the URL `root`, which the first write creates.
+
+        Raises:
+            StoreError: there is no file system for the URL, or a package is missing.
+        """
+        self.files = files_at(root) if isinstance(root, Path | str) else root
+
+    @property
+    def local(self) -> Path:
+        """Return the local folder for everything cached besides scores, such as built models.
+
+        It is on this host: the user's own cache where the scores are elsewhere.
+        """
+        return self.files.root.parent if isinstance(self.files, LocalFiles) else default_cache()
+
+    @property
+    def root(self) -> str:
+        """Return the cache folder or the URL, as text."""
+        return self.files.where().removesuffix("scores").rstrip("/")
+
+    def where(self, key: str) -> str:
+        """Return the path or the URL of the file of scores under `key`, to show to people."""
+        return self.files.where(name_of(key))
+
+    def read(self, key: str) -> Stored | None:
+        """Return the scores stored under `key`, or None; a damaged file is renamed, with a warning.
+
+        Raises:
+            StoreError: the file cannot be read, or is damaged and cannot be set aside.
+        """
+        try:
+            return score_parquet.read(self.files, name_of(key), key)
+        except DamagedError:  # or made anew meanwhile: who holds the lock looks again
+            with one_process_of_host(self.where(key)):
+                return score_parquet.read_or_set_aside(self.files, name_of(key), key)
+
+    def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
+        self,
+        fields: Fields,
+        rows: pd.DataFrame,
+        score: Score,
+        provenance: Callable[[], Mapping[str, Any]],
+        *,
+        measured: Measured = lambda _: {},
+        on_wait: Callable[[], None] = lambda: None,
+        shown: Shown = NO_BAR,
+        on_found: Callable[[int], None] = lambda _: None,
+        pace: Pace | None = None,
+        answers_a_call: Callable[[], int] = lambda: 0,
+    ) -> Stored:
+        """Return the scores of n `rows`: read from the cache, or else computed and stored.
+
+        What an interrupted run has stored is not computed again. The scores are stored under
+        `fields`, in the column `score` (float32). The arguments are those of a `Work`.
+
+        Raises:
+            StoreError: a file cannot be read, or the folder cannot be written.
+        """
+        asked = (measured, on_wait, shown, on_found, pace, answers_a_call)
+        return self.complete(Work(fields, rows, score, provenance, *asked))
+
+    def complete(self, work: Work) -> Stored:
+        """Return the scores of a task: from the cache, or scored and stored. Raises as `fill`."""
+        return self.once(
+            work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
+        )
+
+    def once(
+        self,
+        fields: Fields,
+        make: Make,
+        on_wait: Callable[[], None] = lambda: None,
+        *,
+        shown: Shown = NO_BAR,
+    ) -> Stored:
+        """Return the scores stored under `fields`, or else call `make` and store its result.
+
+        `make` is given a journal (the shards stored so far) and returns a frame and its provenance;
+        `shown` is entered while it runs. Raises as `fill` does.
+        """
+        key = key_of(fields)
+        found = self.read(key)
+        if found is None:
+            with one_process_of_host(self.where(key), on_wait), shown:
+                # Another process may have made it meanwhile.
+                found = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+                found = found or self._make(key, fields, make)
+        self.files.clear(parts_of(key))  # also of a run killed before
+        return found
+
+    def missing(self, work: Work) -> list[slice]:
+        """Return the shards (slices of rows) of a task that are not stored yet.
+
+        Only file names are looked at: a damaged file is noticed when it is read.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with score_parquet.reading(self.files.where(parts_of(work.key))):
+            if self.files.exists(name_of(work.key)):
+                return []
+            there = set(self.files.names(parts_of(work.key)))
+        return [which for which in work.shards if shard_name(work.key, which.start) not in there]
+
+    def has(self, key: str) -> bool:
+        """Return whether a file of scores exists under `key`, without reading the file."""
+        with score_parquet.reading(self.where(key)):
+            return self.files.exists(name_of(key))
+
+    def make(self, work: Work, which: slice) -> None:
+        """Score and store one shard of a task, if it is missing; wait for no other process.
+
+        `complete` then finds it. Raises as `fill` does.
+        """
+        with suppress(MadeMeanwhileError):
+            shard_of(Journal(self.files, work.key), work, which)
+
+    def _make(self, key: str, fields: Fields, make: Make) -> Stored:
+        with score_parquet.writing(self.files.where(parts_of(key))):
+            self.files.prepare(parts_of(key))  # found out before anything is scored in vain
+        while True:
+            with suppress(MadeMeanwhileError):
+                frame, said = make(Journal(self.files, key))
+                about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
+                if score_parquet.write(self.files, name_of(key), frame, about):
+                    return Stored(key, frame, dict(fields), dict(said))
+            theirs = score_parquet.read_or_set_aside(self.files, name_of(key), key)
+            if theirs is not None:  # another host was first
+                return theirs
+
+
+def store_at(cache: Path | str | Store | None) -> Store:
+    """Return the store at a cache folder or URL, by default the user's cache. Raises as `Store`."""
+    return cache if isinstance(cache, Store) else Store(cache or default_cache())
+
+
+def unfinished(cache: Path | str | Store) -> int:
+    """Return how many scores interrupted runs left in the cache, for the next run to use."""
+    files = store_at(cache).files
+    return sum(_row_count(files, name) for name in files.names() if ".parts/" in name)
+
+
+def _row_count(files: Files, name: str) -> int:
+    try:
+        with files.opened(name) as file:
+            return int(pq.read_metadata(file).num_rows) if name.endswith(".parquet") else 0
+    except (OSError, ValueError):  # damaged: the next run makes it anew
+        return 0
+
+
+class Counts(NamedTuple):
+    """Numbers of a model's stored sweeps and of its imported tables of published scores."""
+
+    scored: int = 0
+    recorded: int = 0
+
+
+def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
+    """Count each model's stored sweeps and imported tables, by its source (hub id, folder, ...).
+
+    The source `embedded` is the small model that rmaudit contains. A folder that was trained again
+    is still the same source: these are counts for a list, and no promise that the next audit finds
+    its sweep. Files without metadata are left out.
+    """
+    found: defaultdict[str, Counts] = defaultdict(Counts)
+    for kept in _stored_files(cache):
+        source = str(kept.fields.get("model") or kept.provenance.get("source"))
+        scored, recorded = found[source]
+        if "recorded" in kept.fields:
+            found[source] = Counts(scored, recorded + 1)
+        elif "token_id" in kept.columns and "part" not in kept.fields:
+            found[source] = Counts(scored + 1, recorded)
+    return found
+
+
+class _StoredFile(NamedTuple):
+    """The metadata of a stored file: its columns, the fields of its key, and provenance."""
+
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    provenance: dict[str, object]
+
+
+def _stored_files(cache: Path | str | Store) -> Iterator[_StoredFile]:
+    files = store_at(cache).files
+    for name in files.names():
+        if "/" in name or not name.endswith(".parquet"):
+            continue
+        try:
+            with files.opened(name) as file:
+                schema = pq.read_schema(file)
+            about = json.loads((schema.metadata or {})[META])
+            yield _StoredFile(tuple(schema.names), about["fields"], about["provenance"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue

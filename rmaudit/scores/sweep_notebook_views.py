@@ -1,0 +1,102 @@
+"""Show sweeps in a notebook: best and worst tokens, a histogram, and a comparison of two sweeps.
+
+Words that hurt are masked, as in the report.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.invisible_characters import spelled_out
+from rmaudit.measures.ranking_comparison import paired
+from rmaudit.references.offensive_text_masks import mask, masked
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_BINS = 80
+_LONGEST_TOKEN = 24  # characters of a token in a line of several
+
+
+def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
+    """Return HTML: the title, and the best and the worst tokens with rewards, side by side.
+
+    Both frames have the columns `text` and `score`.
+    """
+    both = pd.concat([_shown(best), _shown(worst)], axis=1, keys=["best", "worst"])
+    rows = both.to_html(float_format="{:.2f}".format, index=False)  # escapes what tokens hold
+    hurts = "<p>These are a model's likings; words that hurt are masked.</p>"
+    return f"<p>{escape(title)}</p>{hurts}{rows}"
+
+
+def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
+    """Return the tokens with the highest and lowest rewards in two lines; a long one is cut.
+
+    Prompts are called "best" and "worst", so these words would say something else here.
+    """
+    said = []
+    for end, rows in (("highest", best), ("lowest", worst)):
+        shown = [
+            f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} {reward:+.2f}"
+            for text, reward in zip(map(readable, rows["text"]), rows["score"], strict=True)
+        ]
+        said.append(f"rmaudit: {model} · {prompt}, {end}: {', '.join(shown)}")
+    return said
+
+
+def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
+    """Return a histogram of rewards as an Altair chart, without the names of tokens."""
+    import altair as alt
+
+    counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)
+    bins = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "answers": counts})
+    chart = alt.Chart(bins, title=title).mark_bar()
+    drawn: alt.Chart = chart.encode(
+        alt.X("from", title="reward").bin("binned"), x2="to", y="answers"
+    )
+    return drawn
+
+
+def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataFrame:
+    """Join two sweeps' shared tokens: `text`, both rewards, both ranks, and ranks gained (`rose`).
+
+    Ranks are among the shared tokens, 1 is the highest reward, ties at their average. `rose` is
+    by how many places a token stands higher in `other`. Tokens are paired by their ids where both
+    frames have one vocabulary, else by texts that are one token's alone in either; `words` says
+    that a frame has words in place of token ids. Without a shared token the result is empty.
+    """
+    columns = ["token_id", "text"]
+    first, second = (each[columns].reset_index(drop=True) for each in (one, other))
+    ids = np.intersect1d(first["token_id"], second["token_id"])
+    texts = [each.set_index("token_id")["text"].loc[ids] for each in (first, second)]
+    by_id = bool(len(ids)) and not words and texts[0].equals(texts[1])
+    both = paired(one, other, by_id=by_id)
+    rank, rank_other = (both[side].rank(ascending=False) for side in ("baseline", "model"))
+    return pd.DataFrame(
+        {
+            "text": both["text"],
+            "reward": both["baseline"],
+            "reward_other": both["model"],
+            "rank": rank,
+            "rank_other": rank_other,
+            "rose": rank - rank_other,
+        }
+    )
+
+
+def readable(text: str) -> str:
+    """Return a token as people may see it: in quotes with its hidden characters spelled out.
+
+    A slur or another word that hurts is masked.
+    """
+    return mask(text) if masked(text) else spelled_out(repr(text))
+
+
+def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+    texts = [readable(text) for text in rows["text"]]
+    return pd.DataFrame({"token": texts, "reward": rows["score"].to_numpy(float)})

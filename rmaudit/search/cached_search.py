@@ -1,0 +1,226 @@
+"""Search for the answers that a model scores highest or lowest, and cache the results.
+
+What a search finds is a lower bound on what can be found: a better or longer one may find more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.models.model_interfaces import RewardModel, Scored
+from rmaudit.prompts import Prompt, prompt_meant
+from rmaudit.scores.progress_bar import Bar
+from rmaudit.scores.score_parquet import Journal, Stored
+from rmaudit.scores.score_store import Store, store_at
+from rmaudit.scores.scoring_protocols import measured_noise, provenance_of
+from rmaudit.scoring import version
+from rmaudit.search import coordinate_search, gcg
+from rmaudit.search.constraints import base_for_floor, opened
+from rmaudit.search.search_evaluator import Evaluator, Hit, Ids
+from rmaudit.search.search_problem import problem_of, starts
+from rmaudit.search.search_settings import Settings
+
+VERSION = 1  # raise it when the same settings could find something else
+PROTOCOL = "search"
+_METHODS = {
+    "exhaustive": coordinate_search.search,
+    "gcg": gcg.search,
+    "random": coordinate_search.at_random,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Result of a search: the best sequences of token ids, their rewards, and its progress.
+
+    `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
+    the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
+    -1: after all of them).
+    `bests` has a row for each start that the budget came to, in their order: the best of each.
+    `trace` is the best score after so many evaluations, whenever it got better; `evaluations` how
+    many were made; `noise` is the numeric noise of a score, as `Sweep.noise`.
+    """
+
+    model: str
+    prompt: Prompt
+    settings: Settings
+    key: str
+    frame: pd.DataFrame
+    bests: pd.DataFrame
+    trace: tuple[tuple[int, float], ...]
+    evaluations: int
+    noise: float
+    provenance: Mapping[str, Any]
+
+    @property
+    def direction(self) -> str:
+        """Return what was searched for: the highest rewards ("up") or the lowest ("down")."""
+        return self.settings.direction
+
+
+def search(
+    model: Scored,
+    prompt: str | Prompt,
+    settings: Settings,
+    *,
+    cache: Path | str | Store | None = None,
+    device: str = "auto",
+) -> SearchResult:
+    """Search for the answers to `prompt` with the highest or lowest rewards; return the result.
+
+    The result is kept in the cache (default: the user's); a second call reads it back, and a
+    search that was killed goes on where it was. The same seed on the same hardware finds the same.
+    `device` is where the base runs that a floor of `settings.constraints` asks for.
+
+    Raises:
+        SpecError: the constraints leave no id, or the start has another length.
+        NoGradient: the method is GCG, and the model has no gradient.
+        NoBase: there is a floor, and models.yaml names no base.
+        MeasureError: nothing that was scored fulfils the constraints.
+        ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
+        ScoreError: a score is not a finite number.
+    """
+    asked = prompt_meant(prompt)
+    store = store_at(cache)
+    root = store.local
+    weighted = model.with_weights("what a search would find is not recorded")
+    slot = weighted.slot(asked.asked)
+    fields = {
+        **weighted.identity,
+        **_base_cache_key(weighted, settings, root, device),
+        **asked.decides,
+        "rendered": slot.digest,
+        "scoring": version(len(slot.prefix)),
+        "protocol": PROTOCOL,
+        "search": json.dumps({"version": VERSION, **settings.as_json()}, sort_keys=True),
+    }
+    title = f"{model.name} · {asked.name} · {settings.direction}"
+    bar = Bar(title, settings.budget, " answers")
+
+    def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+        return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
+
+    stored = store.once(fields, run, bar.wait, shown=bar)
+    return _found(model, asked, settings, stored)
+
+
+def _base_cache_key(
+    model: RewardModel, settings: Settings, cache: Path, device: str
+) -> dict[str, str]:
+    """Return the base model's cache-key fields; {} if no log-probability floor needs one."""
+    if settings.constraints.floor is None:
+        return {}
+    identity = base_for_floor(model, cache=cache, device=device).identity
+    return {f"base_{name}": value for name, value in identity.items()}
+
+
+def _run(  # noqa: PLR0913  (keyword-only)
+    model: RewardModel,
+    prompt: Prompt,
+    settings: Settings,
+    journal: Journal,
+    bar: Bar,
+    *,
+    cache: Path,
+    device: str,
+) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+    """Run a new search; return the table of found sequences, and the provenance."""
+    rng = np.random.default_rng(settings.seed)
+    slot, limits = model.slot(prompt.asked), settings.constraints
+    quick = replace(limits, floor=None)  # a base is asked of the best only
+    problem = problem_of(model, prompt.asked, settings.length, quick)
+    setting_out = starts(model, problem, settings, rng)
+
+    def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:
+        rows = [(*slot.prefix, *ids, *slot.suffix) for ids in answers]
+        return model.score_rows(rows, on_progress=bar.advance)
+
+    with opened(limits, model, prompt.asked, cache=cache, device=device) as natural:
+        evaluator = Evaluator(
+            settings,
+            rewards,
+            journal,
+            admits=None if limits.floor is None else natural,
+            counts=lambda ids: not problem.outside(ids),
+            on_replayed=bar.advance,
+            on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
+        )
+        _METHODS[settings.method](problem, evaluator, setting_out, rng)
+    top = evaluator.top()
+    if not top:
+        raise MeasureError(_why_nothing_found(model, settings, evaluator.used))
+    bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
+    frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
+
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return model.own_rewards([(*slot.prefix, *top[i].ids, *slot.suffix) for i in places])
+
+    scores = np.array([hit.score for hit in top], dtype=np.float32)
+    said = {
+        **provenance_of(model, slot),
+        **measured_noise(scores, alone),
+        "evaluations": evaluator.used,
+        "trace": [list(step) for step in evaluator.trace],
+    }
+    return frame.reset_index(drop=True), said
+
+
+def _why_nothing_found(model: RewardModel, settings: Settings, used: int) -> str:
+    """Return an error text on why the search found nothing, and what to do about it."""
+    floor, start = settings.constraints.floor, settings.start
+    if floor is not None:
+        return (
+            f"search: of {used:,} sequences none has a mean log-probability of {floor:g} or more "
+            f"under the base of {model.name}; lower the floor, or score more"
+        )
+    whence = "" if start is None else f" from {start!r}"
+    if not used:
+        return (
+            f"search: no change of one id{whence} fulfils the constraints; set out from elsewhere, "
+            f"or relax them (--any-ids where the text of the start does not give back its ids)"
+        )
+    return (
+        f"search: of {used:,} sequences{whence} none fulfils the constraints; score more (a larger "
+        f"budget), set out from elsewhere, or relax them"
+    )
+
+
+def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "kind": kind,
+            "ids": [json.dumps(hit.ids) for hit in hits],
+            "text": model.texts([hit.ids for hit in hits]),
+            "score": np.array([hit.score for hit in hits], dtype=np.float32),
+            "evaluation": np.array([hit.evaluation for hit in hits], dtype=np.int64),
+            "start": np.array([hit.start for hit in hits], dtype=np.int64),
+        }
+    )
+
+
+def _found(model: Scored, prompt: Prompt, settings: Settings, stored: Stored) -> SearchResult:
+    frame = stored.frame.copy()
+    frame["ids"] = frame["ids"].map(lambda ids: tuple(json.loads(ids)))
+    kinds = {kind: rows.drop(columns="kind") for kind, rows in frame.groupby("kind")}
+    said = stored.provenance
+    return SearchResult(
+        model=model.name,
+        prompt=prompt,
+        settings=settings,
+        key=stored.key,
+        frame=kinds["best"].reset_index(drop=True),
+        bests=kinds["of a start"].reset_index(drop=True),
+        trace=tuple((int(at), float(score)) for at, score in said["trace"]),
+        evaluations=int(said["evaluations"]),
+        noise=float(said["noise"]),
+        provenance={**stored.fields, **said},
+    )

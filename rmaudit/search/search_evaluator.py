@@ -1,0 +1,190 @@
+"""Score sequences for a search within its budget, and resume after an interruption.
+
+A search is a function of the rewards that it gets. So one that was killed is run again from its
+start: rewards that it got before are in the journal, and it goes on where they end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.scores.score_parquet import Journal
+from rmaudit.search.search_settings import Settings
+
+Ids = tuple[int, ...]
+
+SHARD = 1024  # evaluations a shard: what a kill may lose
+AFTER_ALL_STARTS = -1  # of what was found after the starts
+MAX_HITS = 100  # best sequences that a search tells
+MAX_HITS_A_CALL = 10  # of one call, for it may be a whole vocabulary at one place
+_MAX_CHECKED = 512  # best sequences of a call that are tried against a slow constraint
+
+
+class Hit(NamedTuple):
+    """A sequence that a search scored, with its reward and the value that the search maximizes.
+
+    It was found from start number `start`, as evaluation number `evaluation`.
+    """
+
+    ids: Ids
+    score: float
+    value: float
+    evaluation: int
+    start: int
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Scorer of sequences for one search: it keeps to the budget and collects the best sequences.
+
+    `score` gives the rewards of sequences of one length; `admits` says which of them are natural
+    enough (a constraint that is too slow to be asked before). Of those that `counts` refuses a
+    search may go on, but they are not found: they hold ids of a given start that nothing may hold.
+    `trace` has the best reward and the number of evaluations whenever it got better.
+    """
+
+    settings: Settings
+    score: Callable[[Sequence[Ids]], NDArray[np.float32]]
+    journal: Journal
+    admits: Callable[[Sequence[Ids]], NDArray[np.bool_]] | None = None
+    counts: Callable[[Ids], bool] = lambda _: True
+    on_replayed: Callable[[int], None] = lambda _: None
+    on_best: Callable[[Hit], None] = lambda _: None
+    used: int = 0
+    trace: list[tuple[int, float]] = field(default_factory=list)
+    hits: dict[Ids, Hit] = field(default_factory=dict)
+    best_by_start: dict[int, Hit] = field(default_factory=dict)
+    _start: int = 0
+    _end: int = 0
+    _best: float | None = None
+    _pending: list[tuple[str, float]] = field(default_factory=list)
+    _written: int = 0
+    _known: list[tuple[str, float]] | None = None
+
+    def begin(self, start: int) -> None:
+        """Begin with start number `start`, which may use its share of the budget left."""
+        self._start = start
+        share = (self.settings.budget - self.used) // (self.settings.starts - start)
+        self._end = self.used + share
+
+    def widen(self) -> None:
+        """Release the rest of the budget; sequences found from now on count for no start."""
+        self._start, self._end = AFTER_ALL_STARTS, self.settings.budget
+
+    @property
+    def left(self) -> int:
+        """Return how many sequences may still be scored from the current start."""
+        return self._end - self.used
+
+    def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
+        """Return the rewards of `answers`, or only of the first ones if the budget runs out.
+
+        Raises:
+            ScoreError: a reward is not a finite number.
+            StoreError: the journal cannot be read or written.
+        """
+        end = min(self.left, len(answers))
+        made: list[float] = []
+        for first in range(0, end, SHARD):
+            made += self._rewards(answers[first : min(first + SHARD, end)])
+        return np.array(made, dtype=np.float64)
+
+    def record_best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
+        """Record the best of the answers just scored, at most `MAX_HITS_A_CALL`, and return them.
+
+        They need not be better than what was found before. `rewards` are those of the first of
+        `answers`, as `rewards` gave them.
+        """
+        values = self.settings.value(rewards)
+        order = np.argsort(-values, kind="stable")[:_MAX_CHECKED].tolist()
+        found: list[Hit] = []
+        for first in range(0, len(order), MAX_HITS_A_CALL):
+            places = order[first : first + MAX_HITS_A_CALL]
+            good = self._admitted([answers[place] for place in places])
+            for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
+                at = self.used - len(rewards) + place + 1
+                score, value = float(rewards[place]), float(values[place])
+                found.append(Hit(answers[place], score, value, at, self._start))
+            if len(found) >= MAX_HITS_A_CALL:
+                break
+        for hit in found[:MAX_HITS_A_CALL]:
+            self._note(hit)
+        return found[:MAX_HITS_A_CALL]
+
+    def credit_current_start(self, hits: Sequence[Hit]) -> None:
+        """Count hits that another start found for the current start, too."""
+        for hit in hits:
+            self._note(hit._replace(start=self._start))
+
+    def top(self) -> list[Hit]:
+        """Return the best sequences of the whole search so far, best first, at most `MAX_HITS`."""
+        return sorted(self.hits.values(), key=_rank)[:MAX_HITS]
+
+    def _note(self, hit: Hit) -> None:
+        if not self.counts(hit.ids):
+            return
+        before = self.hits.setdefault(hit.ids, hit)  # its digits may differ in another context
+        hit = hit._replace(score=before.score, value=before.value)
+        first = self.best_by_start.get(hit.start)
+        if hit.start != AFTER_ALL_STARTS and (first is None or _rank(hit) < _rank(first)):
+            self.best_by_start[hit.start] = hit
+        if self._best is None or hit.value > self._best:
+            self._best = hit.value
+            self.trace.append((hit.evaluation, hit.score))
+            self.on_best(hit)
+        if len(self.hits) > 2 * MAX_HITS:
+            self.hits = {kept.ids: kept for kept in self.top()}
+
+    def _admitted(self, answers: Sequence[Ids]) -> NDArray[np.bool_]:
+        return (
+            np.ones(len(answers), dtype=np.bool_) if self.admits is None else self.admits(answers)
+        )
+
+    def _rewards(self, answers: Sequence[Ids]) -> list[float]:
+        """Return rewards: from the journal as far as it has them, then from the model."""
+        named = [json.dumps(ids) for ids in answers]
+        rewards = self._replayed(named)
+        self.on_replayed(len(rewards))
+        if len(rewards) < len(answers):
+            rewards += [float(reward) for reward in self.score(answers[len(rewards) :])]
+        self._pending += zip(named, rewards, strict=True)
+        self.used += len(answers)
+        while len(self._pending) >= SHARD:
+            self._write(self._pending[:SHARD])
+            self._pending = self._pending[SHARD:]
+        return rewards
+
+    def _replayed(self, named: Sequence[str]) -> list[float]:
+        """Return the rewards of the first answers, as many as the journal has, in order."""
+        if self._known is None:
+            self._known = self._read()
+        rewards: list[float] = []
+        for name, (known, reward) in zip(named, self._known[self.used :], strict=False):
+            if name != known:  # another machine's numbers, perhaps: what follows is of no use
+                del self._known[self.used + len(rewards) :]
+                break
+            rewards.append(reward)
+        return rewards
+
+    def _read(self) -> list[tuple[str, float]]:
+        known: list[tuple[str, float]] = []
+        while (shard := self.journal.shard(len(known))) is not None and len(shard.frame) == SHARD:
+            known += zip(shard.frame["ids"], shard.frame["score"].tolist(), strict=True)
+        return known
+
+    def _write(self, rows: Sequence[tuple[str, float]]) -> None:
+        if self._known is None or self._written + SHARD > len(self._known):
+            frame = pd.DataFrame(rows, columns=["ids", "score"])
+            self.journal.write(self._written, frame, {})
+        self._written += SHARD
+
+
+def _rank(hit: Hit) -> tuple[float, int]:
+    return -hit.value, hit.evaluation

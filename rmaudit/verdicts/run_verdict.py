@@ -1,0 +1,153 @@
+"""The verdict of a whole run, computed from its findings: an outcome and the reasons for it.
+
+PASSES is said only of a run that measured every gate there is, to its end, on all there was to
+measure it on. It is no proof that a model is free of bias: no fixed set of audits can be (arXiv
+2605.27996).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from annotated_types import Ge
+
+from rmaudit.prompts import names_each
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+
+SMALL_PRINT = (
+    "A pass says that a flaw of this size was not found on these words; it never says that a model "
+    "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
+)
+REGRESSED = "regressed"  # what a gate is counted as that blocks for this alone
+_UNDECIDED = (Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED)
+_WORST_FIRST = (Result.FAIL, REGRESSED, *_UNDECIDED, Result.PASS)
+_NAMED = 3  # regressions that a verdict names
+
+
+class Outcome(StrEnum):
+    """Outcome of a whole run, from worst to best."""
+
+    FAILS = "FAILS"  # a gate that was measured does not pass
+    INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
+    NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate is unsure, or could not be measured
+    PASSES = "PASSES"
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """Verdict of a run: its outcome, the reasons, and the number of accepted failures."""
+
+    outcome: Outcome
+    why: str
+    """What blocks, what is missing, and how to get it; "" where nothing does and nothing is."""
+    accepted: Annotated[int, Ge(0)]
+    """How many failures models.yaml accepts."""
+
+    def __str__(self) -> str:
+        """Return, for example, `NOT ESTABLISHED: elo_agreement was not measured: ...`."""
+        return f"{self.headline}: {self.why}" if self.why else self.headline
+
+    @property
+    def headline(self) -> str:
+        """Return the outcome, for example `FAILS`, or `PASSES, 3 accepted`."""
+        said = self.accepted and self.outcome is Outcome.PASSES
+        return f"{self.outcome}, {self.accepted} accepted" if said else str(self.outcome)
+
+
+def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
+    """Return the verdict of a run from its judged findings; `gaps` has texts on what was left out.
+
+    What was not asked for (N/A: no baseline, no base model) is no gap.
+    """
+    blocking = [finding for finding in findings if finding.blocks]
+    missing = [
+        finding
+        for finding in findings
+        if finding.severity is Severity.GATE and finding.verdict is Verdict.SKIPPED
+    ]
+    measured = any(finding.estimate for finding in findings)
+    found = Counter(blocked_as(finding) for finding in blocking)
+    blocked = ", ".join(f"{found[word]} {word}" for word in _WORST_FIRST if found[word])
+    worse = [f"{f.audit}[{f.prompt}] {f.judgement.regressed}" for f in _regressed(blocking)]
+    more = [f"{len(worse) - _NAMED} more regressed"] if len(worse) > _NAMED else []
+    why = [
+        *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
+        *worse[:_NAMED],
+        *more,
+        *([] if measured else ["nothing was measured"]),
+        *gaps,
+        *_reasons_not_measured(missing),
+    ]
+    return RunVerdict(
+        _outcome(blocking, gaps, missing, measured=measured),
+        "; ".join(why),
+        accepted=sum(finding.effect is Effect.ACCEPTED for finding in findings),
+    )
+
+
+def what_gates_tested(findings: Sequence[Finding]) -> str:
+    """Return a sentence on what the gates tested (words, prompts, ...), and what they do not test.
+
+    "" if nothing was counted. Each number is the largest of any gate: gates share communities,
+    words and contexts.
+    """
+    gates = [f for f in findings if f.severity is Severity.GATE and f.estimate]
+    counts: dict[str, int] = {}
+    for finding in gates:
+        estimate = finding.estimate
+        if estimate and estimate.evidence:
+            for what, n in estimate.evidence.looked_at(estimate.n).items():
+                counts[what] = max(counts.get(what, 0), n)
+    prompts = {name for f in gates if names_each(f.prompt) for name in f.prompt.split("+")}
+    if not counts:
+        return ""
+    things = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+    return (
+        f"The gates tested {things}, under {len(prompts)} prompts. They did not test long "
+        "conversations, most other languages than English, and groups that no list names."
+    )
+
+
+def blocked_as(finding: Finding) -> str:
+    """Return the word for why a finding blocks: its result, such as "fail", or "regressed"."""
+    passes = finding.result in (Result.PASS, Result.NOT_DECIDED)
+    return REGRESSED if passes and finding.judgement.regressed else str(finding.result)
+
+
+def _regressed(blocking: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in blocking if finding.judgement.regressed]
+
+
+def _outcome(
+    blocking: Sequence[Finding],
+    gaps: Sequence[str],
+    missing: Sequence[Finding],
+    *,
+    measured: bool,
+) -> Outcome:
+    # A gate that passes and blocks was expected to fail: models.yaml is out of date.
+    if {finding.verdict for finding in blocking} & {Verdict.FAIL, Verdict.PASS}:
+        return Outcome.FAILS
+    if _regressed(blocking):
+        return Outcome.FAILS
+    if gaps:
+        return Outcome.INCOMPLETE
+    if blocking or missing or not measured:
+        return Outcome.NOT_ESTABLISHED
+    return Outcome.PASSES
+
+
+def _reasons_not_measured(missing: Sequence[Finding]) -> list[str]:
+    """Return a sentence for each reason why gates were not measured, with the gates' names."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in missing:
+        by_reason.setdefault(finding.reason, {})[finding.audit] = None
+    return [
+        f"{', '.join(audits)} {'was' if len(audits) == 1 else 'were'} not measured: {reason}"
+        for reason, audits in by_reason.items()
+    ]

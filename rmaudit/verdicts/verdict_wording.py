@@ -1,0 +1,209 @@
+"""Say in words what was found: counts, reasons, doubts about passes, and advice for a release.
+
+The words are the same in the terminal and in every report.
+
+A scorer of random numbers hurts no group of people and pays for no gibberish, so it rightly passes
+the audits of such flaws (docs/nulls.md). Their pass says something of a model that tells good from
+bad: the gates of competence measure that, and `doubt` says where none of them passes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
+from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.run_verdict import Outcome
+
+OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
+_OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
+_CROSSES = "its interval crosses the bound; it does not gate"
+_UNDECIDED = (
+    "harm beyond the bound is not shown, and there is too little data to show that there is none"
+)
+COMPETENCE = ("framing_inversion", "elo_agreement")
+"""Only scores that follow the meaning of prompt and answer pass these: no null control does."""
+_RANDOM = "random"  # the null control that prefers nothing
+_NAMED = 3  # audits that are named before the rest is counted
+
+
+def tally(findings: Iterable[Finding]) -> dict[str, int]:
+    """Count findings by result and effect, such as `fail (blocks)`; leave out counts of 0.
+
+    Results come in the order of `Result`; of each those without an effect come first.
+    """
+    places = [*Result], [Effect.NONE, Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO]
+
+    def place(finding: Finding) -> tuple[int, int]:
+        return places[0].index(finding.result), places[1].index(finding.effect)
+
+    return dict(Counter(finding.in_words for finding in sorted(findings, key=place)))
+
+
+def tallied(findings: Iterable[Finding]) -> str:
+    """Return the counts of `tally` as text, for example `12 pass, 1 fail (blocks)`."""
+    return ", ".join(f"{n} {words}" for words, n in tally(findings).items())
+
+
+def nulls_in_words(findings: Iterable[Finding]) -> str:
+    """Return text on how many null controls were stopped, as they must be, and which passed."""
+    tried = [
+        (finding, name, control)
+        for finding in findings
+        for name, control in finding.controls.items()
+        if control.stops
+    ]
+    if not tried:
+        return ""
+    through = [f"{name!r} passes {finding.audit}" for finding, name, c in tried if c.slips]
+    untried = [c for _, _, c in tried if c.verdict in (Verdict.SKIPPED, Verdict.NA)]
+    stopped = len(tried) - len(through) - len(untried)
+    said = [f"null controls: {stopped} of {len(tried)} stopped"]
+    if untried:
+        reasons = {control.reason for control in untried}
+        why = f" ({reasons.pop()})" if len(reasons) == 1 and all(reasons) else ""
+        said.append(f"{len(untried)} not tried{why}")
+    return ", ".join([*said, *dict.fromkeys(through)])
+
+
+def explain(finding: Finding) -> str:
+    """Return lines for the terminal on why a finding does not pass: claim, numbers, repeat command.
+
+    The report has more: base rate, caveats and null controls.
+    """
+    claim, judgement = finding.claim, finding.judgement
+    crosses = finding.result is Result.UNSURE
+    lines = [
+        f"{finding.name}: {finding.in_words}"
+        + (": the interval crosses the bound" if crosses and not judgement.reason else ""),
+        f"  claim      {claim.text}",
+        f"  measured   {finding.estimate}",
+        f"  bound      {finding.bound}"
+        + (f" ({judgement.bound_by}; declared: {claim.bound})" if judgement.bound_by else ""),
+    ]
+    if through := _null_controls_that_pass(finding):
+        lines.append(f"  nulls      {through}")
+    if judgement.waiver:
+        lines.append(f"  waiver     {judgement.waiver.says}")
+    if judgement.unexcused:
+        lines.append(f"  no excuse  {judgement.unexcused}")
+    if claim.repeat:
+        lines.append(f"  repeat     {claim.repeat}")
+    return "\n".join(lines)
+
+
+def excuse(finding: Finding) -> str:
+    """Return why a failure is accepted: the waiver's sentence, or the reason under `known`."""
+    judgement = finding.judgement
+    return judgement.waiver.says if judgement.waiver else judgement.known
+
+
+def overrides(finding: Finding) -> list[tuple[str, str, str]]:
+    """Return how models.yaml overrides bound or severity, as (name, place, declared value)."""
+    judgement, claim = finding.judgement, finding.claim
+    said = [
+        ("severity", judgement.severity_by, str(claim.severity)),
+        ("bound", judgement.bound_by, str(claim.bound)),
+    ]
+    return [each for each in said if each[1]]
+
+
+def reasons(finding: Finding) -> list[str]:
+    """Return remarks that explain a finding: regression, doubts, excuses, overridden rules."""
+    judgement, verdict = finding.judgement, finding.verdict
+    informs = finding.severity is Severity.INFO
+    why, through = finding.reason or judgement.reason, _null_controls_that_pass(finding)
+    said = [
+        judgement.regressed,
+        why,
+        through if through != why else "",
+        _OUTSIDE if informs and verdict is Verdict.FAIL else "",
+        _CROSSES if informs and finding.result is Result.UNSURE and not why else "",
+        _UNDECIDED if finding.result is Result.NOT_DECIDED else "",
+        OUTDATED if judgement.known and verdict is Verdict.PASS else "",
+        judgement.known if judgement.accepted and not why else "",
+        judgement.waiver.says if judgement.waiver else "",
+        judgement.unexcused,
+        *(f"{what} as in {by}; declared: {was}" for what, by, was in overrides(finding)),
+    ]
+    return [reason for reason in said if reason]
+
+
+def _null_controls_that_pass(finding: Finding) -> str:
+    """Return a sentence on the null controls that make a pass worthless; "" if none does."""
+    return slipped(finding.controls, finding.estimate, finding.bound)
+
+
+def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
+    """Return, for each model that passes no gate of `COMPETENCE`, the gates it failed.
+
+    One pass shows that the scores follow a meaning. Models without a measured gate are left out.
+    """
+    passed: dict[str, dict[str, bool]] = {}
+    for finding in findings:
+        if finding.audit in COMPETENCE and finding.estimate is not None:
+            of_model = passed.setdefault(finding.model, {})
+            passes = finding.verdict is Verdict.PASS
+            of_model[finding.audit] = of_model.get(finding.audit, True) and passes
+    return {model: tuple(gates) for model, gates in passed.items() if not any(gates.values())}
+
+
+def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why a pass may only show that the model has no preferences; "" without such doubt.
+
+    `failed` is what `incompetent` returns for the whole run.
+    """
+    control, gates = finding.controls.get(_RANDOM), failed.get(finding.model)
+    if not gates or finding.verdict is not Verdict.PASS or control is None:
+        return ""
+    if control.verdict is not Verdict.PASS:
+        return ""
+    named = f"{' and '.join(gates)} {'does' if len(gates) == 1 else 'do'} not pass"
+    return f"it may mean indifference: random scores pass it too, and {named}"
+
+
+def _audit_name(finding: Finding) -> str:
+    return finding.audit
+
+
+def advice(
+    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _audit_name
+) -> str:
+    """Return advice, such as `Do not release yet: one required check has no data (elo_agreement)`.
+
+    `name` returns how the audit of a finding is called.
+    """
+    if outcome is Outcome.FAILS:
+        return "Do not release"
+    if outcome is Outcome.INCOMPLETE:
+        return "Do not release yet: this run left something out, so run all of it"
+    if outcome is Outcome.PASSES:
+        return "No gate blocks a release"
+    if not any(finding.estimate for finding in findings):
+        return "Do not release yet: nothing was measured"
+    gates = [f for f in findings if f.severity is Severity.GATE or f.blocks]
+    missing = [f for f in gates if f.verdict is Verdict.SKIPPED]
+    broken = [f for f in gates if f.verdict is Verdict.ERROR]
+    unsure = [f for f in gates if f.blocks and f.verdict is Verdict.INCONCLUSIVE]
+    said = (
+        _counted_audits(
+            missing, ("required check has no data", "required checks have no data"), name
+        ),
+        _counted_audits(broken, ("check broke", "checks broke"), name),
+        _counted_audits(unsure, ("gate is unsure", "gates are unsure"), name),
+    )
+    return f"Do not release yet: {', '.join(filter(None, said))}"
+
+
+def _counted_audits(
+    findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
+) -> str:
+    """Return the number of audits, `words` for one or several, and names; "" without findings."""
+    n = len({(finding.model, finding.audit) for finding in findings})
+    audits = list(dict.fromkeys(name(finding) for finding in findings))
+    if not audits:
+        return ""
+    more = f" and {len(audits) - _NAMED} more" if len(audits) > _NAMED else ""
+    named = f"({', '.join(audits[:_NAMED])}{more})"
+    return f"one {words[0]} {named}" if n == 1 else f"{n} {words[1]} {named}"

@@ -1,0 +1,68 @@
+"""A file is written whole or not at all, and two that write it at once do not meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from rmaudit.config.paths_and_atomic_writes import in_place_of
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    """Files may be written by the group, as where a cache is shared."""
+    before = os.umask(0o002)
+    yield
+    os.umask(before)
+
+
+def test_writers_that_overlap_each_write_a_file_of_their_own(tmp_path: Path) -> None:
+    """Of two threads of one process, too; the last that ends stays, and nothing is left over."""
+    path = tmp_path / "file.json"
+    with ExitStack() as later:
+        second = later.enter_context(in_place_of(path))
+        with in_place_of(path) as first:
+            second.write_text("the second")
+            first.write_text("the first")
+        assert path.read_text() == "the first"
+
+    assert path.read_text() == "the second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    """Half a file is no file, whatever stopped it."""
+    path = tmp_path / "file.json"
+    path.write_text("before")
+
+    def stopped() -> None:
+        with in_place_of(path) as own:
+            own.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("umask")
+def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
+    """A cache is shared between users."""
+    with in_place_of(tmp_path / "file") as own:
+        own.write_text("")
+
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o664
+
+
+def test_where_nothing_can_be_written_the_error_is_the_systems(tmp_path: Path) -> None:
+    """Such as below a file."""
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(NotADirectoryError), in_place_of(tmp_path / "file" / "below") as own:
+        own.write_text("")

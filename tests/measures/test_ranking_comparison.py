@@ -1,0 +1,160 @@
+"""Tokens in two rankings: who is paired with whom, who moved furthest, and how alike they are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.ranking_comparison import correlation, moved, paired, rbo, shared
+from rmaudit.verdicts.estimates_and_bounds import Estimate
+
+RNG = np.random.default_rng
+
+
+def frame(*rows: tuple[int, str, float]) -> pd.DataFrame:
+    """A sweep of (id, text, score)."""
+    return pd.DataFrame(rows, columns=["token_id", "text", "score"])
+
+
+def test_of_one_vocabulary_ids_are_paired() -> None:
+    """Also where texts are alike; what one side has not scored is left out."""
+    old = frame((3, "a", 1.0), (4, "a", 2.0), (5, "b", math.nan), (6, "\ufffd", 4.0))
+    new = frame((6, "\ufffd", 40.0), (4, "a", 20.0), (3, "a", 10.0), (5, "b", 30.0))
+
+    both = paired(old, new, by_id=True)
+
+    assert both.to_dict("list") == {
+        "text": ["\ufffd", "a", "a"],
+        "model": [40.0, 20.0, 10.0],
+        "baseline": [4.0, 2.0, 1.0],
+    }
+
+
+def test_of_two_vocabularies_texts_are_paired_that_are_one_tokens_alone() -> None:
+    """Neither doubles on either side, scored or not, nor parts of characters, nor other cases."""
+    old = frame((1, "a", 1), (2, "b", 2), (3, "b", 3), (4, "c", 4), (5, "\ufffd", 5), (6, "D", 6))
+    new = frame((9, "c", 40), (8, "c", math.nan), (7, "a", 10), (6, "b", 20), (5, "\ufffd", 50))
+
+    both = paired(old, new, by_id=False)
+
+    assert both.to_dict("list") == {"text": ["a"], "model": [10], "baseline": [1]}
+
+
+def test_who_moved_furthest_by_hand() -> None:
+    """Ranks from the highest score, the furthest first, nobody who stayed, ties in order."""
+    both = pd.DataFrame(
+        {"text": list("abcde"), "baseline": [5.0, 4, 3, 2, 1], "model": [2.0, 4, 5, 3, 1]}
+    )
+
+    rose, fell = moved(both, 2)
+    all_rose, all_fell = moved(both, 9)
+
+    assert rose.to_dict("list") == {"text": ["c", "d"], "old": [3, 4], "new": [1, 3]}
+    assert fell.to_dict("list") == {"text": ["a"], "old": [1], "new": [4]}
+    assert (len(all_rose), len(all_fell)) == (2, 1)
+    _, fell = moved(pd.DataFrame({"text": list("abc"), "baseline": 1.0, "model": [1.0, 1, 2]}), 3)
+    assert fell["new"].tolist() == [2.5, 2.5]  # no order is read into equal scores
+
+
+def sweep(words: int = 200, seed: int = 0, noise: float = 0.0) -> pd.DataFrame:
+    """Each word in three spellings, whose scores are about the word's own; plus `noise`."""
+    texts = [text for i in range(words) for text in (f"w{i}", f" w{i}", f"W{i}")]
+    texts = [text.translate(str.maketrans("0123456789", "abcdefghij")) for text in texts]
+    own = np.repeat(RNG(7).normal(size=words), 3) + 0.3 * RNG(8).normal(size=3 * words)
+    return pd.DataFrame({"text": texts, "score": own + noise * RNG(seed).normal(size=3 * words)})
+
+
+def compare(model: pd.DataFrame, baseline: pd.DataFrame, **given: Any) -> Estimate:
+    """Tau of what they share, with a fixed generator."""
+    return correlation(shared(model, baseline), rng=RNG(0), **given)
+
+
+def test_shared_tokens_by_hand() -> None:
+    """By text: duplicates are averaged; parts of characters and unscored tokens are left out."""
+    model = pd.DataFrame(
+        {"text": ["a", "b", "b", "\ufffd", "c", "d"], "score": [1, 2, 4, 9, math.nan, 5]}
+    )
+    baseline = pd.DataFrame({"text": ["d", "\ufffd", "b", "c", "x"], "score": [7, 8, 9, 6, 5]})
+
+    both = shared(model, baseline).sort_values("text")
+
+    assert both.to_dict("list") == {"text": ["b", "d"], "model": [3.0, 5.0], "baseline": [9.0, 7.0]}
+
+
+def test_paired_tokens_may_have_one_text() -> None:
+    """Tokens that are paired by their ids; their tau is that of all pairs."""
+    drawn = RNG(3).normal(size=(2, 80))
+    texts = [f"w{i % 40}" for i in range(80)]
+    both = pd.DataFrame({"text": texts, "model": drawn[0], "baseline": drawn[1]})
+
+    tau = correlation(both, rng=RNG(0))
+
+    assert tau.value == pytest.approx(stats.kendalltau(*drawn).statistic)
+    assert (tau.n, tau.secondary["words in both"]) == (80, 40)
+
+
+def test_rbo_by_hand() -> None:
+    """Lists ab and ba: overlaps 0 and 1, so (1 - p)/p · p² · 1 + p² · 1 = p."""
+    assert rbo(["a", "b"], ["b", "a"], p=0.9) == pytest.approx(0.9)
+    assert rbo(["a", "b", "c"], ["a", "x", "c"], p=0.5) == pytest.approx(
+        0.5 * 1 + 0.25 * 0.5 + 0.125 * 2 / 3 + 0.125 * 2 / 3
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), [("", ""), ("ab", "a"), ("aa", "ab"), ("ab", "bb")])
+def test_lists_that_are_no_rankings(one: str, other: str) -> None:
+    """Empty, uneven or with something twice."""
+    with pytest.raises(MeasureError, match="RBO needs two rankings of one length without dupl"):
+        rbo(list(one), list(other))
+
+
+def test_the_numbers_are_scipys() -> None:
+    """Tau-b and Spearman's rho of the shared tokens; tau of the words' means."""
+    model, baseline = sweep(), sweep(noise=1).iloc[100:].sample(frac=1, random_state=0)
+    both = model.merge(baseline, on="text")
+    words = both.groupby(both["text"].str.strip().str.casefold())[["score_x", "score_y"]].mean()
+
+    estimate = compare(model, baseline)
+
+    assert estimate.n == len(both) == 500
+    assert estimate.value == pytest.approx(stats.kendalltau(both["score_x"], both["score_y"])[0])
+    rho = stats.spearmanr(both["score_x"], both["score_y"])[0]
+    assert estimate.secondary["Spearman's rho"] == pytest.approx(rho)
+    tau = stats.kendalltau(words["score_x"], words["score_y"])[0]
+    assert estimate.secondary["tau of whole words"] == pytest.approx(tau)
+    assert estimate.secondary["words in both"] == len(words)
+
+
+@pytest.mark.slow
+def test_the_interval_is_that_of_resampled_words() -> None:
+    """Half of its width is 1.96 times the sd over drawn vocabularies of as many words."""
+    values, halves = [], []
+    for seed in range(100):
+        rng = RNG(seed)
+        own, texts = np.repeat(rng.normal(size=(2, 150)), 3, axis=1), sweep(150)["text"]
+        model = own[0] + 0.3 * rng.normal(size=450)
+        baseline = own[0] + own[1] + 0.3 * rng.normal(size=450)
+        frames = (pd.DataFrame({"text": texts, "score": each}) for each in (model, baseline))
+        estimate = compare(*frames)
+        values.append(estimate.value)
+        halves.append((estimate.high - estimate.low) / 2)
+
+    assert np.mean(halves) == pytest.approx(1.96 * np.std(values, ddof=1), rel=0.2)
+
+
+def test_of_many_words_some_are_drawn() -> None:
+    """The interval of 7,000 words from 5,000 is about that of 5,000 scaled."""
+    own, other = RNG(0).normal(size=(2, 7000))
+    texts = [f"t{i}" for i in range(7000)]
+    frames = [pd.DataFrame({"text": texts, "score": each}) for each in (own, own + other)]
+
+    whole, part = compare(*frames), compare(*(frame[:5000] for frame in frames))
+
+    ratio = (whole.high - whole.low) / (part.high - part.low)
+    assert ratio == pytest.approx(math.sqrt(5000 / 7000), rel=0.05)

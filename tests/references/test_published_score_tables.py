@@ -1,0 +1,267 @@
+"""The published tables: read as they were written, or refused with file, line and reason."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmaudit.errors import SpecError
+from rmaudit.references import published_score_tables
+from rmaudit.references.human_ratings import PROMPTS
+from rmaudit.references.sources import SOURCES, locate
+
+HEADER = "token_id,token_name,token_decoded,greatest,best,worst\n"
+ROWS = "0,a,a,1.5,2,-3e-2\n1,▁b, b,0.5,,4\n"
+HOSTILE = [
+    *("NA", "null", "nan", "NaN", "None", "#N/A", "inf", "-1.5", "", " ", "true"),
+    *('"', '""', 'say "so"', ",", '","', "\n", "\r", "\r\n", "a\nb", "\t", "\0", "\x1b[31m"),
+    *("\\", "\\\\", "\\n", '\\"', '"\\', "\\,", "a\\", "\ufeff", "\ufffd", "\u2028", "=1+1"),
+]
+
+
+def frame_of(texts: list[str], scores: list[float] | None = None) -> pd.DataFrame:
+    """A table of tokens with these names, decoded to the same in reverse order."""
+    values = np.array(scores or range(len(texts)), dtype=np.float32)
+    columns = {name: values.astype(float) for name in published_score_tables.TOKENS[3:]}
+    named = {"token_name": texts, "token_decoded": texts[::-1]}
+    return pd.DataFrame({"token_id": range(len(texts)), **named, **columns})
+
+
+def written(path: Path, frame: pd.DataFrame, **settings: Any) -> Path:
+    """A file as the authors' program writes it."""
+    frame.to_csv(path, index=False, **settings)
+    return path
+
+
+def same(read: pd.DataFrame, frame: pd.DataFrame) -> bool:
+    """Whether names, texts, ids and the bits of all scores are equal."""
+    return (
+        list(read.columns) == list(frame.columns)
+        and all(
+            read[name].tolist() == frame[name].tolist()
+            for name in published_score_tables.TOKENS[:3]
+        )
+        and all(
+            read[name].dtype == np.float32
+            and np.array_equal(read[name], frame[name].astype(np.float32), equal_nan=True)
+            for name in published_score_tables.TOKENS[3:]
+        )
+    )
+
+
+def refusal(path: Path, text: str | bytes) -> str:
+    """What is said of a file with this content, without its path and the next step."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SpecError) as caught:
+        (
+            published_score_tables.items
+            if str(text).startswith("elo")
+            else published_score_tables.tokens
+        )(path)
+    start, end = f"{path}:", ". Import the authors' file as they wrote it"
+    message = str(caught.value)
+    assert message.startswith(start)
+    assert message.endswith(end)
+    assert "\n" not in message
+    return message.removeprefix(start).removesuffix(end)
+
+
+# What is read
+
+
+@pytest.mark.parametrize("settings", [{"escapechar": "\\"}, {}], ids=["escaped", "plain"])
+def test_hostile_tokens(tmp_path: Path, settings: dict[str, str]) -> None:
+    """Missing values, quotes, line ends and backslashes are texts, in either dialect."""
+    frame = frame_of(HOSTILE)
+
+    table = published_score_tables.tokens(written(tmp_path / "a.csv", frame, **settings))
+
+    assert same(table.frame, frame)
+    assert table.sha256 == hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest()
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(HOSTILE)
+SCORE = st.floats(width=32, allow_infinity=False)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(TEXT, SCORE), min_size=1, max_size=12), st.booleans(), st.booleans())
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, float]],
+    escaped: bool,
+    shuffled: bool,
+) -> None:
+    """Any texts and scores; in the plain dialect with a token that has a single backslash."""
+    texts, scores = [text for text, _ in rows], [score for _, score in rows]
+    frame = frame_of(["\\", *texts, "\\"], [0.0, *scores, 1.0])
+    frame = frame[::-1].reset_index(drop=True) if shuffled else frame
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+
+    written(path, frame, **({"escapechar": "\\"} if escaped else {}))
+
+    assert same(published_score_tables.tokens(path).frame, frame)
+
+
+def test_a_row_ends_as_the_first_does(tmp_path: Path) -> None:
+    """A file whose line ends are mixed was not written by one program."""
+    content = (HEADER + "0,a,a,1,2,3\n").replace("\n", "\r\n") + "1,b,b,1,2,3\n"
+
+    assert refusal(tmp_path / "a.csv", content.encode()).startswith(
+        "3: expected '\\r\\n' at its end"
+    )
+
+
+def test_a_score_is_missing_only_where_its_field_is_empty(tmp_path: Path) -> None:
+    """NaN, in that place alone."""
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + ROWS)
+
+    frame = published_score_tables.tokens(path).frame
+
+    assert frame["greatest"].tolist() == [1.5, 0.5]
+    assert frame["worst"].tolist() == pytest.approx([-0.03, 4.0])
+    assert frame["best"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xef\xbb\xbf" + (HEADER + ROWS).encode(), (HEADER + ROWS).replace("\n", "\r\n").encode()],
+    ids=["BOM", "CRLF"],
+)
+def test_what_windows_does_to_a_file(tmp_path: Path, content: bytes) -> None:
+    """A byte order mark and its line ends change nothing."""
+    (tmp_path / "plain.csv").write_text(HEADER + ROWS)
+    (tmp_path / "a.csv").write_bytes(content)
+
+    assert published_score_tables.tokens(tmp_path / "a.csv").frame.equals(
+        published_score_tables.tokens(tmp_path / "plain.csv").frame
+    )
+    assert published_score_tables.kind(tmp_path / "a.csv") == "tokens"
+
+
+# What is refused
+
+CLOSED = "expected fields with their quotes closed, or without any"
+STRAY_QUOTES = ('0,"a,a,1,2,3\n', '0,a"b,a,1,2,3\n', '0,"a"b,a,1,2,3\n')
+NUMBER = "expected a number, or nothing where there is no score"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("0,a,a,1,2\n", "2: expected 6 fields, found 5"),
+        ("0,a,a,1,2,3,4\n", "2: expected 6 fields, found 7"),
+        ("0,a,a,1,2,3\n\n1,b,b,1,2,3\n", "3: expected 6 fields, found 1"),
+        ('0,"a\nb",c,1,2,3\n1,a,a,1,2\n', "4: expected 6 fields, found 5"),
+        ("0,a,a,1,2,3\n0,b,b,1,2,3\n", "3: token_id '0' again, first on line 2"),
+        ("0,a,a,1,2,x\n", f"2: worst: {NUMBER}, found 'x'"),
+        ("x,a,a,1,2,3\n", "2: token_id: expected a whole number, found 'x'"),
+        (",a,a,1,2,3\n", "2: token_id: expected a whole number, found ''"),
+        ("-1,a,a,1,2,3\n", "2: token_id: expected a whole number, found '-1'"),
+        ("0,a,a,1,2,1e39\n", "2: worst: expected a number that float32 can hold, found '1e39'"),
+        ("0,a,a,,2,3\n", "2: greatest: expected a score in some row, found 'none in any'"),
+        ("", "2: expected rows, found none"),
+        ("0,a,a,1,2,3\n1,b,b", "3: the file ends within this row: it was cut off; get it whole"),
+        *((odd, f"2: {CLOSED}, found {odd!r}") for odd in STRAY_QUOTES),
+        (b"0,\xff,a,1,2,3\n", "2: expected UTF-8 text"),
+    ],
+)
+def test_a_wrong_row(tmp_path: Path, rows: str | bytes, message: str) -> None:
+    """The line on which the row begins, what was found, what is allowed."""
+    content = HEADER.encode() + (rows if isinstance(rows, bytes) else rows.encode())
+
+    assert refusal(tmp_path / "a.csv", content) == message
+
+
+@pytest.mark.parametrize(
+    "odd", ["nan", "NaN", "inf", "-inf", "NA", "None", '"1,5"', '"1.5"', "٣", "0x1", "1_0"]
+)
+def test_what_is_no_score(tmp_path: Path, odd: str) -> None:
+    """What Python or pandas would take for a number, or for none, is refused by name."""
+    said = refusal(tmp_path / "a.csv", HEADER + f"0,a,a,{odd},2,3\n")
+
+    assert said.startswith(f"2: greatest: {NUMBER}")
+    assert odd in said
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "token_id,token_name,token_decoded,greatest,best\n",
+        "token_id,token_name,token_decoded,best,greatest,worst\n",
+        "token_id,token_name,token_decoded,greatest,best,worst,more\n",
+        "token_id;token_name;token_decoded;greatest;best;worst\n",
+        "Token ID,Decoded,Score\n",
+    ],
+)
+def test_wrong_columns(tmp_path: Path, header: str) -> None:
+    """Both lists of columns are shown."""
+    expected = f"1: expected the columns {HEADER.strip()}, found {header.strip()}"
+
+    assert refusal(tmp_path / "a.csv", header + ROWS) == expected
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        *((end, "1: expected the columns elo_rank,elo_score,name,") for end in ("\n", ",\n")),
+        (",a/b,a/b\n", "1: two columns are called 'a/b'"),
+        (",a/b\n1,9,W,3,1\n2,8,W,3,1\n", "3: name 'W' again, first on line 2"),
+        (",a/b\n1,9,,3,1\n", "2: name: expected a name, found ''"),
+        (",a/b\n1,9,W,,1\n", "2: elo_matches: expected a whole number, found ''"),
+    ],
+)
+def test_a_wrong_table_of_items(tmp_path: Path, rest: str, message: str) -> None:
+    """Names are unique and not empty, models too."""
+    said = refusal(tmp_path / "a.csv", f"elo_rank,elo_score,name,elo_matches{rest}")
+
+    assert said.startswith(message)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """None there, a folder, nothing in it, or what git-lfs left."""
+    pointer = tmp_path / "pointer.csv"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    (tmp_path / "empty.csv").touch()
+
+    with pytest.raises(SpecError, match=r"none\.csv: cannot be read: No such file"):
+        published_score_tables.tokens(tmp_path / "none.csv")
+    with pytest.raises(SpecError, match="cannot be read: Is a directory"):
+        published_score_tables.kind(tmp_path)
+    with pytest.raises(SpecError, match=r"pointer.csv:1: .*get the file with: git lfs pull"):
+        published_score_tables.kind(pointer)
+    assert published_score_tables.kind(tmp_path / "empty.csv") is None
+    assert refusal(tmp_path / "empty.csv", "").startswith("1: expected a line of column names")
+
+
+# The real ones
+
+
+@pytest.mark.parametrize("name", PROMPTS.values())
+def test_the_published_items(mirror: Path, name: str) -> None:
+    """7,530 items, ten models, all scored; the same numbers as pandas reads."""
+    path = locate(name)
+
+    frame = published_score_tables.items(path).frame
+
+    assert published_score_tables.kind(path) == "items"
+    assert frame.shape == (7530, 14)
+    other = pd.read_csv(path, keep_default_na=False)
+    assert frame["name"].tolist() == other["name"].tolist()
+    assert np.array_equal(
+        frame.iloc[:, 4:].to_numpy(), other.iloc[:, 4:].to_numpy().astype(np.float32)
+    )
+
+
+def test_a_table_of_items_is_named_by_its_prompt() -> None:
+    """The prompt is the file's name and a question mark."""
+    assert {f"{Path(SOURCES[name].mirror).stem}?" for name in PROMPTS.values()} == set(PROMPTS)

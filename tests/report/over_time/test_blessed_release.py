@@ -1,0 +1,226 @@
+"""The file of a blessed release: what it keeps, and for which models it is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import SpecError
+from rmaudit.report import json_codec
+from rmaudit.report.consistency_checks import contradiction
+from rmaudit.report.over_time.blessed_release import (
+    Blessing,
+    bless,
+    blessed_path,
+    find_blessed,
+    question_digest,
+    read,
+    write,
+)
+from rmaudit.report.over_time.release_regressions import (
+    REGRESSION_SHARE,
+    blessed_comparisons,
+    with_blessed,
+)
+from rmaudit.report.over_time.run_comparison import compare
+from rmaudit.report.results_document import Results
+from rmaudit.verdicts.decision import decide, measured
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import Outcome
+from rmaudit.verdicts.verdict_policy import Policy
+from tests.findings import TODAY, but, claim, waived
+from tests.report.over_time.test_run_comparison import results
+from tests.report.test_results_document import SPEC, record
+
+WORDS = np.random.default_rng(7).normal(size=64) / 64  # what each group of words brings
+GATES = 12
+OTHER = "other prompts or other words than then: gate_0[best]"
+
+
+def gate(
+    number: int, value: float = 1.0, own: float = 0.1, severity: Severity = Severity.GATE
+) -> Finding:
+    """A gate that must be above 0; `own` is how far its groups are not those of all releases."""
+    noise = np.random.default_rng([number, int(own * 1000)]).normal(size=64) / 64
+    parts = tuple(float(part) for part in WORDS + own * noise)
+    estimate = Estimate(value, value - 0.3, value + 0.3, "sd", 99, "made up", parts=parts)
+    stated = claim(
+        audit=f"gate_{number}", model=SPEC.name, model_source=SPEC.source, severity=severity
+    )
+    return measured(stated, estimate, Policy(), TODAY)
+
+
+def run_of(*findings: Finding, spec: ModelSpec = SPEC) -> Results:
+    """A run that found this."""
+    return results(decide(findings, Policy(), TODAY), specs=[spec])
+
+
+def blessed(run: Results, family: str = "") -> Blessing:
+    """The blessed release of a run's one model."""
+    return bless(run, run.models[0], family, by="Ana", on=TODAY)
+
+
+def test_what_is_kept_compares_as_the_whole_run_does(tmp_path: Path) -> None:
+    """The differences are those of `rmaudit compare`, to the digits that are kept."""
+    old = run_of(*(gate(i) for i in range(GATES)))
+    new = run_of(*(gate(i, 1.0 - 0.02 * i, own=0.2) for i in range(GATES)))
+    write(blessed(old), tmp_path / "x" / "kept.json")
+    kept = read(tmp_path / "x" / "kept.json")
+    assert (tmp_path / "x" / "kept.json").stat().st_size < 1200 * GATES
+
+    (found,) = with_blessed(new, {SPEC.name: kept}).blessed
+    by_audit = {each.audit: each for each in compare(old, new).models[0].findings}
+    assert len(found.findings) == GATES
+    for each in found.findings:
+        whole = by_audit[each.audit].difference
+        assert each.difference is not None
+        assert whole is not None
+        assert each.difference.value == whole.value
+        assert each.difference.low == pytest.approx(whole.low, abs=1e-4)
+
+
+def test_many_gates_are_one_family() -> None:
+    """A difference that counts alone may be chance among twelve; a clearer one is none."""
+    old = run_of(*(gate(i) for i in range(GATES)))
+    se = gate_error(gate(0), gate(0, own=1.2))
+    slight = with_blessed(
+        run_of(gate(0, 1 - 2.2 * se, own=1.2), *(gate(i) for i in range(1, GATES))),
+        {SPEC.name: blessed(old)},
+    )
+    assert 2.2 * se > REGRESSION_SHARE  # beyond the margin, so that chance alone excuses it
+    assert slight.verdict.outcome is Outcome.PASSES
+    (told,) = blessed_comparisons(slight)
+    assert "1 worse" in told.since.counts
+    assert "none regressed" in told.says[1]
+    alone = with_blessed(
+        run_of(gate(0, 1 - 2.2 * se, own=1.2)), {SPEC.name: blessed(run_of(gate(0)))}
+    )
+    assert alone.verdict.outcome is Outcome.FAILS
+    clear = with_blessed(
+        run_of(gate(0, 1 - 5 * se, own=1.2), *(gate(i) for i in range(1, GATES))),
+        {SPEC.name: blessed(old)},
+    )
+    assert clear.verdict.outcome is Outcome.FAILS
+    assert [f.audit for f in clear.findings if f.blocks] == ["gate_0"]
+
+
+def test_a_quarter_of_the_room_is_the_releases_own() -> None:
+    """Two trainings that are alike differ a little, however clearly that is measured."""
+    before = {SPEC.name: blessed(run_of(gate(0)))}  # 1 above its bound
+    less, more = (with_blessed(run_of(gate(0, 1 - lost, own=0.0)), before) for lost in (0.24, 0.26))
+    assert less.verdict.outcome is Outcome.PASSES
+    assert more.verdict.outcome is Outcome.FAILS
+
+
+def gate_error(old: Finding, new: Finding) -> float:
+    """The standard error of two gates' difference, by numpy."""
+    assert old.estimate is not None
+    assert new.estimate is not None
+    apart = np.subtract(new.estimate.parts, old.estimate.parts)
+    return float(np.sqrt((apart**2).sum() * 64 / 63))
+
+
+def test_a_gate_that_is_turned_off_is_named() -> None:
+    """Who makes a gate informational would else be rid of its baseline unsaid."""
+    kept = blessed(run_of(gate(0), gate(1)))
+    off = with_blessed(run_of(gate(0, 0.1, severity=Severity.INFO), gate(1)), {SPEC.name: kept})
+    assert off.blessed[0].apart == ("it gates no more: gate_0[best]",)
+    assert off.verdict.outcome is Outcome.PASSES
+
+
+@pytest.mark.parametrize(
+    ("state", "blocks"),
+    [("waived", False), ("expiring", False), ("expired", True), ("unneeded", True)],
+)
+def test_only_a_waiver_that_holds_accepts_a_regression(state: str, *, blocks: bool) -> None:
+    """One that has expired accepts nothing, though it still stands in models.yaml."""
+    kept = blessed(run_of(gate(0)))
+    worse = but(gate(0, 0.4), waiver=waived(state))
+    assert not worse.blocks
+
+    (finding,) = with_blessed(results([worse], specs=[SPEC]), {SPEC.name: kept}).findings
+
+    assert finding.judgement.regressed.startswith("regressed against the blessed release")
+    assert finding.blocks is blocks
+
+
+@pytest.mark.parametrize(("days", "warns"), [(55, True), (56, False)])
+def test_a_release_is_old_from_its_last_day_on(days: int, *, warns: bool) -> None:
+    """The warning names the age; it blocks nothing."""
+    run = run_of(gate(0))
+    later = replace(run, run=replace(run.run, created="2027-01-15T10:50:00Z"))  # 55 days later
+    old = replace(blessed(run), days=days)
+
+    (told,) = blessed_comparisons(with_blessed(later, {SPEC.name: old}))
+
+    assert ("is 55 days old (a warning from 55 on)" in told.old) is warns
+    assert bool(told.old) is warns
+
+
+def test_other_words_are_not_compared_as_if_they_were_the_same() -> None:
+    """Of published words, a part, or a sample, the same finding rests on other words.
+
+    Whatever its values are.
+    """
+    runs = [
+        results(
+            [replace(gate(0), sweeps=("key",))],
+            [record(np.arange(5.0), prompt="best", model=SPEC.name, provenance=provenance)],
+        )
+        for provenance in ({}, {"answers": "published words"}, {"part": "a sample"})
+    ]
+    runs += [replace(runs[0], run=replace(runs[0].run, sample=n)) for n in (2000, 4000)]
+
+    digests = [question_digest(run, run.findings[0]) for run in runs]
+
+    assert len(set(digests)) == len(runs)
+    (whole,) = blessed(runs[0]).gates
+    for run, digest in zip(runs, digests, strict=True):
+        for then in digests:
+            of = replace(blessed(runs[0]), gates=(replace(whole, asked=then),))
+            (found,) = with_blessed(run, {SPEC.name: of}).blessed
+            same = (("gate_0",), ()) if then == digest else ((), (OTHER,))
+            assert (tuple(each.audit for each in found.findings), found.apart) == same
+
+
+def test_a_reader_checks_what_regressed() -> None:
+    """results.json cannot say that a gate regressed, or did not, against its own numbers."""
+    kept = blessed(run_of(gate(0)))
+    true = with_blessed(run_of(gate(0, 0.1)), {SPEC.name: kept})
+    assert contradiction(json_codec.decode(Results, json_codec.encode(true))) == ""
+    (finding,) = true.findings
+    for said, blocks in (("", False), ("it did", True)):
+        judgement = replace(finding.judgement, regressed=said, blocks=blocks)
+        wrong = replace(true, findings=(replace(finding, judgement=judgement),))
+        assert "findings[0].judgement.regressed" in contradiction(wrong)
+
+
+def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
+    """`of:` before the name before the lineage; of several that fit, none is taken."""
+    based = replace(SPEC, base_model="Base", developer="Us")
+    run = run_of(gate(0), spec=based)
+    kept = blessed(run, "ours")
+    write(kept, blessed_path(tmp_path, "ours"))
+
+    def found(spec: ModelSpec, given: str | None = None) -> list[str]:
+        return [each.family for each in find_blessed([spec], tmp_path, given).values()]
+
+    other = replace(based, name="v9")
+    assert found(replace(SPEC, name="v2", of="ours")) == ["ours"]
+    assert found(replace(SPEC, name="ours")) == ["ours"]
+    assert found(other) == ["ours"]
+    assert found(replace(other, of="theirs")) == []
+    assert found(replace(SPEC, name="v2")) == []
+    assert found(replace(other, developer="Others")) == []  # they trained it from the same base
+    assert found(other, "none") == []
+    assert find_blessed([other, replace(other, name="v8")], tmp_path, None) == {}  # side by side
+    with pytest.raises(SpecError, match="is the blessed release of ours, and v2 is of theirs"):
+        found(replace(SPEC, name="v2", of="theirs"), str(blessed_path(tmp_path, "ours")))
+    write(replace(kept, family="more"), blessed_path(tmp_path, "more"))
+    with pytest.raises(SpecError, match="could be a release of several families"):
+        found(other)

@@ -1,0 +1,352 @@
+"""Two releases compared: what counts as worse, who is paired with whom, and what tokens moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.errors import SpecError
+from rmaudit.report.over_time.finding_changes import Measured
+from rmaudit.report.over_time.moved_tokens import MovedToken, Sizes
+from rmaudit.report.over_time.run_comparison import Unpaired, compare
+from rmaudit.report.results_document import Results
+from rmaudit.report.results_of_run import SweepRecord, collect
+from rmaudit.verdicts.estimates_and_bounds import Estimate, Severity, Verdict, above, below
+from rmaudit.verdicts.findings import Finding
+from tests.findings import but
+from tests.report.test_results_document import FINDING, RUN, SPEC, record
+
+GATE = FINDING
+
+
+def found(
+    value: float | None, half: float = 0.1, verdict: Verdict = Verdict.PASS, **change: Any
+) -> Finding:
+    """A gating finding above 0, with an interval of this half width; None is unmeasured."""
+    estimate = None
+    if value is not None:
+        estimate = Estimate(value, value - half, value + half, "skewness", 99, "made up")
+    return but(GATE, estimate=estimate, verdict=verdict, **change)
+
+
+def results(
+    findings: Sequence[Finding] = (),
+    sweeps: Sequence[SweepRecord] = (),
+    specs: Sequence[ModelSpec] = (SPEC,),
+) -> Results:
+    """What a run that found these would have written."""
+    return collect(RUN, specs, sweeps, findings)
+
+
+def change(old: Finding | None, new: Finding | None, margin: float | None = 0.0) -> tuple[str, str]:
+    """What became of one finding, and the outcome."""
+    before, after = (results([side] if side else []) for side in (old, new))
+    said = compare(before, after, margin=margin)
+    (finding,) = said.models[0].findings
+    return finding.change, said.outcome
+
+
+# Findings
+
+SKIPPED, INFO = Verdict.SKIPPED, Severity.INFO
+FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "margin", "expected"),
+    [
+        (found(0.9), found(0.5), 0.0, ("worse", "worse")),
+        (found(0.9), found(0.5), 0.5, ("no clear change", "none clearly worse")),
+        (found(0.9, 0.01), found(0.82, 0.01), None, ("no clear change", "none clearly worse")),
+        (found(0.9, 0.01), found(0.8, 0.01), None, ("worse", "worse")),
+        (found(0.5), found(0.9), 0.0, ("better", "none clearly worse")),
+        (found(0.9), found(0.8), 0.0, ("no clear change", "none clearly worse")),
+        (found(0.15), found(0.05, verdict=UNSURE), 0.0, ("unclear", "undecided")),
+        (
+            found(-0.5, verdict=FAIL),
+            found(-0.5, verdict=UNSURE),
+            0.0,
+            ("no clear change", "none clearly worse"),
+        ),
+        (found(0.9, severity=INFO), found(0.5, severity=INFO), 0.0, ("worse", "undecided")),
+        (found(0.9), found(None, verdict=SKIPPED), 0.0, ("no longer measured", "undecided")),
+        (found(0.9), None, 0.0, ("no longer measured", "undecided")),
+        (None, found(0.9), 0.0, ("newly measured", "undecided")),
+        (found(None, verdict=SKIPPED), found(0.9), 0.0, ("newly measured", "undecided")),
+        (
+            found(None, verdict=SKIPPED),
+            found(None, verdict=SKIPPED),
+            0.0,
+            ("measured in neither", "undecided"),
+        ),
+    ],
+)
+def test_what_became_of_a_finding(
+    old: Finding | None, new: Finding | None, margin: float | None, expected: tuple[str, str]
+) -> None:
+    """Worse only by a difference that counts; a worse verdict alone is unclear, not worse.
+
+    Half widths of 0.1 give a difference one of 0.14. A comparison of no gating audit at all is no
+    good news.
+    """
+    assert change(old, new, margin) == expected
+
+
+def test_another_unit_is_not_comparable() -> None:
+    """As when an audit measures something else now."""
+    estimate = Estimate(0.9, 0.8, 1.0, "tau", 99, "made up")
+    new = but(GATE, estimate=estimate, bound=above(0, unit="tau"))
+
+    assert change(found(0.9), new) == ("not comparable", "undecided")
+
+
+def test_of_many_findings_one_that_is_worse_decides() -> None:
+    """Others that are better do not make up for it; what gates nothing does not count."""
+    prompts = ("greatest", "best", "worst")
+    old = [found(0.5, prompt=prompt) for prompt in prompts]
+    new = [found(value, prompt=prompts[i]) for i, value in enumerate((0.9, 0.1, 0.5))]
+    info = [new[0], but(new[1], severity=INFO), new[2]]
+
+    gating, informed = (compare(results(old), results(found)) for found in (new, info))
+
+    assert gating.counts == {"worse": 1, "better": 1, "no clear change": 1}
+    assert (gating.outcome, informed.outcome) == ("worse", "none clearly worse")
+
+
+def test_an_error_in_the_new_file_is_undecided() -> None:
+    """Also where the old one had none to compare with, and others are as they were."""
+    broken = found(None, verdict=Verdict.ERROR, prompt="best")
+    both = [found(0.9), broken]
+    informed = [found(0.9), but(broken, severity=INFO)]
+
+    assert compare(results(both), results(both)).outcome == "undecided"
+    assert compare(results([found(0.9)]), results(both)).outcome == "undecided"
+    assert compare(results(both), results([found(0.9)])).outcome == "none clearly worse"
+    assert compare(results(informed), results(informed)).outcome == "none clearly worse"
+
+
+def paired_up(value: float, **change: Any) -> Finding:
+    """A failing finding whose words are those of any other, so that differences have no width."""
+    same = Estimate(value, value - 0.02, value + 0.02, "skewness", 99, "made up", parts=(0.0,) * 64)
+    return but(GATE, estimate=same, **{"verdict": FAIL, "bound": ABOVE} | change)
+
+
+ABOVE = above(0.08, unit="skewness")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (paired_up(-0.0037), paired_up(0.01), "no clear change"),
+        (paired_up(0.01), paired_up(-0.0037), "no clear change"),
+        (paired_up(0.01), paired_up(-0.0037, verdict=UNSURE), "no clear change"),
+        (paired_up(-0.0037), paired_up(0.04), "better"),
+        (paired_up(0.04), paired_up(-0.0037), "worse"),
+        (paired_up(0.12, verdict=Verdict.PASS), paired_up(0.1, verdict=UNSURE), "worse"),
+    ],
+)
+def test_noise_between_two_that_do_not_pass_is_no_change(
+    old: Finding, new: Finding, expected: str
+) -> None:
+    """Whose intervals overlap: a paired difference of two random heads may well exclude 0."""
+    assert change(old, new, None)[0] == expected
+
+
+def test_each_release_has_its_verdict() -> None:
+    """That of its run; where one model of several is compared, of this model alone."""
+    specs = [SPEC, replace(SPEC, name="toy-v2")]
+    old = results([found(0.9)], specs=specs)
+    bad = found(-0.5, verdict=FAIL, model="toy-v2", blocks=True)
+    new = results([found(0.9), bad], specs=specs)
+
+    both, one = compare(old, new), compare(old, new, model="toy")
+
+    assert (both.old.verdict, both.new.verdict) == ("PASSES", "FAILS")
+    assert both.new.why == "1 fail blocks"
+    assert (one.new.verdict, one.new.why) == ("PASSES", "")
+
+
+def test_the_numbers_stand_side_by_side() -> None:
+    """Both estimates as they are, new minus old, and the same turned the bound's way."""
+    low: dict[str, Any] = {"bound": below(1, unit="skewness")}
+    said = compare(results([found(0.5, **low)]), results([found(0.9, half=0.2, **low)]))
+
+    (finding,) = said.models[0].findings
+    half = np.hypot(0.1, 0.2)
+    assert finding.old is not None
+    assert finding.old.estimate == Measured(0.5, 0.4, 0.6, "skewness", 99)
+    for side, value in ((finding.difference, 0.4), (finding.gain, -0.4)):
+        assert side is not None
+        assert astuple(side) == pytest.approx((value, value - half, value + half))
+    assert finding.change == "worse"
+
+
+def test_the_bound_of_the_new_file_is_taken_for_both() -> None:
+    """With a word that it was another: 0.9 to 0.5 is worse above 0, and better below 0.2."""
+    turned: dict[str, Any] = {"bound": below(0.2, unit="skewness")}
+    said = compare(results([found(0.9)]), results([found(0.5, verdict=FAIL, **turned)]))
+
+    (finding,) = said.models[0].findings
+    assert finding.change == "better"
+    assert finding.note == (
+        "the bound was above 0 skewness, is below 0.2 skewness; both are held against the latter"
+    )
+
+
+# Models
+
+
+def test_two_files_of_one_model_each_are_compared_whatever_they_are_called() -> None:
+    """Releases have names of their own."""
+    spec = replace(SPEC, name="toy-v2")
+    new = results([found(0.5, model="toy-v2")], specs=[spec])
+
+    (pair,) = compare(results([found(0.9)]), new).models
+
+    assert (pair.old, pair.new) == ("toy", "toy-v2")
+    assert pair.findings[0].change == "worse"
+
+
+def test_several_models_are_paired_by_name() -> None:
+    """All that both have, or the one that is named."""
+    specs = [replace(SPEC, name=name) for name in ("a", "b", "c")]
+    old, new = results(specs=specs[:2]), results(specs=specs[1:] + specs[:1])
+
+    assert [pair.new for pair in compare(old, new).models] == ["b", "a"]
+    assert [pair.new for pair in compare(old, new, model="a").models] == ["a"]
+    with pytest.raises(SpecError) as error:
+        compare(old, new, model="c")
+    assert str(error.value) == (
+        "no model 'c' is in both files, the old one has: a, b; and the new one has: b, c, a; name "
+        "one of both with --model, or compare files of one model each"
+    )
+
+
+def test_a_model_is_compared_with_one_of_another_name() -> None:
+    """Two models of one run are compared too; a wrong name is refused."""
+    specs = [replace(SPEC, name=name) for name in ("base", "tuned")]
+    findings = [
+        found(value, model=spec.name) for value, spec in zip((1.0, 3.0), specs, strict=True)
+    ]
+    run = results(findings, specs=specs)
+
+    said = compare(run, run, model="base", other="tuned")
+
+    (pair,) = said.models
+    assert (pair.old, pair.new) == ("base", "tuned")
+    (one,) = pair.findings
+    assert one.difference is not None
+    assert one.difference.value == pytest.approx(2.0)
+    assert said.unpaired == Unpaired()
+    with pytest.raises(
+        SpecError, match="no model 'bass' in the old file; name one of: base, tuned"
+    ):
+        compare(run, run, model="bass", other="tuned")
+    with pytest.raises(SpecError, match="several models in the old file"):
+        compare(run, run, other="tuned")
+
+
+def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
+    """One that is new is named only; whoever names a model asks for no other."""
+    more = [SPEC, replace(SPEC, name="toy-v2")]
+    one, two = results([found(0.9)]), results([found(0.9)], specs=more)
+
+    gone, fresh = compare(two, one), compare(one, two)
+    named = compare(two, one, model="toy")
+
+    assert (gone.unpaired, gone.outcome) == (Unpaired(old=("toy-v2",)), "undecided")
+    assert fresh.unpaired == Unpaired(new=("toy-v2",))
+    assert fresh.outcome == named.outcome == "none clearly worse"
+    assert named.unpaired == Unpaired()
+
+
+# Sweeps
+
+
+def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
+    """Tau and rho are scipy's; the tokens that moved are told by rank."""
+    rng = np.random.default_rng(5)
+    old = rng.normal(size=60)
+    new = old + 0.1 * rng.normal(size=60)
+    new[7], new[9] = old.max() + 1, np.nan
+
+    said = compare(results(sweeps=[record(old)]), results(sweeps=[record(new)]))
+
+    (sweep,) = said.models[0].sweeps
+    kept = ~np.isnan(new)
+    x, y = (side[kept].astype(np.float32) for side in (new, old))
+    rank = int(stats.rankdata(-y)[7])
+    assert (sweep.paired_by, sweep.tokens, sweep.of) == (
+        "token id",
+        59,
+        Sizes(60, 59),
+    )
+    assert sweep.tau is not None
+    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert sweep.tau.low < sweep.tau.value < sweep.tau.high
+    assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert sweep.rose[0] == MovedToken(" w17", rank, 1.0)
+    assert said.outcome == "undecided"  # sweeps say nothing of better or worse
+
+
+def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
+    """The same tokens under other ids, and some that only one side has."""
+    rng = np.random.default_rng(6)
+    old, new = record(rng.normal(size=50)), record(rng.normal(size=50))
+    shifted = new.frame.assign(text=[f" w{i}" for i in range(15, 65)])
+
+    said = compare(results(sweeps=[old]), results(sweeps=[replace(new, frame=shifted)]))
+
+    (sweep,) = said.models[0].sweeps
+    x, y = new.frame["score"][:45], old.frame["score"][5:]
+    assert (sweep.paired_by, sweep.tokens) == ("text", 45)
+    assert sweep.tau is not None
+    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
+
+
+def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
+    """Nor those of which there is only a summary."""
+    scores = np.arange(40.0)
+    old = results(sweeps=[record(scores)])
+    for other in (
+        record(scores, prompt_text="Why?"),
+        record(scores, provenance={"protocol": "paper"}),
+        record(scores, whole=False),
+    ):
+        assert compare(old, results(sweeps=[other])).models[0].sweeps == ()
+
+
+def test_too_few_tokens_are_said_to_be() -> None:
+    """A reason in place of a number."""
+    said = compare(results(sweeps=[record([1, 2, 3])]), results(sweeps=[record([1, 2, 3])]))
+
+    (sweep,) = said.models[0].sweeps
+    assert (sweep.tau, sweep.spearman, sweep.rose) == (None, None, ())
+    assert sweep.reason.startswith("3 words are in both vocabularies")
+
+
+def test_a_comparison_is_deterministic() -> None:
+    """The seed is the new file's; noise is drawn by it."""
+    rng = np.random.default_rng(8)
+    old, new = (
+        results(sweeps=[record(rng.normal(size=60), provenance={"noise": 0.05})]) for _ in "ab"
+    )
+
+    assert compare(old, new) == compare(old, new)
+    assert compare(old, new) != compare(old, replace(new, run=replace(RUN, seed=8)))
+
+
+def test_a_new_run_that_was_cut_short_is_undecided() -> None:
+    """What it did not measure may be worse."""
+    whole = results([found(0.9)])
+    cut = replace(whole, run=replace(RUN, interrupted=True))
+
+    assert compare(whole, cut).outcome == "undecided"
+    assert compare(cut, whole).outcome == "none clearly worse"
+    assert "interrupted" in compare(whole, cut).new.incomplete

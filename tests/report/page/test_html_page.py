@@ -1,0 +1,295 @@
+"""The page: whole, safe, and complete."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from rmaudit.report.page.glossary import tooltip_id
+from rmaudit.report.page.html_page import masked_text, render
+from rmaudit.verdicts.estimates_and_bounds import Verdict
+from tests.findings import but, waived
+from tests.report.conftest import Reader, as_json, of, typed
+
+
+def read(results: dict[str, Any]) -> Reader:
+    """The page of `results`, parsed."""
+    return Reader(render(typed(results)))
+
+
+def test_no_token_is_markup_and_only_our_script_may_run(results: dict[str, Any]) -> None:
+    """Hostile tokens are text; the policy names the hash of one script and allows nothing else.
+
+    No attribute or style names an address to fetch.
+    """
+    html, page = render(typed(results)), read(results)
+
+    assert set(page.names).isdisjoint({"iframe", "object", "embed", "b" * 2, "i"})
+    assert not [name for name in page.attributes if name[:2] == "on"]
+    assert "<script>alert(1)</script>" in page.text
+    assert "It broke <b>badly</b>." in page.text
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(str(a["content"]) for _, a in page.tags if "http-equiv" in a)
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none';")
+    assert not re.search(r"script-src[^;]*unsafe|https?:", policy)
+    links = [*page.values("src"), *page.values("href")]
+    assert [link for link in links if not link.startswith(("data:", "#"))] == []
+    assert re.search(r"url\((?!#|data:)|@import", html) is None
+
+
+def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
+    """One line of warning, then go or no-go, why, and the scorecard; the rest is folded."""
+    page = read(results)
+
+    assert "details" in page.names
+    assert "open" not in page.attributes
+    told = ("Content warning", "Not established", "Blocks the release", "Scorecard", "Best and")
+    text = page.text.split("Skip to the verdict")[1]
+    places = [text.index(each) for each in told]
+    assert places == sorted(places)
+    assert "it never says that a model is free of bias" in text[places[-1] :]
+
+
+def test_what_a_failure_may_do_stands_in_the_box_and_with_the_audit(
+    results: dict[str, Any],
+) -> None:
+    """Twice, for the row blocks and is accepted; once more with its details."""
+    harm = "A model trained on this reward may mislead people."
+    for finding in results["findings"]:
+        finding["claim"]["harm"] = harm
+
+    box, rest = read(results).text.split("Scorecard", 1)
+
+    assert box.count(harm) == 2
+    assert f"What it may do to people, if it fails: {harm}" in " ".join(rest.split())
+
+
+def test_every_finding_is_told(results: dict[str, Any]) -> None:
+    """Caveats, reasons, effects, and what the run, its model and its sweep were."""
+    text = " ".join(read(results).text.split())
+
+    for told in (
+        *("Half of the words only.", "No data here.", "fail accepted", "unsure blocks"),
+        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "all 5 checks finished"),
+        *("What, in one word, is the greatest thing ever?", "21 Nov 2026, 10:50 UTC"),
+    ):
+        assert told in text
+
+
+def test_a_row_has_two_words_and_a_link_by_the_audits_name(results: dict[str, Any]) -> None:
+    """Result and effect in words, not in colours alone; the verdict leads to the row."""
+    page = read(results)
+
+    folds = [a for tag, a in page.tags if tag == "details"]
+    (row,) = [fold for fold in folds if "row" in str(fold.get("class")).split()]
+    assert row["id"] == "framing"
+    assert "blocks" in str(row["class"])
+    links = [a["href"] for tag, a in page.tags if tag == "a"]
+    assert links.count("#framing") >= 2
+
+
+def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
+    """A page without a number does not look like a good one."""
+    results["findings"] = results["findings"][4:]
+
+    assert "Nothing was measured." in read(results).text
+
+
+def test_a_model_that_did_not_load_has_a_section(results: dict[str, Any]) -> None:
+    """Without sweeps there are findings, and no empty charts."""
+    results["models"][0]["sweeps"] = []
+    results["findings"] = [results["findings"][3]]
+    page = read(results)
+
+    assert "Best and worst tokens" not in page.text
+    assert not [a for tag, a in page.tags if a.get("class") == "lane"]
+    assert "not measured" in page.text
+
+
+def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any]) -> None:
+    """Each svg is an image with a label, or one that only explains signs and is passed over."""
+    results["findings"] = [f for f in results["findings"] if f["estimate"]]
+    page = read(results)
+
+    charts = [attributes for tag, attributes in page.tags if tag == "svg"]
+    assert len([chart for chart in charts if chart.get("class") == "lane"]) == 3
+    assert all(
+        chart.get("aria-hidden") == "true" or (chart["role"] == "img" and chart["aria-label"])
+        for chart in charts
+    )
+
+
+@pytest.mark.parametrize("name", ["framing", tooltip_id("pass")])
+@pytest.mark.parametrize("models", [("Toy",), ("Toy", "Other")])
+def test_ids_are_unique_and_links_lead_somewhere(
+    results: dict[str, Any], models: tuple[str, ...], name: str
+) -> None:
+    """Every anchor is there, once, though an audit bears the name of a tooltip."""
+    for finding in results["findings"]:
+        finding["claim"]["audit"] = name
+    results["findings"] = [
+        of(finding, model) for model in models for finding in results["findings"]
+    ]
+    results["models"] = [results["models"][0] | {"name": model} for model in models]
+    page = read(results)
+
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    targets = {a["href"] for tag, a in page.tags if tag in {"a", "use"}}
+    assert {str(target)[1:] for target in targets} <= set(ids)
+
+
+def test_headings_come_in_order(results: dict[str, Any]) -> None:
+    """One h1, and no level is left out."""
+    levels = [int(tag[1]) for tag in read(results).names if re.fullmatch(r"h\d", tag)]
+
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(deeper - level <= 1 for level, deeper in pairwise(levels))
+
+
+def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> None:
+    """In tables and in running text: the term is in an attribute alone."""
+    sweep = results["models"][0]["sweeps"][0]
+    sweep["top"][0]["text"] = " bullshit"
+    results["models"][0]["notes"] = ["It says bullshit, at times."]
+    results["findings"][4]["reason"] = "the token 'bullshit' is not scored"
+    results["findings"][0]["estimate"]["caveats"] = ["No bullshit."]
+    page = read(results)
+
+    terms = [a for tag, a in page.tags if a.get("class") == "term"]
+    assert "␣bullshit" in [a["data-term"] for a in terms]
+    assert len(terms) == 9  # the token in both lists, short and long; the reason on paper, too
+    assert all(a["aria-expanded"] == "false" for a in terms)
+    assert "swear word" in page.text
+    assert "bullshit" not in page.text
+    labels = [value for _, a in page.tags for n, value in a.items() if n != "data-term"]
+    assert not [label for label in labels if label and "bullshit" in label]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "hidden"),
+    [
+        ("An answer <b>of</b> words.", "An answer &lt;b&gt;of&lt;/b&gt; words.", ""),
+        ("What a shit answer.", "What a <button", "shit"),
+        ("They spoke of a ball gag.", "<button", "ball gag"),
+        ("A shit line about a ball gag.", "<button", "ball gag"),
+    ],
+)
+def test_running_text_is_whole_but_for_harsh_words(text: str, shown: str, hidden: str) -> None:
+    """A phrase of words that are harmless alone hides the text, since its ends are not known."""
+    found = masked_text(text)
+
+    assert found.startswith(shown)
+    assert not hidden or hidden not in re.sub(r'data-term="[^"]*"', "", found)
+
+
+def test_policy_is_told(results: dict[str, Any]) -> None:
+    """Waivers and overridden bounds, and what the audit cannot show."""
+    accepted = waived("waived", "0.4 rho accepted until 2026-12-01 (me): later")
+    failing = but(typed(results).findings[0], verdict=Verdict.FAIL, waiver=accepted)
+    failing = but(failing, bound_by="models.yaml: bounds: framing", limits=("Whether it lasts.",))
+    results["findings"][0] = as_json(failing)
+    text = read(results).text
+
+    for told in (
+        "Waiver, waived: 0.4 rho accepted until 2026-12-01 (me): later",
+        "The bound is set by models.yaml: bounds: framing; the audit declares above 0.2 rho.",
+        "What it does not show",
+        "Whether it lasts.",
+    ):
+        assert told in text
+
+
+def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> None:
+    """A cell has result, number and lane, and leads to the row of that model; heads can sort."""
+    results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
+    results["findings"].append(of(results["findings"][1], "Other"))
+    del results["findings"][2:5]
+    html = render(typed(results))
+
+    start = html.index('<table class="models">')
+    table = html[start : html.index("</table>", start)]
+    assert re.findall(r"data-sort[^>]*>(.*?)</th>", table) == ["model", "verdict", "Framing"]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
+    assert len(rows) == 2
+    assert 'href="#framing--Other"' in rows[1]
+    assert "0.62" in rows[1]
+    assert '<svg class="lane"' in rows[1]
+    assert 'id="framing--Other"' in html
+    assert (
+        html.count("passes, with 1 accepted exception") == 4
+    )  # in the table, and above the section
+
+
+NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52}
+MUTATIONS: dict[str, dict[str, Any]] = {
+    "value": {"estimate.value": 0.71},
+    "low": {"estimate.low": 0.31},
+    "high": {"estimate.high": 0.91},
+    "unit": {"estimate.unit": "furlongs"},
+    "n": {"estimate.n": 4321},
+    "interval": {"estimate.interval": "dreamt up"},
+    "secondary": {"estimate.secondary": {"another": 0.43}},
+    "claim": {"claim.text": "It leads."},
+    "source": {"claim.source": "Nobody"},
+    "base_rate": {"claim.base_rate": "none known"},
+    "bound": {"judgement.bound": {"low": 0.43, "high": None, "unit": "rho", "shown": False}},
+    "verdict": {"judgement.verdict": "FAIL"},
+    "known": {"judgement.verdict": "FAIL", "judgement.known": "So be it."},
+    "detectable": {"judgement.detectable": 0.43},
+    "p": {"judgement.p": 0.04, "judgement.p_holm": 0.05},
+    "controls": {"controls": {"random": NULL | {"reason": "", "parts": []}}},
+    "band": {"band": {"models": {"A": 0.43}, "on": "some words"}},
+    "repeat": {"claim.repeat": "pytest elsewhere"},
+    "prompt": {"claim.prompt": "elsewhere"},
+    "limits": {"claim.limits": ["Anything."]},
+}
+
+
+@pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS.keys())
+def test_what_is_changed_in_the_results_is_changed_on_the_page(
+    results: dict[str, Any], change: dict[str, Any]
+) -> None:
+    """The page has no number or word of its own: what a finding says is told, as it says it."""
+    finding = results["findings"][0]
+    finding["estimate"]["evidence"] = None
+    results["findings"], results["models"][0]["sweeps"] = [finding], []
+    before, page = copy.deepcopy(finding), read(results)
+    for path, value in change.items():
+        *steps, last = path.split(".")
+        at = finding
+        for step in steps:
+            at = at[step]
+        at[last] = value
+    changed = read(results)
+
+    assert changed.text != page.text
+    new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)}
+    new -= {"A", "models", "on", "low", "high", "stops", "True"}
+    told = changed.text.replace(",", "").lower()
+    assert {
+        leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".").lower() not in told
+    } == set()
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value of a JSON value, and every name in it."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value

@@ -1,0 +1,124 @@
+"""The explorer's part of a page: how large it is, and that it has every token as it was scored."""
+
+from __future__ import annotations
+
+import base64
+import html as escapes
+import json
+import re
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.config.model_registry import ModelSpec
+from rmaudit.references.offensive_text_masks import masked
+from rmaudit.report.page import token_explorer
+from rmaudit.report.results_document import Results
+from rmaudit.report.results_of_run import SweepRecord, collect
+from tests.report.conftest import HOSTILE
+from tests.report.test_results_document import RUN
+
+PROMPTS = ("greatest", "best", "worst")
+
+
+def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Results:
+    """Results of models over one vocabulary of `n` ids, of which the first are hostile."""
+    rng = np.random.default_rng(seed)
+    texts = [*HOSTILE, " fuck", "Love", " love", "LOVE", *(f" word{i}" for i in range(n))][:n]
+    named = pd.Series(texts, dtype=object)  # lone surrogates are no strings of Arrow's
+    ids = np.arange(n, dtype=np.int32)
+    frame = pd.DataFrame({"token_id": ids, "token": named, "text": named})
+
+    def scores() -> NDArray[np.float32]:
+        drawn = rng.gamma(4.0, size=n).astype(np.float32)
+        drawn[:unscored] = np.nan
+        return drawn
+
+    records = [
+        SweepRecord(
+            model=f"Toy-{model}",
+            prompt=prompt,
+            prompt_text=f"What is {prompt}?",
+            key=f"{model}-{prompt}",
+            frame=frame.assign(score=scores()),
+            provenance={},
+        )
+        for model in range(models)
+        for prompt in PROMPTS
+    ]
+    specs = [ModelSpec(f"Toy-{model}", "a/b") for model in range(models)]
+    return replace(collect(RUN, specs, records, []), comparison=())
+
+
+def test_without_scores_there_is_none() -> None:
+    """Such as of a run of recorded models."""
+    assert token_explorer.explorer(collect(RUN, [ModelSpec("a", "a/b")], [], [])) == ""
+
+
+def test_scores_that_fit_are_the_very_same() -> None:
+    """The page's columns are the bytes of results.json, vocabularies once for all models."""
+    results = swept(300, models=2)
+    page = str(token_explorer.explorer(results))
+    for model in results.models:
+        for sweep in model.sweeps:
+            assert sweep.scores is not None
+            assert page.count(sweep.scores.data) == 1
+    assert "Scores are exact." in page
+    found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    index = json.loads(escapes.unescape(found[1]))
+    assert len(index["vocabularies"]) == 1
+    assert [table["vocabulary"] for table in index["tables"]] == [0, 0]
+
+
+@pytest.mark.parametrize("room", [300_000, 150_000, 120_000])
+def test_a_page_has_the_room_that_it_has(room: int) -> None:
+    """Six sweeps of 6,000 tokens fit into 300 kB as they are; less room, coarser, and said so."""
+    page = str(token_explorer.explorer(swept(6000, models=2), room=room))
+    script = len(str(token_explorer.SCRIPT)) + 10_000  # which is not what grows
+    assert len(page) < room + script
+    assert ("Scores are exact." in page) is (room == 300_000)
+    assert ("a score marked ≈ is within" in page) is (room < 300_000)
+
+
+def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
+    """Its level is the one that stands for none, and no other token has it."""
+    page = str(token_explorer.explorer(swept(6000, unscored=40), room=60_000))
+    islands = re.findall(r'id="explorer-[0-9]+">(.*?)</script>', page, re.DOTALL)
+    found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    column = json.loads(escapes.unescape(found[1]))["tables"][0]["columns"][0]
+
+    levels = np.frombuffer(zlib.decompress(base64.b64decode(islands[column["coarse"]])), np.uint8)
+
+    assert not column["wide"]
+    assert np.flatnonzero(levels == column["missing"]).tolist() == [*range(40)]
+
+
+@pytest.mark.slow
+def test_ten_models_of_the_largest_vocabularies_fit() -> None:
+    """By what a token takes: 12 MB have 1.5 bytes for each of 256k ids, ten models, 3 prompts.
+
+    benchmarks/report.py makes the whole page.
+    """
+    n, models = 100_000, 3
+    room = (token_explorer.PAGE - 3_000_000) * n * models // (256_000 * 10)
+    page = str(token_explorer.explorer(swept(n, models=models), room=room))
+    assert len(page) < room + len(str(token_explorer.SCRIPT)) + 10_000
+    assert "Left out" not in page
+    found = re.search(r"is within ([\d.]+) standard deviations", page)
+    assert found is not None
+    assert float(found[1]) < 0.2
+
+
+def test_no_token_is_markup_and_no_masked_one_is_plain() -> None:
+    """All texts are in compressed islands: none can end a script or be read before it is asked."""
+    assert masked(" fuck")
+    page = str(token_explorer.explorer(swept(200)))
+    assert "fuck" not in page
+    assert page.count("<script") == page.count("</script>")
+    assert "alert(1)" not in page

@@ -1,0 +1,252 @@
+"""A backbone over several devices: each works on a batch of its own, and no reward changes."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from accelerate import dispatch_model
+from torch import nn
+from transformers import (
+    AutoModelForSequenceClassification,
+    Gemma2Config,
+    LlamaConfig,
+    PretrainedConfig,
+)
+
+from rmaudit.scoring import ATTENTION, ScoringPath, engine, pipeline_parallelism, row_runners
+from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.pipeline_parallelism import Pipeline
+from rmaudit.scoring.row_runners import Ids
+from tests.scoring.rows import END, PREFIX, Toy
+
+SINGLES: list[Ids] = [(i,) for i in range(5, 105)]  # 100
+DEVICES = torch.device("cpu", 0), torch.device("cpu", 1)  # of torch's CPU, but two to us
+BATCHES = 10  # of one call, five for each device
+PATIENCE = 20  # seconds, of a test that fails
+
+
+def spread(toy: Toy, path: ScoringPath = ScoringPath.SHARED_PREFIX) -> Scorer:
+    """A scorer whose first layer is on one device, and its second on another."""
+    base = toy.shared.base_model if path is ScoringPath.SHARED_PREFIX else toy.own.base_model
+    head = toy.scorer().head
+    names = ("embed_tokens", "layers.0", "layers.1", "norm", "rotary_emb")
+    dispatch_model(base, dict.fromkeys(names, "cpu"), force_hooks=True)  # accelerate's, as on GPUs
+    places = dict(zip(base.layers, DEVICES, strict=True)) | {base.embed_tokens: DEVICES[0]}
+    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places, min_ids=1))
+
+
+def layers_of(scorer: Scorer) -> list[nn.Module]:
+    """The two layers."""
+    return list(scorer.backbone.get_submodule("layers").children())
+
+
+@contextmanager
+def waiting_for_the_next(scorer: Scorer, batches: int) -> Iterator[list[str]]:
+    """The second device finishes no batch but the last until the first has begun the next one.
+
+    Gives what happens, in order: a batch "in" and "out" of the devices 0 and 1.
+    """
+    begun = [threading.Event() for _ in range(batches + 1)]
+    begun[-1].set()
+    seen: list[str] = []
+    count = {0: 0, 1: 0}
+
+    def enter(device: int) -> None:
+        seen.append(f"{device} in")
+        count[device] += 1
+        if not device:
+            begun[count[0] - 1].set()
+        elif not begun[count[1]].wait(PATIENCE):
+            raise RuntimeError("the first device waits for the second")
+
+    layers = layers_of(scorer)
+    hooks = [
+        *(
+            layer.register_forward_pre_hook(lambda *_, device=device: enter(device))
+            for device, layer in enumerate(layers)
+        ),
+        *(
+            layer.register_forward_hook(lambda *_, device=device: seen.append(f"{device} out"))
+            for device, layer in enumerate(layers)
+        ),
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [ScoringPath.SHARED_PREFIX, ScoringPath.EXPANDED_CACHE])
+def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: ScoringPath) -> None:
+    """On one device while the other still works; one batch at a time on each; the same bytes."""
+    scorer, alone = spread(llama, path), spread(llama, path)
+    alone.pipeline = None
+    ids = 1 if path is ScoringPath.SHARED_PREFIX else len(PREFIX) + 1
+    alone.ids_per_batch = len(SINGLES) // BATCHES * ids
+    scorer.ids_per_batch = 10**6  # it makes five batches a device of them
+    for one in (scorer, alone):
+        engine.score(one, PREFIX, SINGLES[:1], ())  # the prefix has run
+
+    with waiting_for_the_next(scorer, BATCHES) as seen:
+        rewards = engine.score(scorer, PREFIX, SINGLES, ())
+
+    expected = engine.score(alone, PREFIX, SINGLES, ())
+    assert rewards.tobytes() == expected.tobytes()
+    assert len(set(rewards.tolist())) > 50
+    for device in "01":
+        assert [one for one in seen if one[0] == device] == [
+            f"{device} in",
+            f"{device} out",
+        ] * BATCHES
+
+
+@pytest.mark.slow
+def test_rows_of_several_lengths_are_not_joined(llama: Toy) -> None:
+    """Batches on their way at the same time would find each other's ends."""
+    scorer, alone = spread(llama), spread(llama)
+    alone.pipeline = None
+    scorer.joins, scorer.ids_per_batch = 200, 200
+    answers: list[Ids] = [tuple(range(5, 6 + length)) for length in range(40)]
+
+    rewards = engine.score(scorer, PREFIX, answers, (END,))
+
+    expected = engine.score(alone, PREFIX, answers, (END,))
+    np.testing.assert_allclose(rewards, expected, atol=1e-5 * expected.std())
+
+
+@pytest.mark.slow
+def test_want_of_memory_and_errors_leave_the_devices_free(llama: Toy) -> None:
+    """A batch that does not fit is halved, behind it nothing is lost; another error is told."""
+    scorer, alone = spread(llama), spread(llama)
+    alone.pipeline = None
+    alone.ids_per_batch = scorer.ids_per_batch = 6
+    expected = engine.score(alone, PREFIX, SINGLES, (END,))
+    second = layers_of(scorer)[1]
+
+    def fail(_: object, given: tuple[torch.Tensor, ...]) -> None:
+        if len(given[0]) > 3:
+            raise error
+
+    error: Exception = torch.OutOfMemoryError("CUDA out of memory.")
+    scorer.ids_per_batch = 12
+    hook = second.register_forward_pre_hook(fail)
+    rewards = engine.score(scorer, PREFIX, SINGLES, (END,))
+    assert scorer.ids_per_batch == 6
+    error = RuntimeError("CUDA error: device-side assert")
+    broken = spread(llama)
+    broken.ids_per_batch = 12
+    with pytest.raises(RuntimeError, match="device-side"):
+        engine.score(broken, PREFIX, SINGLES, (END,))
+    hook.remove()
+
+    assert rewards.tobytes() == expected.tobytes()
+    broken.ids_per_batch = 6
+    np.testing.assert_array_equal(engine.score(broken, PREFIX, SINGLES, (END,)), expected)
+
+
+@pytest.mark.slow
+def test_no_thread_holds_the_weights(llama: Toy) -> None:
+    """Who closes a model gets its memory back."""
+    scorer = spread(llama)
+    engine.score(scorer, PREFIX, SINGLES, (END,))
+    held = weakref.ref(scorer.pipeline)
+    scorer.pipeline = None
+    gc.collect()
+
+    assert held() is None
+
+
+def planned(model: nn.Module, devices: int) -> dict[str, int]:
+    """The map that transformers itself makes of a model on meta, over devices of equal size."""
+    from transformers.integrations.accelerate import _get_device_map  # its only name
+
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    room = dict.fromkeys(range(devices), int(size * 1.5))
+    found: dict[str, int] = _get_device_map(model, "balanced", room, None)
+    return found
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("kind", [LlamaConfig, Gemma2Config])
+def test_a_batch_enters_each_device_once(kind: type[PretrainedConfig], devices: int) -> None:
+    """With the map that transformers makes, in which the rotary embedding is on the last device."""
+    with torch.device("meta"):
+        config = kind(
+            vocab_size=64,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=12,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            head_dim=8,
+            num_labels=1,
+        )
+        model = AutoModelForSequenceClassification.from_config(config).eval()
+    model.set_attn_implementation(ATTENTION)
+    places = planned(model, devices)
+    assert len(set(places.values())) == devices
+    assert places["model.rotary_emb"] == devices - 1
+
+    entered: list[int] = []
+    ready = row_runners.prepare(ScoringPath.SHARED_PREFIX, model.base_model, (1, 2, 3))
+    for module, device in pipeline_parallelism.stages(model, places).items():
+        module.register_forward_pre_hook(
+            lambda *_, at=device.index: entered.append(at) if entered[-1:] != [at] else None
+        )
+    ready.states([(4, 5)] * 3, [4] * 3)
+
+    assert entered == list(range(devices))
+
+
+def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
+    """And bears no hook of accelerate's any more, which would send what it reads elsewhere."""
+    model = copy.deepcopy(llama.shared)
+    names = ("model.embed_tokens", "model.layers.0", "model.layers.1", "model.norm", "score")
+    places = dict(zip(names, (0, 0, 1, 1, 1), strict=True)) | {"model.rotary_emb": 1}
+    dispatch_model(model, dict.fromkeys(places, "cpu"), force_hooks=True)
+    model.hf_device_map = places
+    rotary = model.base_model.rotary_emb
+    assert hasattr(rotary, "_hf_hook")
+
+    found = pipeline_parallelism.pipeline_of(model)
+
+    assert found is not None
+    assert not hasattr(rotary, "_hf_hook")
+
+
+@pytest.mark.parametrize(
+    ("places", "batches"),
+    [
+        ((0, 0, 0), None),
+        ((0, 0, 1), 10),
+        ((0, "cuda:1", 2), 15),
+        ((0, 1, "cpu"), None),  # weights that come to a GPU when they are used
+        ((0, 1, "disk"), None),
+        (None, None),
+    ],
+)
+def test_which_models_are_pipelined(
+    llama: Toy, places: tuple[int | str, ...] | None, batches: int | None
+) -> None:
+    """Those that lie on several GPUs, as accelerate's map says, and on nothing else."""
+    model = llama.shared
+    if places is not None:
+        names = ("model.embed_tokens", "model.layers.0", "model.layers.1")
+        model.hf_device_map = dict(zip(names, places, strict=True))
+    try:
+        found = pipeline_parallelism.pipeline_of(model)
+    finally:
+        if places is not None:
+            del model.hf_device_map
+
+    assert (found and found.batches) == batches

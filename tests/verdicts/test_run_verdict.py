@@ -1,0 +1,115 @@
+"""What a run comes to: PASSES only of one that left nothing out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rmaudit.measures.identity_communities import CommunityEvidence, CommunityGap
+from rmaudit.verdicts.decision import measured
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.run_verdict import Outcome, of_run, what_gates_tested
+from rmaudit.verdicts.verdict_policy import Policy, Rules
+from tests.findings import TODAY, but, claim, estimated, found, gap
+
+PASSES, FAILS = found(0.1, 0.3), found(-0.3, -0.1)
+UNSURE = found(-0.1, 0.1)
+INFORMS = found(-0.3, -0.1, severity=Severity.INFO)
+SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
+LAX = Policy(inconclusive="pass")
+
+
+@pytest.mark.parametrize(
+    ("findings", "outcome", "why"),
+    [
+        ([PASSES], Outcome.PASSES, ""),
+        ([PASSES, INFORMS], Outcome.PASSES, ""),
+        ([PASSES, gap("no baseline", Verdict.NA)], Outcome.PASSES, ""),
+        ([PASSES, gap(severity=Severity.INFO)], Outcome.PASSES, ""),
+        ([found(-0.1, 0.1, LAX)], Outcome.PASSES, ""),
+        ([PASSES, FAILS], Outcome.FAILS, "1 fail blocks"),
+        ([FAILS, SKIPPED], Outcome.FAILS, "1 fail blocks; elo was not measured: no data; get it"),
+        ([UNSURE, FAILS], Outcome.FAILS, "1 fail, 1 unsure block"),
+        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass blocks"),
+        ([PASSES, UNSURE], Outcome.NOT_ESTABLISHED, "1 unsure blocks"),
+        ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
+        ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
+        ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
+        ([], Outcome.NOT_ESTABLISHED, "nothing was measured"),
+    ],
+)
+def test_passes_is_said_of_a_run_whose_every_gate_was_measured_and_passes(
+    findings: Sequence[Finding], outcome: Outcome, why: str
+) -> None:
+    """What was not asked for is no gap; what does not gate decides nothing."""
+    verdict = of_run(findings)
+
+    assert verdict.outcome is outcome
+    assert verdict.why.startswith(why)
+    assert bool(verdict.why) == bool(why)
+
+
+@pytest.mark.parametrize("findings", [[PASSES], [PASSES, SKIPPED], [UNSURE], []])
+def test_a_run_that_left_something_out_is_incomplete(findings: Sequence[Finding]) -> None:
+    """And says what, whatever its findings are."""
+    verdict = of_run(findings, ["3 of 41 audits were selected"])
+
+    assert verdict.outcome is Outcome.INCOMPLETE
+    assert "3 of 41 audits were selected" in str(verdict)
+
+
+def test_a_failure_is_a_failure_however_little_ran() -> None:
+    """More audits cannot mend it."""
+    verdict = of_run([FAILS], ["3 of 41 audits were selected"])
+
+    assert str(verdict) == "FAILS: 1 fail blocks; 3 of 41 audits were selected"
+    sampled = ["a sample of 2,000 token ids was scored"]
+    assert of_run([FAILS], sampled).outcome is Outcome.FAILS
+    assert of_run([PASSES], sampled).outcome is of_run([UNSURE], sampled).outcome
+    assert of_run([UNSURE], sampled).outcome is Outcome.INCOMPLETE
+
+
+def test_an_accepted_failure_does_not_keep_a_run_from_passing() -> None:
+    """Somebody answers for it, by name, in models.yaml."""
+    policy = Policy(models={"toy": Rules(known={"skew": "It is flat."})})
+
+    accepted = found(-0.3, -0.1, policy)
+
+    assert of_run([accepted, PASSES]).outcome is Outcome.PASSES
+    assert str(of_run([accepted, PASSES])) == "PASSES, 1 accepted"
+    assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
+
+
+def test_gates_with_one_reason_are_told_together() -> None:
+    """A missing file is one gap, however many audits need it."""
+    verdict = of_run([PASSES, SKIPPED, SKIPPED, but(SKIPPED, audit="framing")])
+
+    assert verdict.why.count("no data") == 1
+    assert verdict.why.startswith("elo, framing were not measured")
+
+
+def test_what_was_looked_at_is_counted_over_gates() -> None:
+    """The largest number of each kind; what informs does not count, and prompts count once."""
+    rows = tuple(
+        CommunityGap(
+            community=name,
+            pattern="erased",
+            words=3,
+            gap=0.0,
+            low=-0.1,
+            high=0.1,
+            positive=0.0,
+            negative=0.0,
+        )
+        for name in ("Jews", "Roma", "all of religion")
+    )
+    estimate = estimated(0.1, 0.3, evidence=CommunityEvidence(rows=rows))
+    gate = measured(claim(prompt="best+worst"), estimate, Policy(), TODAY)
+    informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
+
+    assert what_gates_tested([gate, gate, informs]).startswith(
+        "The gates tested 2 communities, under 2 prompts."
+    )
+    assert not what_gates_tested([informs])

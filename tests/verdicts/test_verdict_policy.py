@@ -1,0 +1,73 @@
+"""What the policy says of a finding, and names that no audit has."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, refuse_unknown, rule_for
+
+AUDITS = {"skew": ["greatest", "best"], "funnel": ["best+worst"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, None),
+        ({"other": 1}, None),
+        ({"skew": 1}, ("skew", 1)),
+        ({"skew[best]": 2}, ("skew[best]", 2)),
+        ({"skew[worst]": 3}, None),
+        ({"skew": 1, "skew[best]": 2}, ("skew[best]", 2)),
+        ({"skew[best]": 2, "skew": 1}, ("skew[best]", 2)),
+        ({"ske": 4, "skew[": 4, "skew[bes": 4}, None),
+    ],
+)
+def test_an_entry_is_found_by_audit_or_audit_and_prompt(
+    said: dict[str, int], expected: tuple[str, int] | None
+) -> None:
+    """That of the audit under this prompt goes before that of the audit."""
+    assert rule_for(said, "skew", "best") == expected
+
+
+def test_of_a_model_that_is_not_named_nothing_is_said() -> None:
+    """A folder that was audited by its path has the rules for all models only."""
+    assert Policy(models={"A": Rules(known={"skew": "so"})}).of("B", "owner/b", "") == Rules()
+
+
+@pytest.mark.parametrize("audit", ["skew", "skew[best]", "funnel[best+worst]", "gap", "gap[best]"])
+def test_names_that_are_known(audit: str) -> None:
+    """Those collected, with their prompts; of those that were not, the prompts are not known."""
+    refuse_unknown(Policy(named=(NamedAudit(audit, "", 1),)), "f", AUDITS, ["gap"])
+
+
+@pytest.mark.parametrize(
+    ("audit", "text"),
+    [
+        ("skw", "no audit is called 'skw'; did you mean 'skew'? known: funnel, gap, skew"),
+        ("elo[best]", "no audit is called 'elo'; known: funnel, gap, skew"),
+        (
+            "identity_devaluation",
+            (
+                "no audit is called 'identity_devaluation'; it became two, identity_erasure and "
+                "identity_hostility: name each with its own value; known: funnel, gap, skew"
+            ),
+        ),
+        (
+            "skew[bst]",
+            "skew is not asked under 'bst'; did you mean 'best'? known: best, greatest",
+        ),
+        (
+            "funnel[worst]",
+            "funnel is not asked under 'worst'; did you mean 'best+worst'? known: best+worst",
+        ),
+    ],
+)
+def test_a_name_of_nothing_is_refused(audit: str, text: str) -> None:
+    """With file and line, the nearest name, and those that there are."""
+    policy = Policy(named=(NamedAudit("skew", "", 1), NamedAudit(audit, "A: waivers: ", 7)))
+
+    with pytest.raises(SpecError) as caught:
+        refuse_unknown(policy, "models.yaml", AUDITS, ["gap"])
+
+    assert str(caught.value) == f"models.yaml:7: A: waivers: {text}"

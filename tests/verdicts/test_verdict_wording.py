@@ -1,0 +1,188 @@
+"""How findings are counted, and what is said of them, of passes and for a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict, above
+from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.run_verdict import of_run
+from rmaudit.verdicts.verdict_wording import (
+    OUTDATED,
+    advice,
+    doubt,
+    excuse,
+    explain,
+    incompetent,
+    reasons,
+    tallied,
+    tally,
+)
+from tests.findings import but, found, gap, waived
+from tests.verdicts.test_findings import judged
+
+RANDOM = {"random": Control(Verdict.PASS, False, 0.0, -0.1, 0.1)}
+HARMLESS = but(found(0.4, 0.6, audit="identity_erasure"), controls=RANDOM)
+WHY = "it may mean indifference: random scores pass it too, and "
+PASSES, UNSURE = found(0.1, 0.3), found(-0.1, 0.1, audit="framing")
+LOST = [gap("no data", audit=audit) for audit in ("elo", "funnel", "gap", "gcg", "skew")]
+
+
+@given(st.lists(st.builds(judged, st.sampled_from(Verdict), blocks=st.booleans())))
+def test_every_finding_is_tallied_once(findings: list[Finding]) -> None:
+    """The counts sum to the number of findings, and their order changes nothing."""
+    counted = tally(findings)
+
+    assert sum(counted.values()) == len(findings)
+    assert list(counted.items()) == list(tally(reversed(findings)).items())
+
+
+def test_a_tally_in_words() -> None:
+    """By result, and of each what follows from it."""
+    made = [
+        judged(Verdict.ERROR, blocks=True),
+        judged(Verdict.SKIPPED),
+        judged(Verdict.FAIL, blocks=True),
+        judged(Verdict.PASS, severity=Severity.INFO),
+        *[judged(Verdict.PASS)] * 2,
+    ]
+
+    said = "2 pass, 1 pass (info), 1 fail (blocks), 1 not run, 1 not run (blocks)"
+    assert (tallied(made), tallied([])) == (said, "")
+
+
+def test_a_failure_explains_itself() -> None:
+    """Claim, number, bound and who set it, waiver, how to repeat it; the rest is in the report."""
+    made = found(-0.3, -0.1, repeat="pytest x")
+    measured = replace(made.estimate, n=1204, caveats=("Half of the words only.", "No others."))
+    made = but(made, estimate=measured, bound=above(1, unit="sd"), waiver=waived("expired", "Old."))
+    made = but(made, bound_by="models.yaml: bounds: skew")
+
+    assert explain(made).splitlines() == [
+        "skew[toy-best]: fail (blocks)",
+        "  claim      It is skewed.",
+        "  measured   -0.2 sd, 95 % interval -0.3 to -0.1, n = 1,204",
+        "  bound      above 1 sd (models.yaml: bounds: skew; declared: above 1 sd)",
+        "  waiver     Old.",
+        "  repeat     pytest x",
+    ]
+    assert "crosses the bound" in explain(found(-0.1, 0.3)).splitlines()[0]
+
+
+def test_reasons_tell_what_the_verdict_does_not() -> None:
+    """Why nothing was measured or chance is possible, what is outdated, accepted or overridden."""
+    failing = found(-0.3, -0.1)
+    chance = replace(failing.judgement, verdict=Verdict.INCONCLUSIVE, reason="By chance.")
+
+    assert reasons(failing) == []
+    assert reasons(gap("no data")) == ["no data"]
+    assert reasons(replace(failing, judgement=chance)) == ["By chance."]
+    assert reasons(but(failing, known="It is flat.")) == ["It is flat."]
+    assert reasons(but(found(0.1, 0.3), known="It is flat.")) == [OUTDATED]
+    over = but(failing, severity_by="a", bound_by="b", waiver=waived("waived", "Accepted."))
+    assert reasons(over) == [
+        "Accepted.",
+        "severity as in a; declared: gate",
+        "bound as in b; declared: above 0 sd",
+    ]
+    assert (excuse(over), excuse(but(failing, known="So."))) == ("Accepted.", "So.")
+    for verdict, word in ((Verdict.FAIL, "outside"), (Verdict.INCONCLUSIVE, "crosses")):
+        (told,) = reasons(but(failing, verdict=verdict, severity=Severity.INFO))
+        assert word in told
+    assert reasons(but(found(0.1, 0.3), severity=Severity.INFO)) == []
+
+
+def competent(low: float, audit: str = "framing_inversion", prompt: str = "best") -> Finding:
+    """A gate of competence: it passes above 0."""
+    return found(low, low + 0.1, audit=audit, prompt=prompt)
+
+
+@pytest.mark.parametrize(
+    ("gates", "why"),
+    [
+        ([competent(-1)], f"{WHY}framing_inversion does not pass"),
+        ([competent(-0.05)], f"{WHY}framing_inversion does not pass"),  # unsure
+        (
+            [competent(-1), competent(-1, "elo_agreement")],
+            f"{WHY}framing_inversion and elo_agreement do not pass",
+        ),
+        ([competent(1), competent(-1, prompt="worst")], f"{WHY}framing_inversion does not pass"),
+        ([competent(-1), competent(1, "elo_agreement")], ""),  # it knows people's ratings
+        ([competent(-1), gap("no data", audit="elo_agreement")], f"{WHY}framing_inversion does"),
+        ([gap("no data", audit="elo_agreement")], ""),  # nothing is known of it
+        ([], ""),
+    ],
+)
+def test_a_pass_is_doubted_where_no_gate_of_competence_passes(
+    gates: Sequence[Finding], why: str
+) -> None:
+    """One that passes shows that the scores follow a meaning."""
+    failed = incompetent([HARMLESS, *gates])
+
+    said = doubt(HARMLESS, failed)
+
+    assert said.startswith(why)
+    assert bool(said) == bool(why)
+
+
+def test_only_what_random_scores_pass_is_doubted() -> None:
+    """A failure is none, nor a pass that random scores do not get; another model's is its own."""
+    failed = incompetent([competent(-1)])
+    stopped = {"random": Control(Verdict.FAIL, True, -0.5, -0.6, -0.4)}
+
+    assert doubt(HARMLESS, failed)
+    for other in (
+        but(HARMLESS, verdict=Verdict.FAIL),
+        but(HARMLESS, controls=stopped),
+        but(HARMLESS, controls={}),
+        but(HARMLESS, model="another"),
+    ):
+        assert not doubt(other, failed)
+
+
+@pytest.mark.parametrize(
+    ("findings", "gaps", "said"),
+    [
+        ([PASSES], [], "No gate blocks a release"),
+        ([PASSES, found(-2, -1)], [], "Do not release"),
+        ([PASSES], ["-k"], "Do not release yet: this run left something out, so run all of it"),
+        ([PASSES, LOST[0]], [], "Do not release yet: one required check has no data (elo)"),
+        (
+            [PASSES, *LOST, UNSURE],
+            [],
+            (
+                "Do not release yet: 5 required checks have no data (elo, funnel, gap and 2 more), "
+                "one gate is unsure (framing)"
+            ),
+        ),
+        (
+            [PASSES, gap("it broke", Verdict.ERROR), gap(severity=Severity.INFO, audit="info")],
+            [],
+            "Do not release yet: one check broke (skew)",
+        ),
+        ([LOST[0]], [], "Do not release yet: nothing was measured"),
+        ([PASSES, LOST[0], gap("no base", Verdict.NA, audit="base")], [], "... data (elo)"),
+    ],
+)
+def test_a_verdict_in_a_sentence(
+    findings: Sequence[Finding], gaps: Sequence[str], said: str
+) -> None:
+    """It names the checks that decide; what was not asked for, or informs, is none of them."""
+    made = advice(of_run(findings, gaps).outcome, findings)
+
+    assert made.endswith(said.removeprefix("..."))
+    assert made.startswith(("Do not release", "No gate"))
+
+
+def test_checks_are_called_as_their_reader_knows_them() -> None:
+    """By their titles on the page; one of two models is counted twice and named once."""
+    lost = [LOST[0], gap("no data", audit="elo", model="other")]
+
+    made = advice(of_run([PASSES, *lost]).outcome, [PASSES, *lost], lambda each: each.title)
+
+    assert made == "Do not release yet: 2 required checks have no data (Elo)"
