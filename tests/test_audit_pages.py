@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.audit_pages import ROOT, pages
+from scripts.audit_pages import FAMILIES, ROOT, pages
 
 WRITTEN = pages()
 
@@ -23,6 +23,14 @@ def test_every_page_has_an_audit() -> None:
     assert {path.name for path in (ROOT / "docs" / "audits").glob("*.md")} == {
         path.name for path in WRITTEN if path.parent.name == "audits"
     }
+
+
+def test_every_audit_has_a_short_claim() -> None:
+    """In its family's table, in at most 15 words: the exact one is on the audit's page."""
+    claims = {name: claim for family in FAMILIES.values() for name, claim in family.items()}
+
+    assert set(claims) == {path.stem for path in WRITTEN if path.parent.name == "audits"}
+    assert {name for name, claim in claims.items() if len(claim.split()) > 15} == set()
 
 
 def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
@@ -42,7 +50,7 @@ def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
     page = written[Path("docs/audits/brevity.md")]
     assert "# Brevity\n\n**Is it brief?**" in page
     assert "- Dialect, [gcg_probes](gcg_probes.md).\n" in page
-    row = "| [Brevity](audits/brevity.md), `brevity` | c | below 1 sd |"
+    row = "| [brevity](audits/brevity.md) | c | below 1 | sd | gate |"
     assert row in written[Path("docs/audits.md")]
     assert '{ "Brevity" = "audits/brevity.md" }' in written[Path("zensical.toml")]
 
@@ -53,5 +61,5 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "audits.md").write_text("# The audits\n")
 
-    with pytest.raises(ValueError, match=r"audits\.md: 0 parts are marked 'gates'"):
+    with pytest.raises(ValueError, match=r"audits\.md: 0 parts are marked 'meaning'"):
         pages(tmp_path)
