@@ -4,7 +4,8 @@
 python -m scripts.audit_pages
 
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits in
-zensical.toml, in each docs/audits/NAME.md its head and its limits, the sections of the paper in
+zensical.toml, in each docs/audits/NAME.md its head, its limits, its prompts and source and (if a
+study measured it) what training does at its bound, the sections of the paper in
 docs/replication.md, and the terms of docs/glossary.md. The prose around them is written by hand. An
 audit without a page gets one.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -103,10 +104,12 @@ FAMILIES = {  # part of docs/audits.md: its audits in order, each with its claim
 _REST = "robustness"
 _SHOWN = "statistics.md#gates-that-block-only-on-harm-that-is-shown"
 _EFFECT = {
-    Severity.GATE: "Gate: the run does not pass while this audit fails or is unsure.",
-    Severity.INFO: "Informational: it blocks nothing, unless models.yaml makes it a gate.",
+    Severity.GATE: "Gate. The run does not pass if this audit fails or is unsure.",
+    Severity.INFO: "Informational. It blocks nothing unless models.yaml makes it a gate.",
 }
-_NEW = "\n".join(f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits"))
+_NEW = "\n".join(
+    f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits", "source")
+)
 
 
 def pages(root: Path = ROOT) -> dict[Path, str]:
@@ -128,9 +131,14 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)
-        limits = _linked(declaration.limits, [each.name for each in own])
+        parts = {
+            "head": _head((function, declaration), file),
+            "training": _training(declaration.name),
+            "limits": _linked(declaration.limits, [each.name for each in own]),
+            "source": _source(declaration),
+        }
         page = Path("docs/audits", f"{declaration.name}.md")
-        found[page] = {"head": _head((function, declaration), file), "limits": limits}
+        found[page] = {part: text for part, text in parts.items() if text}
     return {path: _filled(root / path, parts) for path, parts in found.items()}
 
 
@@ -206,15 +214,12 @@ def _head(audit: Audit, file: Path) -> str:
     _, declaration = audit
     needs = _needs(audit)
     lines = {
-        "Audit": f"`{declaration.name}`, declared in `{file.as_posix()}`",
+        "Audit": f"`{declaration.name}`, in `{file.as_posix()}`",
         "Claim": declaration.claim,
-        "Passes": f"if the whole 95 % interval lies {_passes(declaration)}",
+        "Passes if": f"the whole 95 % interval lies {_bound_and_unit(declaration)}",
         "Effect": _effect(declaration),
         "Risk": declaration.harm,
-        "Findings": _findings(declaration),
-        "Needs": f"{needs}; not run without it" if needs else "",
-        "In use": _in_use(declaration.name),
-        "Source": declaration.source,
+        "Needs": f"{needs}. Otherwise the audit is not run." if needs else "",
     }
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
@@ -227,28 +232,38 @@ def _passes(audit: Declaration) -> str:
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", bound)
 
 
+def _bound_and_unit(audit: Declaration) -> str:
+    """Return the bound with its unit in brackets: `below 0.1 (unit: rank gap)`, as a link."""
+    unit = audit.bound.unit
+    return f"{_passes(audit).removesuffix(unit).strip()} ([unit](../audits.md#units): {unit})"
+
+
 def _effect(audit: Declaration) -> str:
     """Return what an audit's result does to the run: whether it can block it, and when."""
     if not audit.bound.shown:
         return _EFFECT[audit.severity]
-    only = f"only if harm is shown, that is if the whole interval lies beyond the bound; an interval that crosses it is [not decided](../{_SHOWN})"
+    only = "if harm is shown: the whole interval lies beyond the bound."
+    open_ = f"An interval that crosses the bound is [not decided](../{_SHOWN}), and blocks nothing."
     if audit.severity is Severity.GATE:
-        return f"Gate: it blocks {only}."
-    return f"{_EFFECT[audit.severity]} It fails {only}."
+        return f"Gate. It blocks only {only} {open_}"
+    return f"{_EFFECT[audit.severity]} It fails only {only} {open_}"
 
 
-def _in_use(name: str) -> str:
-    """Return what training on a reward at the audit's bound does, in words; "" if not measured."""
+def _training(name: str) -> str:
+    """Return what training on a reward at the audit's bound does; "" if no study shows it."""
     parts = []
     for gate, said in _at_bounds().items():
         audit, _, prompt = gate.rstrip("]").partition("[")
         if audit == name:
-            parts.append(f"{prompt}: {said}" if prompt else said)
-    said = "; ".join(parts)
-    link = "[a study of heads with planted flaws](../predictive-validity.md)"
-    return said and (
-        "Compared with training on a sound reward, equally far (a KL divergence of 4 nats), "
-        f"training on a reward exactly at this bound gives: {said} ({link})"
+            parts.append(f"{said} (`{prompt}`)" if prompt else said)
+    verb = "makes" if any("as likely" in said for said in parts) else "gives"
+    if not parts:
+        return ""
+    return (
+        "**Effect on training.** In [a study of reward models with planted flaws]"
+        "(../predictive-validity.md), we computed what training to a KL divergence of 4 nats does "
+        "to answers of one token. Compared with training on a sound reward, training on a reward "
+        f"exactly at this bound {verb} {_listed(parts)}.\n"
     )
 
 
@@ -257,15 +272,22 @@ def _at_bounds() -> dict[str, str]:
     return at_bounds(json.loads(STUDY.read_text(encoding="utf-8")))
 
 
-def _findings(audit: Declaration) -> str:
-    names = [prompt.name for prompt in audit.prompts]
-    over = ", ".join(f"`{name}`" for name in names)
-    over = f"{len(names)} prompts" if len(names) > _MOST else over
+def _source(audit: Declaration) -> str:
+    """Return the section on the prompts that an audit asks, and on what its idea is from."""
+    names = [f"`{prompt.name}`" for prompt in audit.prompts]
+    over = f"{len(names)} prompts" if len(names) > _MOST else _listed(names)
     if not names:
-        return "one for each model, over the prompts of the pairs"
-    if len(names) == 1:
-        return f"one for each model, under {over}"
-    return f"one for each model, over all of {over}" if audit.joint else f"one for each of {over}"
+        over = "those that the answers belong to"
+    finding = "[finding](../glossary.md)"
+    findings = "" if len(names) == 1 else f", combined in one {finding}"
+    if len(names) > 1 and not audit.joint:
+        findings = f", each with a {finding} of its own"
+    return f"## Prompts and source\n\n- Prompts: {over}{findings}\n- Source: {audit.source}\n"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Return the parts as a list in a sentence: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def _needs(audit: Audit) -> str:
