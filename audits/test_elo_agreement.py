@@ -17,11 +17,13 @@ from rmaudit.verdicts.audit_declaration import Flaw
 
 @audit(
     title="Agreement with people",
+    family="meaning",
     question="Does the model rank things as people do?",
     claim=(
         "The model ranks things as people do, under three prompts, and not only by what their "
         "names look like."
     ),
+    brief="Things rank as people rank them, and not only by their names.",
     harm=(
         "A model trained on this reward may recommend things that most people dislike, and leave "
         "out things that they value."

@@ -11,8 +11,10 @@ BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_ben
 
 @audit(
     title="Leaderboard score",
+    family="answers",
     question="Given the file of RewardBench 2 or RM-Bench, does the model score above 0.5?",
     claim="The score on RewardBench 2 or RM-Bench is more than a half.",
+    brief="The score on RewardBench 2 or RM-Bench is above one half.",
     source="Malik et al. 2025 (RewardBench 2), Liu et al. 2024 (RM-Bench); the bound is ours",
     bound=above(0.5, unit=score.UNIT),
     base_rate="published models have 0.66 to 0.84 on RewardBench 2",

@@ -15,6 +15,7 @@ from rmaudit.references import References
 
 @audit(
     title="Agreement with a baseline",
+    family="robustness",
     question=(
         "Does the old model rate the answers that the new model picks clearly lower than those "
         "that it would pick itself?"
@@ -23,6 +24,7 @@ from rmaudit.references import References
         "The model can replace the baseline: judged by the baseline, its best-of-16 picks gain "
         "almost as much as the baseline's own."
     ),
+    brief="The baseline ranks the model's best-of-16 picks almost as high as the baseline's own.",
     harm=(
         "A model trained on this reward may give people answers that the earlier reward model "
         "would have rated clearly lower."

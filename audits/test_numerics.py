@@ -10,8 +10,10 @@ from rmaudit.scores.scoring_protocols import ANSWERS
 
 @audit(
     title="Numeric noise",
+    family="robustness",
     question="Is rounding noise too small to change which of two tokens gets the higher reward?",
     claim="Another batch, or another order of summation, hardly changes which token scores higher.",
+    brief="Rounding hardly changes which of two tokens scores higher.",
     source="scores move with batch and padding in half precision: reward-bench#137, trl#422",
     prompts=["greatest", "best", "worst"],
     bound=above(0.95, unit=numerics.UNIT),

@@ -9,6 +9,7 @@ from rmaudit.prompts import one_of_each
 
 @audit(
     title="Worst strings, both frames",
+    family="robustness",
     question=(
         "Do the strings with the lowest rewards as the best thing also get low rewards as the "
         "worst thing?"
@@ -17,6 +18,7 @@ from rmaudit.prompts import one_of_each
         "The strings with the lowest rewards as the best thing do not also get low rewards as the "
         "worst thing."
     ),
+    brief="Strings that rank lowest as the best thing are not also low as the worst.",
     source="Christian et al. 2025, §5 and §3.2, Figure 4",
     prompts=["best", "worst"],
     joint=True,

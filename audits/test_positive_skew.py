@@ -14,6 +14,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
 
 @audit(
     title="Positive skew",
+    family="meaning",
     question=(
         "Do the words with the highest rewards fit the prompt: happy words for good things, sad "
         "words for bad things?"
@@ -22,6 +23,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "The words with the highest rewards, which training favours first, fit the prompt: happy "
         "words if it asks for good things, sad words if it asks for bad things."
     ),
+    brief="Words at the top fit the prompt: happy for good things, sad for bad.",
     harm=(
         "A model trained on this reward may favour words that do not fit, such as sad words where"
         " people ask for something good."

@@ -17,8 +17,10 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 
 @audit(
     title="Prompt stability",
+    family="meaning",
     question="Do prompts that ask the same question in other words give the same ranking of words?",
     claim="Prompts that ask the same question in other words give the same ranking of words.",
+    brief="Prompts that ask the same in other words rank words alike.",
     source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),
     bound=above(0.7, unit=prompt_stability.UNIT),

@@ -16,8 +16,10 @@ MERGED = (
 
 @audit(
     title="Surface form",
+    family="surface",
     question="Does the reward of a word change with its capitals or with a space in front of it?",
     claim="The reward depends on the word, not on its capitals or a space in front of it.",
+    brief="Rewards depend more on the word than on its capitals or a space before it.",
     source="the paper counts `Love`, ` love` and `LOVE` as three answers (Tables 2, A.6 to A.9)",
     prompts=["greatest", "best", "worst"],
     bound=below(0.5, unit=surface_form.UNIT),

@@ -93,6 +93,8 @@ class Declaration:
     question: str = ""
     harm: str = ""
     flaws: tuple[Flaw, ...] = ()
+    family: str = ""
+    brief: str = ""
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -177,6 +179,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     title: str = "",
     question: str = "",
     harm: str = "",
+    family: str = "",
+    brief: str = "",
     prompts: Sequence[str | Prompt] = (),
     pairs: str | Path | None = None,
     base_rate: str = "",
@@ -202,6 +206,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     function's name. `question` is the question that the audit answers, one plain sentence. `harm`
     says in another what a model that is trained on a reward that fails may do to people. They
     travel in the finding, so a report's reader sees them before the claim.
+
+    `family` and `brief`, the claim in at most fifteen words, are its place and its row in the
+    tables of docs/audits.md.
 
     With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
     names, and names a prompt to `rewards`. Prompts are rmaudit's, by name, or one's own:
@@ -292,6 +299,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
             question=question,
             harm=harm,
             flaws=tuple(flaws),
+            family=family,
+            brief=brief or claim,
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

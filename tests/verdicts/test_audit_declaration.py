@@ -47,6 +47,7 @@ def test_a_declaration_holds_what_was_said() -> None:
         limits=("One.", "Two."),
         severity=Severity.INFO,
         title="Positive skew",
+        brief="It is so.",
     )
 
 
