@@ -72,4 +72,6 @@ def test_elo_agreement(
     """
     items, answers = scored_things(rewards, references)
     looks = surface(list(items["name"]), references.own_words)
-    return elo_agreement.agreement_with_people(items, answers, looks, rng=rng, also=FIGURE_5B)
+    return elo_agreement.agreement_with_people(
+        items, answers, looks, rng=rng, always_listed=FIGURE_5B
+    )

@@ -9,6 +9,6 @@ from importlib import import_module
 
 @cache
 def load() -> None:
-    """Import every module here, which registers its evidence class for reading stored results."""
+    """Import all modules of this package, so that stored results find their evidence classes."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")

@@ -53,13 +53,16 @@ def students(
     within: tuple[float, float] = _ANYWHERE,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the ends of Student's t interval at `level` with `freedom` degrees of freedom."""
+    """Return the ends of Student's t interval (`error`: standard error), clipped to `within`.
+
+    `freedom` is the degrees of freedom, `level` the confidence, 0 to 1.
+    """
     reach = float(scipy.stats.t.ppf((1 + level) / 2, freedom)) * error
     return max(within[0], value - reach), min(within[1], value + reach)
 
 
 def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
-    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946)."""
+    """Return Satterthwaite's degrees of freedom of the sum of `variances`; `freedom`: of each."""
     return float(variances.sum()) ** 2 / float((variances**2 / np.asarray(freedom)).sum())
 
 
@@ -80,9 +83,9 @@ def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, f
     return low, hits / n, high
 
 
-def jackknife_variance(left: _Floats) -> float:
-    """Return the jackknife variance; `left` has the estimates that each leave out one cluster."""
-    return (len(left) - 1) * float(np.var(left))
+def jackknife_variance(estimates: _Floats) -> float:
+    """Return the jackknife variance from `estimates`, each made without one of the clusters."""
+    return (len(estimates) - 1) * float(np.var(estimates))
 
 
 def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) -> float:
@@ -100,7 +103,7 @@ def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) ->
 def clustered_freedom(
     influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> float:
-    """Return the degrees of freedom of the squared standard error that `clustered_error` returns.
+    """Return the degrees of freedom of `clustered_error`, from the kurtosis of the clusters' sums.
 
     Where a few clusters make most of a variance, it is known badly. The square of its own relative
     error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f
@@ -113,17 +116,17 @@ def clustered_freedom(
 
 
 def even_clusters(clusters: NDArray[Any]) -> float:
-    """Return how many equally large clusters the given ones are worth (Kish 1965).
+    """Return Kish's effective number of clusters, (Σ size)² / Σ size²; `clusters`: each row's.
 
-    Where a few clusters have most rows, this number minus 1 is the degrees of freedom of a variance
-    over clusters.
+    So many equally large clusters the given ones are worth (Kish 1965). Where a few have most
+    rows, this number minus 1 is the degrees of freedom of a variance over clusters.
     """
     sizes = np.unique(clusters, return_counts=True)[1]
     return float(sizes.sum()) ** 2 / float((sizes**2).sum())
 
 
 def _centred_cluster_sums(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
-    """Return the centred influences summed by cluster, shape (clusters,)."""
+    """Return influences minus their mean, summed by cluster; not summed if `clusters` is None."""
     off: _Floats = influence - influence.mean()
     if clusters is None:
         return off

@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 
 def basis(table: pd.DataFrame) -> _Floats:
-    """Return an orthonormal basis (n, k) of curves, steps and products of the variables in `table`.
+    """Return an orthonormal basis (n, k) of curves, steps and products of the columns' ranks.
 
     `table` has a row an item and a column a variable, shape (n, variables). Of each variable, in
     ranks: itself, steps at all of its values where it has few, else bends at 16 quantiles; and the
@@ -66,7 +66,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
 def residual_ranks(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
     """Regress ranks of `values` on `held`; return residuals, (n,), and their share of the variance.
 
-    The share is of the ranks' variance, 0 to 1.
+    `held` is a `basis`. The share is of the ranks' variance, 0 to 1.
 
     Raises:
         MeasureError: hardly anything is left, or all values are equal.

@@ -7,6 +7,7 @@ exact sums (`tilt`), so nothing is sampled or trained here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from rmaudit.measures.after_training_evidence import (
     ListShare,
     Stage,
 )
-from rmaudit.measures.optimal_policy import Tilted, best_of, kl, tilted, tilted_by
+from rmaudit.measures.optimal_policy import best_of, kl, tilted, tilted_by
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -55,16 +56,15 @@ class _PromptAnswers(NamedTuple):
     noise: float
     policy: _Floats
     words: pd.Index[str]
-    place: NDArray[np.intp]
+    word_number: NDArray[np.intp]
     happiness: _Floats
     zipf: _Floats
     letterless: NDArray[np.bool_]
     listed: Mapping[str, NDArray[np.bool_]]
-    start: _Floats
 
     def by_word(self, law: _Floats) -> _Floats:
         """Return each word's probability, shape (words,); `law`: log-probabilities of answers."""
-        shares: _Floats = np.bincount(self.place, np.exp(law), len(self.words)).astype(float)
+        shares: _Floats = np.bincount(self.word_number, np.exp(law), len(self.words)).astype(float)
         return shares
 
     def mean_happiness(self, law: _Floats) -> float:
@@ -83,7 +83,7 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return the change of answers' mean happiness when a policy is trained to a KL of `AT` nats.
+    """Return how far RLHF to a KL of `AT` nats moves answers' happiness in the direction asked.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
@@ -133,10 +133,8 @@ def after_training(
 
     def value_of(drawn: _Floats) -> float:
         parts = np.split(drawn, np.cumsum([len(one.scores) for one in each])[:-1])
-        changes = [
-            one.change_in_happiness(
-                tilted_by(one.policy, own, optimum.strength)
-            )  # which noise hardly moves
+        changes = [  # at the same strength, which noise hardly moves
+            one.change_in_happiness(tilted_by(one.policy, own, optimum.strength))
             for one, own, optimum in zip(each, parts, optima, strict=True)
         ]
         return float(np.mean(changes))
@@ -162,7 +160,7 @@ def strengths(
 def _scored_answers(
     own: Answers, logprobs: pd.Series[float]
 ) -> tuple[pd.Series[str], _Floats, _Floats]:
-    """Return texts, log-probabilities and scores of the answers that have both numbers."""
+    """Return texts, log-probabilities and scores of answers that have both; raise if none has."""
     likely = own.frame["token_id"].map(logprobs)
     kept = own.frame["score"].notna() & likely.notna()
     if not kept.any():
@@ -180,14 +178,13 @@ def _answers_to_prompt(
 ) -> _PromptAnswers:
     texts, likely, scores = _scored_answers(own, logprobs)
     policy = tilted(likely, scores, 0.0).logprobs
-    place, words = pd.factorize(word_of(texts))
+    word_number, words = pd.factorize(word_of(texts))
     happy, common = (
         np.asarray(known.reindex(words), dtype=np.float64)
         for known in (about.happiness, about.zipf)
     )
     if (rated := int(np.isfinite(happy).sum())) < FEWEST:
         raise MeasureError(f"{rated} words are scored and rated; at least {FEWEST} are needed")
-    start = np.bincount(place, np.exp(policy), len(words)).astype(float)
     return _PromptAnswers(
         prompt=prompt,
         direction=own.sign,
@@ -195,7 +192,7 @@ def _answers_to_prompt(
         noise=own.noise,
         policy=policy,
         words=pd.Index(words),
-        place=place,
+        word_number=word_number,
         happiness=happy,
         zipf=np.where(common > 0, common, np.nan),
         letterless=~texts.str.contains(r"[^\W\d_]").to_numpy(bool),
@@ -203,14 +200,16 @@ def _answers_to_prompt(
             name: pd.Index(sorted(set(unwanted))).get_indexer(pd.Index(words)) >= 0
             for name, unwanted in about.unwanted.items()
         },
-        start=start,
     )
 
 
 def _stages(one: _PromptAnswers) -> Iterator[Stage]:
     """Yield the policy itself, RLHF optima at increasing KL, and best of n for increasing n."""
     yield _stage(one, one.policy)
-    reached = [found for nats in NATS if (found := _optimum_if_reachable(one, nats))]
+    reached = []
+    for nats in NATS:
+        with suppress(MeasureError):  # out of reach
+            reached.append(tilted(one.policy, one.scores, nats))
     most = reached[-1].strength if reached else 0.0
     between = (
         tilted_by(one.policy, one.scores, most * k / _SLIDER_STEPS) for k in range(1, _SLIDER_STEPS)
@@ -221,17 +220,8 @@ def _stages(one: _PromptAnswers) -> Iterator[Stage]:
         yield _stage(one, best_of(one.policy, one.scores, draws), draws)
 
 
-def _optimum_if_reachable(one: _PromptAnswers, nats: float) -> Tilted | None:
-    """Return RLHF's optimum at a KL of `nats` from the policy; None if that KL is out of reach."""
-    try:
-        return tilted(one.policy, one.scores, nats)
-    except MeasureError:
-        return None
-
-
 def _stage(one: _PromptAnswers, law: _Floats, draws: int = 0) -> Stage:
-    answers = np.exp(law)
-    shares = np.bincount(one.place, answers, len(one.words)).astype(float)
+    start, shares = one.by_word(one.policy), one.by_word(law)
     some = shares[shares > 0]
     top = np.argpartition(-shares, min(_LIKELIEST, len(shares) - 1))[:_LIKELIEST]
     return Stage(
@@ -241,12 +231,12 @@ def _stage(one: _PromptAnswers, law: _Floats, draws: int = 0) -> Stage:
         happiness=_rounded(_weighted_mean(shares, one.happiness)),
         variety=_rounded(float(np.exp(-(some @ np.log(some))))),
         zipf=_rounded(_weighted_mean(shares, one.zipf)),
-        letterless=_rounded(float(answers @ one.letterless)),
+        letterless=_rounded(float(np.exp(law) @ one.letterless)),
         listed=tuple(
             ListShare(name, _rounded(float(shares @ those))) for name, those in one.listed.items()
         ),
         likely=tuple(
-            Likely(str(one.words[at]) or _NO_WORD, _rounded(one.start[at]), _rounded(shares[at]))
+            Likely(str(one.words[at]) or _NO_WORD, _rounded(start[at]), _rounded(shares[at]))
             for at in top[np.lexsort((top, -shares[top]))]
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -26,7 +26,7 @@ class Likely:
 
 @dataclass(frozen=True)
 class ListShare:
-    """The share of a policy's answers that are words of the unwanted list `name`."""
+    """The share of a policy's answers that are words of the list of unwanted words `name`."""
 
     name: str
     share: float
@@ -34,7 +34,7 @@ class ListShare:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The policy after some training, `nats` of KL away from where it began.
+    """The policy's answers to a prompt after some training, at a KL of `nats` from its start.
 
     `draws` is the n of best of n, and 0 for the optimum under a KL. `happiness` is the mean of the
     rated words, `variety` the effective number of words (e to the power of their entropy), `zipf`
@@ -84,6 +84,8 @@ class AfterTrainingEvidence(Evidence):
                     by_prompt.setdefault(stage.prompt, []).append(stage)
         if not by_prompt:
             return None
+        every = [own for stages in by_prompt.values() for stage in stages for own in stage.listed]
+        lists = list(dict.fromkeys(own.name for own in every))
         return Chart(
             "What training on this reward would make of the policy",
             "The policy's one-token answers as they are, at the best policy within so many nats of "
@@ -99,21 +101,16 @@ class AfterTrainingEvidence(Evidence):
                 "prompt": "text",
                 "training": "text",
                 **numbers("nats", "happiness", "variety", "Zipf", "without a letter"),
-                **numbers(*_names_of_lists(by_prompt), "share"),
+                **numbers(*lists, "share"),
                 "likeliest": "term",
             },
             tuple(
                 row
                 for stages in by_prompt.values()
                 for stage in stages
-                for row in _table_rows(stage, _names_of_lists(by_prompt))
+                for row in _table_rows(stage, lists)
             ),
         )
-
-
-def _names_of_lists(by_prompt: Mapping[str, Sequence[Stage]]) -> list[str]:
-    every = [own for stages in by_prompt.values() for stage in stages for own in stage.listed]
-    return list(dict.fromkeys(own.name for own in every))
 
 
 def _panels_of_training(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:

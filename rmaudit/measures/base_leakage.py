@@ -37,7 +37,7 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the partial rank correlation of reward and base log-probability over words.
+    """Return reward's rank correlation with base log-probability at equal valence, Zipf and length.
 
     `frame` has columns `token_id`, `text` and `score`; `logprobs` is indexed by token id, `valence`
     and `zipf` (frequency) by lower-case word. Spellings of a word are one word: tokens are ranked
@@ -82,6 +82,12 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
         )
         raise MeasureError(message)
     low, high = normal(value, partial_spearman(x, y, held, stems)[1], within=(-1.0, 1.0))
+    secondary = {
+        "only valence held fixed": _partial_correlation(x, y, _array(rated[["valence"]])),
+        "nothing held fixed": _rho(x, y),
+        "all scored tokens, nothing held fixed": _rho(scores, likely),
+        "stems": float(len(np.unique(stems))),
+    }
     estimate = Estimate(
         value=value,
         low=low,
@@ -89,14 +95,7 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=len(words),
         interval="normal, over words by stem (a U-statistic)",
-        secondary=_only_finite(
-            {
-                "only valence held fixed": _partial_correlation(x, y, _array(rated[["valence"]])),
-                "nothing held fixed": _rho(x, y),
-                "all scored tokens, nothing held fixed": _rho(scores, likely),
-                "stems": float(len(np.unique(stems))),
-            }
-        ),
+        secondary={name: number for name, number in secondary.items() if math.isfinite(number)},
     )
 
     def value_of(drawn: _Array) -> float:
@@ -109,17 +108,20 @@ def _array(values: ArrayLike) -> _Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _mean_ranks_of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
-    """Return each word's mean rank over its spellings; `places` numbers the word of each value."""
+def _mean_ranks_of_words(values: _Array, word_numbers: NDArray[np.int64]) -> _Array:
+    """Return each word's mean rank over its spellings; ties share a rank, which takes up one.
+
+    `word_numbers` has the word of each value, numbered from 0.
+    """
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
-    return group_means(ranks, places)
+    return group_means(ranks, word_numbers)
 
 
 def _refuse_too_few_words(
-    x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon: str
+    x: _Array, y: _Array, valence: _Array, stems: NDArray[np.intp], lexicon: str
 ) -> None:
-    """Raise MeasureError where there are too few words or stems, or values do not differ."""
-    distinct = [len(np.unique(values)) for values in (x, y, held)]
+    """Raise MeasureError if words or stems are too few, or `x`, `y` or `valence` has one value."""
+    distinct = [len(np.unique(values)) for values in (x, y, valence)]
     if min(len(x), len(np.unique(stems))) < FEWEST or min(distinct) == 1:
         message = (
             f"{len(x)} words ({len(np.unique(stems))} stems) are scored, known to the base, to "
@@ -131,7 +133,7 @@ def _refuse_too_few_words(
 
 
 def _control_variables(variables: list[_Array]) -> _Array:
-    """Return control variables, (n, k): each one's ranks and their distances from the middle."""
+    """Return each variable's ranks and their distances from the middle, (n, k), none redundant."""
     middle = (len(variables[0]) + 1) / 2
     every = [
         column
@@ -166,7 +168,3 @@ def _partial_correlation(x: _Array, y: _Array, held: _Array) -> float:
 
 def _rho(x: _Array, y: _Array) -> float:
     return float(scipy.stats.spearmanr(x, y).statistic)
-
-
-def _only_finite(secondary: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in secondary.items() if math.isfinite(value)}

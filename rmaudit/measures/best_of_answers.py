@@ -31,6 +31,7 @@ _EXAMPLES = 6
 _LONGEST = 240  # characters of an example
 
 _Floats = NDArray[np.float64]
+_Rows = Sequence[NDArray[np.intp]]  # row numbers of each prompt's samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,46 +195,47 @@ def best_of_answers(
 
 
 def winning(rewards: _Floats, draws: int) -> _Floats:
-    """Return each sample's probability of winning best of `draws`, shape (samples,).
+    """Return each sample's probability of winning best of `draws`, drawn without replacement.
 
-    So many samples are drawn without replacement. Samples with equal rewards share their wins.
-    `draws` is at most the number of samples.
+    Shape (samples,). Samples with equal rewards share their wins. `draws` is at most the number of
+    samples.
     """
 
     def log_choose(n: NDArray[Any], k: int) -> _Floats:
+        """Return the log of n over k, -inf where n < k."""
         found: _Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
         return found
 
     many = len(rewards)
     below = np.arange(many, dtype=np.float64)  # how many stand below, in order
-    log_ways = np.full(many, -np.inf)
-    enough = below >= draws - 1
-    of_all = log_choose(np.array([many]), draws)
-    log_ways[enough] = log_choose(below[enough], draws - 1) - of_all
+    log_ways = log_choose(below, draws - 1) - log_choose(np.array([many]), draws)
     ordered, place, ties = np.unique(rewards, return_inverse=True, return_counts=True)
     in_order = np.repeat(np.arange(len(ordered)), ties)
     shares: _Floats = (np.bincount(in_order, np.exp(log_ways)) / ties)[place]
     return shares
 
 
-def _refuse_unusable_samples(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
-    """Raise MeasureError if there are too few prompts or samples, or rewards missing or equal."""
-    fewest = min(map(len, places), default=0)
+def _refuse_unusable_samples(rewards: _Floats, rows_by_prompt: _Rows) -> None:
+    """Raise MeasureError if prompts or samples are too few, or rewards missing or all equal."""
+    fewest = min(map(len, rows_by_prompt), default=0)
     missing = int((~np.isfinite(rewards)).sum())
-    if len(places) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
+    if len(rows_by_prompt) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
         raise MeasureError(
-            f"{len(places)} prompts, of which one has {fewest} samples; {missing} rewards are "
-            f"missing; at least {FEWEST_PROMPTS} prompts with {FEWEST_SAMPLES} samples each and "
-            f"all rewards are needed"
+            f"{len(rows_by_prompt)} prompts, of which one has {fewest} samples; {missing} rewards "
+            f"are missing; at least {FEWEST_PROMPTS} prompts with {FEWEST_SAMPLES} samples each "
+            f"and all rewards are needed"
         )
-    if not any(np.ptp(rewards[own]) for own in places):
+    if not any(np.ptp(rewards[own]) for own in rows_by_prompt):
         raise MeasureError("all answers to a prompt have the same reward: none of them wins")
 
 
 def _trait_shift(
     trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool
 ) -> TraitShift:
-    """Return the trait's mean among winners, and its mean change with Student's interval."""
+    """Return the mean over prompts of `now`, and of its change from `start` with an interval.
+
+    Both have a trait's expected value for each prompt: in the winner of `draws`, and in any sample.
+    """
     changes = now - start
     change, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
     low, high = students(change, error, len(changes) - 1)
@@ -248,14 +250,16 @@ def _trait_shift(
     )
 
 
-def _winners(
-    answers: pd.DataFrame, rewards: _Floats, places: Sequence[NDArray[np.intp]]
-) -> list[Winner]:
-    """Return, for a few prompts, the sample with the highest reward and the one in the middle."""
+def _winners(answers: pd.DataFrame, rewards: _Floats, rows_by_prompt: _Rows) -> list[Winner]:
+    """Return samples with the highest and the median reward, cut to length, of at most six prompts.
+
+    The prompts are evenly spaced in their order.
+    """
     texts = answers["response"].to_numpy(dtype=object)
-    spread = np.linspace(0, len(places) - 1, min(_EXAMPLES, len(places))).round().astype(int)
+    many = len(rows_by_prompt)
+    spread = np.linspace(0, many - 1, min(_EXAMPLES, many)).round().astype(int)
     found = []
-    for own in (places[at] for at in spread):
+    for own in (rows_by_prompt[at] for at in spread):
         ordered = own[np.argsort(rewards[own], kind="stable")]
         middle, best = ordered[len(ordered) // 2], ordered[-1]
         found.append(

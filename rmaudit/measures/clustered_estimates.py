@@ -96,7 +96,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None =
 
 
 def _checked(values: ArrayLike, what: str) -> _Floats:
-    """Return the values as floats, shape (n,); raise MeasureError if any is not a finite number."""
+    """Return values as floats, (n,); raise MeasureError, naming `what`, unless all are finite."""
     try:
         given = np.asarray(values, float)
     except (TypeError, ValueError) as error:
@@ -110,7 +110,10 @@ def _checked(values: ArrayLike, what: str) -> _Floats:
 
 
 def _codes(clusters: ArrayLike | None, n: int) -> _Codes:
-    """Return the cluster of each row, numbered from 0, shape (n,); raise if there is only one."""
+    """Return each row's cluster, numbered from 0, shape (n,); raise if fewer than two clusters.
+
+    Without clusters each row is its own.
+    """
     given: NDArray[Any] = np.arange(n) if clusters is None else np.asarray(clusters)
     if given.shape != (n,):
         raise MeasureError(f"clusters have the shape {given.shape}, allowed: ({n},), one a value")

@@ -206,7 +206,7 @@ def paid_for(
     rows = _shifts(given, rewards)
     return widened(
         _estimate_of_worst_kind(rows, PAID, "Student's t", _worst_pairs(frame, given), {}),
-        lambda drawn: max(map(_mean_gain_in_sd, _gains_by_kind(given, drawn))),
+        lambda drawn: max(kind.shift(drawn) for kind in given),
         rewards,
         noise,
         rng,
@@ -235,7 +235,7 @@ def moved_by(
     evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
     return widened(
         replace(found, evidence=evidence, secondary={row.kind: row.value for row in rows}),
-        lambda drawn: max(abs(_mean_gain_in_sd(each)) for each in _gains_by_kind(given, drawn)),
+        lambda drawn: max(abs(kind.shift(drawn)) for kind in given),
         rewards,
         noise,
         rng,
@@ -243,40 +243,23 @@ def moved_by(
     )
 
 
-def _gains_by_kind(
-    given: Sequence[_KindPairs], rewards: _Floats
-) -> Iterator[tuple[_Floats, _Floats]]:
-    """Yield, for each kind of change, what it adds to rewards, and the rewards without it.
-
-    Both are arrays with one value for each context, (contexts,).
-    """
-    for kind in given:
-        gain = kind.by_context(rewards[kind.other] - rewards[kind.better])
-        yield gain, kind.by_context(rewards[kind.better])
-
-
-def _mean_gain_in_sd(of_contexts: tuple[_Floats, _Floats]) -> float:
-    """Return a kind's mean gain in sd of the plain rewards; takes a pair of `_gains_by_kind`."""
-    gain, plain = of_contexts
-    return float(gain.mean() / plain.std(ddof=1))
-
-
-def _shifts(given: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
+def _shifts(kinds: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
     """Return each kind's mean gain in reward with interval, in sd of its plain answers' rewards.
 
     Raises:
         MeasureError: the plain answers of a kind have one reward.
     """
     rows = []
-    for kind, (gain, plain) in zip(given, _gains_by_kind(given, rewards), strict=True):
+    for kind in kinds:
+        gain, plain = kind.gains(rewards)
         spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
             raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
-        value = _mean_gain_in_sd((gain, plain))
+        value = kind.shift(rewards)
         off = (plain - plain.mean()) ** 2 / spread**2 - 1
         influence = (gain - gain.mean()) / spread - value * off / 2
         error = float(influence.std(ddof=1)) / math.sqrt(many)
-        low, high = students(value, error, many - 1, level=1 - 0.05 / len(given))
+        low, high = students(value, error, many - 1, level=1 - 0.05 / len(kinds))
         rows.append(KindShare(kind.name, value, low, high, many))
     return rows
 
@@ -288,7 +271,10 @@ def _absolute_shift(row: KindShare) -> KindShare:
 
 
 class _KindPairs(NamedTuple):
-    """One kind's pairs of answers: row numbers of both, and the number of each pair's context."""
+    """One kind's pairs of answers: row numbers of both, and the number of each pair's context.
+
+    Where neither answer is better, `better` is the plain one.
+    """
 
     name: str
     better: NDArray[np.intp]
@@ -299,9 +285,19 @@ class _KindPairs(NamedTuple):
         """Return the mean of `values`, one for each pair, in each context, shape (contexts,)."""
         return group_means(values, self.context)
 
+    def gains(self, rewards: _Floats) -> tuple[_Floats, _Floats]:
+        """Return each context's mean gain from `better` to `other`, and mean reward of `better`."""
+        gain = self.by_context(rewards[self.other] - rewards[self.better])
+        return gain, self.by_context(rewards[self.better])
+
+    def shift(self, rewards: _Floats) -> float:
+        """Return the mean gain over contexts, in sd of the contexts' mean `better` rewards."""
+        gain, plain = self.gains(rewards)
+        return float(gain.mean() / plain.std(ddof=1))
+
 
 def _pairs_by_kind(frame: pd.DataFrame, names: Sequence[str]) -> list[_KindPairs]:
-    """Return the pairs of each kind as row numbers; raise MeasureError if unusable."""
+    """Return each kind's pairs as row numbers; raise on few contexts, missing or equal rewards."""
     rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
     rows = rows.assign(row=np.arange(len(frame)))
     pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
@@ -332,7 +328,10 @@ def _estimate_of_worst_kind(
     examples: Iterable[ConductExample],
     secondary: Mapping[str, float],
 ) -> Estimate:
-    """Return the worst kind's value as an estimate, with the worst of all kinds' interval ends."""
+    """Return an estimate of the worst value, low end and high end of all kinds, each on its own.
+
+    The worst share of contexts is the lowest, the worst shift in reward the highest.
+    """
     worst = min if unit == WON else max
     return Estimate(
         worst(row.value for row in rows),
@@ -351,7 +350,7 @@ def _estimate_of_worst_kind(
 def _worst_pairs(
     frame: pd.DataFrame, kinds: Sequence[_KindPairs], *, either_way: bool = False
 ) -> Iterator[ConductExample]:
-    """Yield, for each kind, the pairs in which the worse answer outscores the better one by most.
+    """Yield each kind's two pairs in which the worse answer's reward exceeds the better's by most.
 
     With `either_way`, yield the pairs whose rewards are furthest apart.
     """

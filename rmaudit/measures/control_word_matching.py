@@ -33,11 +33,11 @@ class Valence:
     sentiment: pd.Series[float]
 
     def rated(self, texts: pd.Series[str]) -> _Floats:
-        """Return each text's happiness, NaN where neither it nor a form of its stem is rated."""
+        """Return each text's happiness, else the mean of other forms of its stem, else NaN."""
         return _value_of_word_or_stem(self.happiness, texts)
 
     def loaded(self, texts: pd.Series[str]) -> _Floats:
-        """Return each text's sentiment, 0 where neither it nor a form of its stem is listed."""
+        """Return each text's sentiment, else the mean of other forms of its stem, else 0."""
         return np.nan_to_num(_value_of_word_or_stem(self.sentiment, texts))
 
 
@@ -48,7 +48,7 @@ def matched(
     single: Collection[str] | None = None,
     valence: Valence | None = None,
 ) -> _Floats:
-    """Return each term's control words as weights, shape (terms, controls): 1/k for its k controls.
+    """Return weights (terms, controls): 1/k at a term's k ≤ 10 controls; `single`: one-token texts.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
@@ -112,7 +112,7 @@ def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
 
 
 def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
-    """Return distances in valence, (len(one), len(other)); infinite if only one text is rated."""
+    """Return distances in happiness, or in sentiment if neither has any, or infinite if one has."""
     (mine, theirs), loaded = (
         tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
     )

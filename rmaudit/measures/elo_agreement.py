@@ -23,7 +23,7 @@ from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.adjusted_ranks import basis, residual_ranks
-from rmaudit.measures.elo_standard_errors import standard_errors, weighted
+from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.verdicts.estimates_and_bounds import Estimate
@@ -61,9 +61,10 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Ranks under one wording: of items where model and people differ most, and of a fixed choice.
+    """Ranks under one wording: of items where model and people differ most, and of those asked for.
 
-    `cells` counts the items by human rank (rows) and by the model's (columns).
+    The latter are in `also`. `cells` counts the items by human rank (rows) and by the model's
+    (columns).
     """
 
     prompt: str
@@ -140,9 +141,9 @@ def agreement_with_people(
     surface: pd.DataFrame,
     *,
     rng: np.random.Generator,
-    also: Collection[str] = (),
+    always_listed: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest rank agreement with people over wordings, raw or adjusted for `surface`.
+    """Return the lowest rank agreement with people, over wordings, raw and adjusted for `surface`.
 
     Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
 
@@ -160,10 +161,11 @@ def agreement_with_people(
     the least high end.
 
     Secondary, by wording: both numbers, tau-b, and the share of the reward's ranks that the surface
-    leaves. Under the first wording: tau weighted by evidence and its ceiling (`weighted`), and tau
-    within the upper and lower half, and the 100 best and least liked, of people's ranking.
-    Evidence: by wording, the items furthest above and below their human rank, those named by
-    `also`, with ranks from 1 (best), and how many items are in each cell of human by model rank.
+    leaves. Under the first wording: tau weighted by evidence and its ceiling (`tau_and_ceiling`),
+    and tau within the upper and lower half, and the 100 best and least liked, of people's ranking.
+    Evidence: by wording, the items furthest above and below their human rank, those named in
+    `always_listed`, with ranks from 1 (best), and how many items are in each cell of human by
+    model rank.
 
     Raises:
         MeasureError: there are fewer than `FEWEST` items or too few for the surface; all scores or
@@ -203,7 +205,8 @@ def agreement_with_people(
             n=len(kept),
             unshown=int((~kept["shown"]).sum()),
             wordings=tuple(
-                _ranks_under_wording(kept, name, rewards[name], elo, also) for name in rewards
+                _ranks_under_wording(kept, name, rewards[name], elo, always_listed)
+                for name in rewards
             ),
         ),
     )
@@ -249,23 +252,24 @@ def somers(
 
 def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the noise)
     scores: _Floats,
-    human: _Floats,
+    human_residuals: _Floats,
     held: _Floats,
     clusters: NDArray[np.str_],
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human` with what regression on `held` leaves of the scores' ranks.
+    """Return Kendall's tau of `human_residuals` and of the scores' ranks' residuals on `held`.
 
-    `human` holds the residuals of people's ranks on the same features.
+    `human_residuals` are those of people's ranks on the same basis (`adjusted_ranks`).
     """
 
     def value_of(drawn: _Floats) -> float:
-        return float(scipy.stats.kendalltau(residual_ranks(drawn, held)[0], human).statistic)
+        residuals = residual_ranks(drawn, held)[0]
+        return float(scipy.stats.kendalltau(residuals, human_residuals).statistic)
 
     # What was fitted to the items leaves too little of them: as HC3 has it, on average.
-    fitted = len(human) / (len(human) - held.shape[1])
-    influence = fitted * kendall_influence(residual_ranks(scores, held)[0], human)
+    fitted = len(scores) / (len(scores) - held.shape[1])
+    influence = fitted * kendall_influence(residual_ranks(scores, held)[0], human_residuals)
     return _tau_estimate(value_of, influence, clusters, scores, noise, rng)
 
 
@@ -307,7 +311,7 @@ def _largest_noise(parts: list[Estimate]) -> dict[str, float]:
 
 
 def _refuse_unusable_scores(name: str, scores: _Floats, elo: _Floats) -> None:
-    """Raise MeasureError for scores or ratings that are infinite, too few or all equal."""
+    """Raise MeasureError about `name` if scores or `elo` are not finite, too few or all equal."""
     if not (np.isfinite(scores).all() and np.isfinite(elo).all()):
         message = f"agreement needs finite scores and ratings ({name}); an infinity is no reward"
         raise MeasureError(message)
@@ -317,7 +321,7 @@ def _refuse_unusable_scores(name: str, scores: _Floats, elo: _Floats) -> None:
 
 
 def _stems_of_head_words(names: pd.Series[str]) -> NDArray[np.str_]:
-    """Return the stem of each item's head word, shape (n,); raise if they are too few."""
+    """Return the stem of each name's head word, shape (n,); raise if fewer than `FEWEST` differ."""
     heads = np.array([stem_key(head) for head in head_words(names)])
     if (found := len(np.unique(heads))) < FEWEST:
         message = f"agreement needs items of {FEWEST} head words, got {found}: too few draws"
@@ -330,18 +334,15 @@ def _secondary_of_first_wording(
 ) -> dict[str, float]:
     order = np.argsort(-elo, kind="stable")
     scores, elo, matches = scores[order], elo[order], matches[order]
+    at_the_ends = _tau_at_the_ends(scores, elo)
     if np.isnan(matches).any():  # how often each was compared is not known
-        return _tau_at_the_ends(scores, elo)
-    tau, ceiling = weighted(scores, elo, standard_errors(elo, matches), rng)
-    return {
-        "tau weighted by evidence": tau,
-        "ceiling of tau": ceiling,
-        **_tau_at_the_ends(scores, elo),
-    }
+        return at_the_ends
+    tau, ceiling = tau_and_ceiling(scores, elo, standard_errors(elo, matches), rng)
+    return {"tau weighted by evidence": tau, "ceiling of tau": ceiling, **at_the_ends}
 
 
 def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Return tau-b in either half and in the 100 best and least liked; `elo` is descending."""
+    """Return tau-b in either half and in the 100 best and least liked items; `elo` must descend."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (
@@ -358,20 +359,19 @@ def _tau_at_the_ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
 
 
 def _ranks_under_wording(
-    kept: pd.DataFrame, prompt: str, scores: _Floats, elo: _Floats, also: Collection[str]
+    kept: pd.DataFrame, prompt: str, scores: _Floats, elo: _Floats, always_listed: Collection[str]
 ) -> WordingRanks:
     human, model = scipy.stats.rankdata(-elo), scipy.stats.rankdata(-scores)
     ranks = pd.DataFrame({"name": kept["name"].to_numpy(), "human": human, "model": model})
     order = np.argsort(human, kind="stable")  # of equal gaps the better liked comes first
     shown = ranks.iloc[order][kept["shown"].to_numpy(bool)[order]]
     by_gap = shown.assign(gap=shown["model"] - shown["human"]).sort_values("gap", kind="stable")
-    by_gap = by_gap.drop(columns="gap")
     cells = np.histogram2d(human, model, bins=_CELLS, range=[[0.5, len(kept) + 0.5]] * 2)[0]
     return WordingRanks(
         prompt,
         overvalued=_items_of_table(by_gap.head(SHOWN)),
         undervalued=_items_of_table(by_gap.tail(SHOWN)[::-1]),
-        also=_items_of_table(ranks[ranks["name"].isin(also)]),
+        also=_items_of_table(ranks[ranks["name"].isin(always_listed)]),
         cells=tuple(map(tuple, cells.astype(int).tolist())),
     )
 
@@ -382,7 +382,7 @@ def _items_of_table(ranks: pd.DataFrame) -> tuple[Item, ...]:
 
 
 def ranks_by_wording(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
-    """Return the ranks of the items in `also`: by people, then by the model for each wording."""
+    """Return ranks of the items in every wording's `also`: by people, then by model and wording."""
     named = [{item.name: item for item in each.also} for each in wordings]
     return tuple(
         TermRanks(name, (item.human, *(each[name].model for each in named)))
@@ -392,7 +392,7 @@ def ranks_by_wording(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
 
 
 def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
-    """Yield a panel of all items, and two of those ranked furthest above or below people's rank."""
+    """Yield panels of all `n` items, and of those ranked furthest below and above people's rank."""
     sides = (("lower", wording.undervalued), ("higher", wording.overvalued))
     if n:
         facts = [Fact(f"{n:,} items")]

@@ -19,7 +19,7 @@ _STRIDES = 256  # each item is paired with as many others twice over
 
 
 def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of each rating, shape (n,), in Elo points.
+    """Return the standard error of each rating in Elo points; `matches`: how often it was compared.
 
     400 / ln 10 / √(matches · p(1 - p)): the Fisher information of one rating in the model of
     Bradley and Terry (1952), of which Elo's is the logistic form. p(1 - p) is its mean over
@@ -38,13 +38,13 @@ def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> N
     return errors
 
 
-def weighted(
+def tau_and_ceiling(
     scores: NDArray[np.float64],
     elo: NDArray[np.float64],
     errors: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Return tau, each pair weighted by how sure people's order is, and the highest tau possible.
+    """Return Kendall's tau, pairs weighted by how sure people's order is, and the highest possible.
 
     The order of two items that differ by d Elo points, whose errors are s and s', is expected to
     be e = 2Φ(d / √(s² + s'²)) - 1 in -1 to 1. The weighted tau is Σ sign(score - score') · e over

@@ -36,14 +36,14 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class FramingInversionEvidence(Evidence):
-    """Rewards under each prompt in bins of valence; `axis` names the lexicon it comes from."""
+    """Rewards under each prompt in bins of valence; `axis` names the lexicon of these ratings."""
 
     kind: Literal["framing_inversion"] = "framing_inversion"
     axis: str
     panels: tuple[PromptBins, ...]
 
     def example(self) -> str:
-        """Return a sentence on the saddest and happiest words' rewards; "" without bins."""
+        """Return a sentence on the saddest and happiest words under the last prompt; "" if none."""
         if not self.panels or not self.panels[-1].bins:
             return ""
         panel = self.panels[-1]
@@ -74,7 +74,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return the lowest rho of valence and reward over prompts, negated where bad things are asked.
+    """Return the lowest of the prompts' rho of valence and reward, negated in negative frames.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is of rewards that go by ranks only
@@ -154,14 +154,13 @@ def _estimate_under_prompt(
 def _lowest_rho(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """Return what `inversion` finds with another valence lexicon; raise if it has few words."""
+    """Return the prompts' lowest product of frame and rho with `lexicon`; raise on few words."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"
         raise MeasureError(message)
-    signs = [each.sign for each in answers.values()]
-    rewards = ranked.rewards()
-    return min(sign * _rho(happy, rewards[i]) for i, sign in enumerate(signs))
+    both = zip(answers.values(), ranked.rewards(), strict=True)
+    return min(each.sign * _rho(happy, rewards) for each, rewards in both)
 
 
 def _rho(happy: _Floats, rewards: _Floats) -> float:

@@ -79,7 +79,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Return how many points of valence are worth as much reward as a tenfold word frequency.
+    """Return how many points of valence a tenfold word frequency is worth in reward, without sign.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
@@ -155,7 +155,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Regression:
-    """Design matrix for words that every prompt scores and both lists (frequency, valence) have.
+    """Design matrix for words that every prompt scores and that have a frequency and a valence.
 
     `terms` (words, 5): frequency, valence, letters, each minus its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
@@ -201,7 +201,7 @@ def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
 
 
 def _slope_without_control(fit: _Regression, rewards: _Floats) -> float:
-    """Return the rewards' mean slope on frequency over prompts, without control for valence."""
+    """Return the rewards' mean slope on frequency over prompts, without control for anything."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
 
@@ -214,9 +214,9 @@ def _clipped_ratio(slope: float, price: float) -> float:
 
 
 def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Return words' influences on the value of `slope` (delta method), summed over groups of stems.
+    """Return words' influences on what `slope` measures (delta method), summed by groups of stems.
 
-    From two models' influences comes the error of their difference (`paired.difference`).
+    From those of two models comes the error of a difference (`paired_differences.difference`).
     """
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
@@ -232,7 +232,7 @@ def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]
 
 
 def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ratio]:
-    """Return a tenfold frequency's two worths as in `_ratios`, with Fieller's confidence limits.
+    """Return both values of `_ratios`, each with Fieller's 95 % confidence limits by stems.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.
@@ -251,13 +251,14 @@ def _ratios_with_limits(fit: _Regression, rewards: _Floats) -> tuple[_Ratio, _Ra
 
 
 def _ratio_with_fieller_limits(
-    fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float
+    fitted: _Floats, covariance: _Floats, indices: tuple[int, int], t: float
 ) -> _Ratio:
-    """Return the ratio b / c of two coefficients at `places`, with Fieller's limits at t errors.
+    """Return the ratio of two of the coefficients `fitted`, with Fieller's limits at `t` errors.
 
-    `places` are the indices of b and c among the coefficients `fitted`.
+    `indices` are those of numerator and denominator. Limits are infinite where the latter is not
+    clearly above 0.
     """
-    (b, c), v = fitted[[*places]], t**2 * covariance[np.ix_(places, places)]
+    (b, c), v = fitted[[*indices]], t**2 * covariance[np.ix_(indices, indices)]
     value, sure = _clipped_ratio(float(b), float(c)), c**2 - v[1, 1]
     if c <= 0 or sure <= 0:
         return _Ratio(value, -math.inf, math.inf)
@@ -266,8 +267,8 @@ def _ratio_with_fieller_limits(
     return _Ratio(value, float((middle - root) / sure), float((middle + root) / sure))
 
 
-def _larger_distance_from_0(sets: tuple[_Ratio, ...]) -> _Ratio:
+def _larger_distance_from_0(ratios: tuple[_Ratio, ...]) -> _Ratio:
     """Return the ratio furthest from 0, without its sign, and an interval for that distance."""
-    outward = [each if each.value >= 0 else each.mirrored() for each in sets]
+    outward = [each if each.value >= 0 else each.mirrored() for each in ratios]
     value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
     return _Ratio(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Points, row_of
+from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.scores_by_prompt import Answers
@@ -78,13 +78,7 @@ class FrequencyTopEvidence(Evidence):
             "happy and as long as they are. One to the right is ten times as common. Intervals "
             "hold for all prompts together.",
             tuple(_panel_of_excesses(evidence) for evidence in given),
-            {
-                "prompt": "text",
-                "decades": "number",
-                "low": "number",
-                "high": "number",
-                "differs most": "term",
-            },
+            {"prompt": "text", **numbers("decades", "low", "high"), "differs most": "term"},
             tuple(
                 row for evidence in given for each in evidence.found for row in _table_rows(each)
             ),
@@ -92,7 +86,7 @@ class FrequencyTopEvidence(Evidence):
 
 
 class _AdjustedWords(NamedTuple):
-    """Words that are scored and in both lists; their frequency is adjusted for valence and length.
+    """Scored words with frequency and length, each adjusted for the other and for valence.
 
     `frequency` and `letters` (words,) are what is left of each when the other and valence are held
     fixed; `design` (words, 5) is the regression that leaves the first.
@@ -111,7 +105,7 @@ def frequency_top(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far the top words' frequency differs from that of words as happy and as long.
+    """Return by how many decades top words' frequency differs from that of words as happy and long.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. Of the alphabetic words that are scored under all prompts and in both lists
@@ -136,10 +130,8 @@ def frequency_top(
     found, far, influences, letters = [], {}, {}, {}
     for name, own in zip(answers, rewards, strict=True):
         inside = among_highest(own, TOP * len(own))
-        value, influence = (
-            _mean_over_top(inside, words.frequency),
-            _influences_on_excess(inside, own, words),
-        )
+        value = _mean_over_top(inside, words.frequency)
+        influence = _influences_on_excess(inside, own, words)
         error = clustered_error(influence, stems)
         freedom = max(len(np.unique(stems[inside > 0])) - 1, 1)
         low, high = students(value, error, freedom, level=1 - 0.05 / len(rewards))
@@ -193,7 +185,7 @@ def _mean_over_top(inside: _Floats, left: _Floats) -> float:
 
 
 def _influences_on_excess(inside: _Floats, rewards: _Floats, words: _AdjustedWords) -> _Floats:
-    """Return the influence of each word on the excess frequency of the top, shape (words,).
+    """Return each word's influence on the excess frequency of the top (weights `inside`), (words,).
 
     A word of the top moves its mean; any word moves the cut, at which words have about the mean of
     those from half the top to twice the top; and any word moves the regression.

@@ -265,7 +265,7 @@ def _panel_of_words(evidence: FunnelEvidence) -> CountField:
         for axis, ends in _axes(evidence)
         for said, words in (("highest", ends.top), ("lowest", ends.bottom))
     ]
-    named = _well_spaced_names(evidence, height=field.y[-1] - field.y[0])
+    named = _well_spaced_words(evidence)
     return CountField(
         title="best and worst",
         subtitle=(f"{n:,} words",),
@@ -279,8 +279,9 @@ def _panel_of_words(evidence: FunnelEvidence) -> CountField:
     )
 
 
-def _well_spaced_names(evidence: FunnelEvidence, *, height: float) -> list[Extreme]:
-    """Return a few words of each end, spaced so that their labels do not overlap."""
+def _well_spaced_words(evidence: FunnelEvidence) -> list[Extreme]:
+    """Return up to four words of each end, leaving out those whose labels would overlap others."""
+    height = evidence.field.y[-1] - evidence.field.y[0]
     kept: list[Extreme] = []
     for _, ends in _axes(evidence):
         for words in (ends.top, ends.bottom):

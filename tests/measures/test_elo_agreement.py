@@ -211,7 +211,7 @@ def test_evidence_names_the_furthest() -> None:
     shown[1] = False
     frame = items(n, elo=np.arange(n, 0.0, -1), score=score, shown=shown)
 
-    evidence: Any = measure(frame, also=["5 item5", "99 item99"]).evidence
+    evidence: Any = measure(frame, always_listed=["5 item5", "99 item99"]).evidence
     (wording,) = evidence.wordings
 
     assert wording.overvalued[0] == Item("59 item59", human=60, model=1)
@@ -342,7 +342,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     elo = 100 * contract.of(contract.KNOWN[2], texts) + seen["first"]
     rated = pd.DataFrame({"name": texts, "elo": elo, "matches": 30, "shown": True})
     asked = {"greatest": ItemScores(scores, noise)}
-    return agreement_with_people(rated, asked, seen, rng=contract.rng(), also=texts[:2])
+    return agreement_with_people(rated, asked, seen, rng=contract.rng(), always_listed=texts[:2])
 
 
 CONTRACT = contract.Contract("elo_agreement", on_toys, turned=0, by_rank=True, by_stem=True)

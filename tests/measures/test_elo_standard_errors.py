@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.elo_standard_errors import standard_errors, weighted
+from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
 
 RNG = np.random.default_rng
 
@@ -59,7 +59,7 @@ def test_weighted_tau_by_hand() -> None:
     elo, errors = np.array([0.0, 1.0, 6.0]), np.array([3.0, 4.0, 0.0])
     e = 2 * stats.norm.cdf([1 / 5, 6 / 3, 5 / 4]) - 1  # pairs 01, 02, 12
 
-    tau, ceiling = weighted(np.array([1.0, 0.0, 2.0]), elo, errors, RNG(0))
+    tau, ceiling = tau_and_ceiling(np.array([1.0, 0.0, 2.0]), elo, errors, RNG(0))
 
     assert ceiling == pytest.approx(e.mean())
     assert tau == pytest.approx((-e[0] + e[1] + e[2]) / e.sum())
@@ -76,7 +76,7 @@ def test_weighted_tau_is_that_of_all_pairs(n: int) -> None:
     sign = np.sign(scores[i] - scores[j])
     expected = (sign * e).sum() / math.sqrt(abs(e).sum() * abs(e)[sign != 0].sum())
 
-    tau, ceiling = weighted(scores, elo, errors, RNG(0))
+    tau, ceiling = tau_and_ceiling(scores, elo, errors, RNG(0))
 
     assert (tau, ceiling) == pytest.approx((expected, abs(e).mean()))
 
@@ -87,7 +87,7 @@ def test_many_items_are_paired_with_some() -> None:
     scores = elo + own
     tiny = np.full(3000, 1e-6)  # the order of every pair is known: tau-a, and a ceiling of 1
 
-    tau, ceiling = weighted(scores, elo, tiny, RNG(0))
+    tau, ceiling = tau_and_ceiling(scores, elo, tiny, RNG(0))
 
     assert ceiling == pytest.approx(1)
     assert tau == pytest.approx(stats.kendalltau(scores, elo).statistic, abs=0.003)
@@ -99,7 +99,7 @@ def test_the_ceiling_is_that_of_people_asked_again() -> None:
     errors = standard_errors(elo, RNG(1).integers(6, 900, size=500).astype(float))
     again = [stats.kendalltau(elo, elo + errors * RNG(i).normal(size=500))[0] for i in range(40)]
 
-    _, ceiling = weighted(elo, elo, errors, RNG(9))
+    _, ceiling = tau_and_ceiling(elo, elo, errors, RNG(9))
 
     assert 0.7 < ceiling < 0.97  # worth the name
     assert ceiling == pytest.approx(float(np.mean(again)), abs=0.005)
