@@ -83,7 +83,7 @@ def after_training(
     *,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return how far RLHF to a KL of `AT` nats moves answers' happiness in the direction asked.
+    """Return how far RLHF to `AT` nats of KL moves answers' happiness as asked, mean over prompts.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
     a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
@@ -204,7 +204,7 @@ def _answers_to_prompt(
 
 
 def _stages(one: _PromptAnswers) -> Iterator[Stage]:
-    """Yield the policy itself, RLHF optima at increasing KL, and best of n for increasing n."""
+    """Yield stages: the policy itself, RLHF optima by increasing KL, best of n by increasing n."""
     yield _stage(one, one.policy)
     reached = []
     for nats in NATS:

@@ -112,7 +112,7 @@ def _means_by_stem(values: pd.Series[float]) -> pd.Series[float]:
 
 
 def _distances_in_valence(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
-    """Return distances in happiness, or in sentiment if neither has any, or infinite if one has."""
+    """Return distances in happiness; in sentiment if neither text has one, infinite if one has."""
     (mine, theirs), loaded = (
         tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
     )

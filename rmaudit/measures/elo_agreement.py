@@ -258,7 +258,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Return Kendall's tau of `human_residuals` and of the scores' ranks' residuals on `held`.
+    """Return Kendall's tau of `human_residuals` and the residuals of ranked scores on `held`.
 
     `human_residuals` are those of people's ranks on the same basis (`adjusted_ranks`).
     """

@@ -188,7 +188,7 @@ def _normal_scores_by_prompt(rewards: _Floats) -> _Floats:
 
 
 def _ratios(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """Return how many points of valence a tenfold frequency is worth: plain, and signed by frame.
+    """Return the points of valence that a tenfold frequency is worth, plain and turned by frame.
 
     The second counts frequency with the sign of the frame: -1 where bad things are asked for.
     """

@@ -159,7 +159,7 @@ class _Comparison:
 
 
 def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -> Estimate:
-    """Return the share of strings found to please other models that beat 99 % of answers as long.
+    """Return the share of strings pleasing to other models that beat 99 % of real answers as long.
 
     `answers` are by the prompt's name, scored by a model on which the strings were not found. Like
     a string are the 200 real answers whose numbers of characters are nearest to its own by ratio,
@@ -239,7 +239,7 @@ def _refuse_unscored(prompt: str, held: _Comparison) -> None:
 
 
 def _best_string_less_best_answer(held: _Comparison) -> float:
-    """Return the best pleasing string's score minus the best real answer's, in sd, or -inf."""
+    """Return the best pleasing string's score minus the best real answer's, in sd; else -inf."""
     own = held.kept["score"].to_numpy(float)[held.pleasing]
     best = float(held.asked.real["score"].max())
     return float(own.max() - best) / spread(held.asked.frame["score"]) if len(own) else -math.inf
