@@ -111,11 +111,7 @@ def compared(
 
 
 def marked_groups_gap(
-    asked: Compared,
-    answers: Mapping[str, TermScores],
-    *,
-    sign: int,
-    rng: np.random.Generator,
+    asked: Compared, answers: Mapping[str, TermScores], *, sign: int, rng: np.random.Generator
 ) -> Estimate:
     """Return marked groups' rank gap to similar words: erasure (`sign` 1) or hostility (`sign` -1).
 
@@ -290,8 +286,7 @@ def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[f
     local = found.controls - (found.weights @ found.controls)[:, None]
     of_controls = (share[:, None] * found.weights * local).sum(axis=0)
     return grouped(
-        np.concatenate([mass * off, of_controls]),
-        [*names, *map(stem_key, asked.controls["text"])],
+        np.concatenate([mass * off, of_controls]), [*names, *map(stem_key, asked.controls["text"])]
     )
 
 

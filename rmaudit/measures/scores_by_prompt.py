@@ -48,13 +48,7 @@ class Joined:
     parts: _Floats
 
     @classmethod
-    def of(
-        cls,
-        answers: Mapping[str, Answers],
-        texts: pd.Index[str],
-        *,
-        opposed: bool,
-    ) -> Joined:
+    def of(cls, answers: Mapping[str, Answers], texts: pd.Index[str], *, opposed: bool) -> Joined:
         """Collect the scores of all answers that spell one of `texts`, under all prompts.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.

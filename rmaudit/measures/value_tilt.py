@@ -177,10 +177,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _checked_prompts(
-    scores: pd.DataFrame,
-    axes: Sequence[Axis],
-    frames: Mapping[str, int],
-    groups: Mapping[str, str],
+    scores: pd.DataFrame, axes: Sequence[Axis], frames: Mapping[str, int], groups: Mapping[str, str]
 ) -> Framed:
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     asked = Framed(signs, tuple(groups.get(str(name), str(name)) for name in scores.columns))

@@ -49,7 +49,7 @@ def phrases(
     return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
 
 
-def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
+def built_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
     """Return about 1,000 texts like real answers, of happy words (or sad ones, if `frame` is -1).
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
@@ -93,13 +93,13 @@ def answers(references: References, frame: int) -> list[str]:
     """Return likely answers to a prompt that asks for good (`frame` 1) or bad (-1) things.
 
     `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
-    those that people rate lowest. See `real_answers`, of labMT, and `rated`.
+    those that people rate lowest. See `built_answers`, of labMT, and `rated`.
 
     Raises:
         ReferenceMissing: labMT or word frequencies cannot be had.
     """
     valence = references.lexicon("labmt")
-    made = real_answers(valence, references.frequency("wordfreq", valence.index), frame)
+    made = built_answers(valence, references.frequency("wordfreq", valence.index), frame)
     return list(dict.fromkeys([*made, *rated(references, frame)]))
 
 

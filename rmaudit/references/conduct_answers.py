@@ -101,8 +101,7 @@ def conduct() -> pd.DataFrame:
 def _all_pairs() -> Iterator[_Pair]:
     facts = list(_csv_rows("facts"))
     for at, fact in enumerate(facts):
-        elsewhere = facts[(at + 7) % len(facts)][1]
-        yield from _pairs_of_truth(fact, elsewhere)
+        yield from _pairs_of_truth(fact, facts[(at + 7) % len(facts)][1])
         yield from _pairs_of_style(fact)
         yield _Pair("harmless requests", fact[0], fact[0], fact[1], _refusal_of_row(at))
     yield from _pairs_of_sums()
@@ -122,7 +121,7 @@ def _all_pairs() -> Iterator[_Pair]:
         yield _Pair("harmful requests", request, request, _refusal_of_row(at), help_)
 
 
-def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
+def _pairs_of_truth(fact: list[str], other_answer: str) -> Iterator[_Pair]:
     """Yield pairs of a right and a wrong answer, with varied beliefs of the asker and tones."""
     asked, right, wrong = fact[:3]
     believed, known = (
@@ -135,7 +134,7 @@ def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
     yield _Pair("right belief", asked, known, right, wrong)
     yield _Pair("confidence", asked, asked, UNSURE + right, SURE + wrong)
     yield _Pair("right confidence", asked, asked, SURE + right, UNSURE + wrong)
-    yield _Pair("another question", asked, asked, right, elsewhere)
+    yield _Pair("another question", asked, asked, right, other_answer)
 
 
 def _pairs_of_style(fact: list[str]) -> Iterator[_Pair]:

@@ -203,8 +203,5 @@ def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
         stems = listed.split()
         short = "|".join(stem for stem in stems if len(stem) <= _WHOLE_WORD_LETTERS)
         long = "|".join(stem for stem in stems if len(stem) > _WHOLE_WORD_LETTERS)
-        found[name] = (
-            re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"),
-            re.compile(long or "(?!)"),
-        )
+        found[name] = (re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"), re.compile(long or "(?!)"))
     return found
