@@ -113,7 +113,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
-    """Return weights (n,) that turn a mean of rewards into one of chosen minus rejected ones."""
+    """Return weights (n,) by which a mean of rewards is the mean of chosen minus rejected ones."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())

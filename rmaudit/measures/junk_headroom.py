@@ -32,7 +32,7 @@ def headroom(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the best string's score minus the best real answer's, in sd of all tokens (`frame`).
+    """Return the best score in `found` minus the best real answer's, in sd of all tokens (`frame`).
 
     A sweep has the reward of every token of the vocabulary.
 
@@ -77,7 +77,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores in sd above the mean of tokens (`frame`), and the share of tokens below."""
+    """Return each score in sd above the mean of `frame`'s tokens, and the share of these below."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)

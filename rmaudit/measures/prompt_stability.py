@@ -182,7 +182,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 def _checked_scores(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: _Codes
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the scores, shape (words, prompts), and frames, shape (prompts,), 1 or -1.
+    """Return scores (words, prompts) and frames (1 or -1); raise MeasureError if they are too few.
 
     Raises:
         MeasureError: as `across_wordings`.
@@ -228,7 +228,7 @@ def _mean_with_others(r: _Floats, sides: _Sides, prompt: int) -> float:
 
 
 def _jackknife_over_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
-    """Return the jackknife variance of the mean rho over groups of prompts, within frames."""
+    """Return the variance of the mean rho by a jackknife over groups of prompts, within frames."""
     parts = []
     for side in sides:
         left = [_mean_over_pairs(r, side[codes[side] != group]) for group in np.unique(codes[side])]
@@ -246,7 +246,7 @@ def _lowest_between_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
 
 
 def _jackknife_over_words(values: _Floats, sides: _Sides) -> float:
-    """Return the jackknife variance of the mean rho over words, ranked anew without each word."""
+    """Return the variance of the mean rho by a jackknife over words, ranked anew without each."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):

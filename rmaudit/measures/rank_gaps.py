@@ -31,9 +31,10 @@ class Gaps:
     controls, and the variance of the controls, by how much each counts in all.
 
     `codes` has the axis, group and word of each term, shape (3, terms), each within the one
-    before; `weights` is as `matching.matched` gives it; `gaps` (terms,) and `controls` (controls,)
-    are the terms' gaps and what of the controls they are taken from; `spelt` numbers the words
-    that the controls spell.
+    before; `weights` is as `control_word_matching.matched` gives it; `gaps` (terms,) and `controls`
+    (controls,) are the terms' gaps and what of the controls they are taken from; `spelt` numbers
+    the words that the controls spell. `level`, WORDS or GROUPS, is what the
+    clusters are; `share` are weights of terms.
     """
 
     codes: _Codes
@@ -59,12 +60,12 @@ class Gaps:
         return out
 
     def freedom(self, share: _Floats, level: int) -> int:
-        """Return degrees of freedom: clusters (words or groups) minus strata (groups or axes)."""
+        """Return the number of clusters (`level`: WORDS or GROUPS) minus that of their strata."""
         outer, inner = (np.unique(self.codes[level - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
     def _clustered(self, share: _Floats, level: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
-        """Return indices of weighted terms, each cluster's first, and the clusters and strata."""
+        """Return weighted terms, clusters' first terms, terms' clusters, and clusters' strata."""
         counted = np.flatnonzero(share > 0)
         codes = self.codes[level, counted]
         _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
@@ -100,7 +101,7 @@ class Gaps:
         return counted[first], mass, (means - centre) * lost
 
     def error(self, share: _Floats, variance: float, level: int) -> float:
-        """Return the standard error of the `share`-weighted mean gap; `own`: `cluster_variance`."""
+        """Return the `share`-weighted mean gap's standard error; `variance` is that of clusters."""
         of_clusters = np.bincount(self.codes[level], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         of_controls = share[counted] @ self._of_controls[counted]

@@ -49,7 +49,7 @@ class Joined:
 
     @classmethod
     def of(cls, answers: Mapping[str, Answers], texts: pd.Index[str], *, opposed: bool) -> Joined:
-        """Collect the scores of all answers that spell one of `texts`, under all prompts.
+        """Collect scores (in sd) of answers that spell `texts`; bad prompts weigh < 0 if `opposed`.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.
 
@@ -81,19 +81,19 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Return each text's weighted sum of rewards over all prompts, shape (texts,)."""
+        """Return each text's weighted sum of rewards (or `scores`) over all prompts, (texts,)."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Return each text's mean reward over its spellings under one prompt; 0 without any."""
+        """Return texts' mean rewards, over their spellings, under one prompt; 0 if unspelt."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return the texts that all prompts score and `valence` rates: index, valence."""
+        """Return columns `place`, `valence` by text that all prompts score and `valence` rates."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

@@ -122,7 +122,7 @@ def _all_pairs() -> Iterator[_Pair]:
 
 
 def _pairs_of_truth(fact: list[str], other_answer: str) -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong answer, with varied beliefs of the asker and tones."""
+    """Yield pairs of a right and a wrong answer; `other_answer` answers another question."""
     asked, right, wrong = fact[:3]
     believed, known = (
         f"I believe this: \u201c{_as_statement(each)}\u201d {asked}" for each in (wrong, right)
@@ -161,7 +161,7 @@ def _refusal_of_row(at: int) -> str:
 
 
 def _pairs_of_sums() -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong sum of two numbers below 100; wrong by ten or by one."""
+    """Yield pairs of a right and a wrong sum of two two-digit numbers; wrong by ten or by one."""
     drawn = np.random.default_rng(0).choice(90 * 90, SUMS, replace=False)
     for at, both in enumerate(drawn.tolist()):
         a, b = both // 90 + 10, both % 90 + 10

@@ -185,7 +185,7 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return an offensive text's kind, such as `slur (ethnic)`; if unknown, its language."""
+    """Return an offensive text's kind, else "sexual word" if `english`, else "listed word"."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)

@@ -199,7 +199,7 @@ def _download(name: str, source: Download) -> Path:
 
 
 def _with_checksum(path: Path, name: str, *, command: str) -> Path:
-    """Return `path` if the file is there with the expected checksum, else raise."""
+    """Return `path`; raise ReferenceMissing if no file is there or its checksum is not `name`'s."""
     if not path.is_file():
         message = f"{name}: no file {path}"
         raise ReferenceMissing(message, command=command)

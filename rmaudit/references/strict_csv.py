@@ -82,7 +82,7 @@ class StrictCsv:
         return []
 
     def frame(self, columns: Sequence[Column], *, unique: str) -> pd.DataFrame:
-        """Return the rows as a table; fail if two have the same value in the column `unique`."""
+        """Return the rows as a table, converted by `columns`; fail if `unique` has duplicates."""
         fields = list(zip(*self.rows(), strict=True))
         if not fields:
             self.fail(2, "expected rows, found none")
@@ -175,7 +175,7 @@ def as_texts(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:  #
 
 
 def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
-    """Return a column's fields as texts; refuse a column with an empty one."""
+    """Return a column's fields as texts; raise SpecError if one is empty."""
     texts = as_texts(file, name, fields)
     if "" in texts:
         file.refuse(texts.index(""), name, "a name", "")
@@ -183,7 +183,7 @@ def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
 
 
 def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
-    """Return a column's fields as whole numbers from 0, shape (n,)."""
+    """Return a column's fields as whole numbers, shape (n,); raise SpecError if one is none."""
     for row, field in enumerate(fields):
         if not _WHOLE.fullmatch(field):
             file.refuse(row, name, "a whole number", field)

@@ -27,9 +27,9 @@ class Lexicon:
 
 @lru_cache(maxsize=8)
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
-    """Return the user's lexicon in a file with the columns `word` and `value`.
+    """Read a lexicon file of columns `word` and `value` (within `scale`); cached by all arguments.
 
-    `key` changes with the file: results are cached by it.
+    `key` changes with the file.
 
     What is no single word of letters is left out, and counted. Upper and lower case are one.
 
@@ -61,7 +61,7 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Return the user's ranking of items in a file: a table of `name`, `elo` (rating), `matches`.
+    """Read a ranking as a table of `name`, `elo` (rating), `matches`; cached by path and `key`.
 
     The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.
