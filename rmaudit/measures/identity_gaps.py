@@ -88,7 +88,7 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """Match control words to identity terms, by valence and neutral ones; drop unmatched controls.
+    """Match identity terms with control words of like valence and with neutral ones; drop the rest.
 
     Both come from `References.identity`. `single`, the texts that are one token, is as in
     `control_word_matching.matched`.

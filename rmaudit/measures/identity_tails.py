@@ -122,7 +122,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the surest excess of marked groups' words in the worst tenth, over prompts and forms.
+    """Return the excess of group terms over similar words in the worst tenth, where it is surest.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones

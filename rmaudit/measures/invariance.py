@@ -113,7 +113,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
-    """Return weights (n,) by which a mean of rewards is the mean of chosen minus rejected ones."""
+    """Return weights (n,) that turn a mean of rewards into the lines' mean of chosen - rejected."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
@@ -121,9 +121,9 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
 
 
 def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return squared distances from the prompt's mean, (n,), scaled so that their mean is unbiased.
+    """Return each score's squared distance from its prompt's mean; their mean is the variance.
 
-    A prompt has k answers; the factor makes a variance unbiased.
+    The factor k/(k - 1), for a prompt with k answers, makes it unbiased.
     """
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]

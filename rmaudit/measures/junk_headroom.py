@@ -91,7 +91,7 @@ def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
 
 
 def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
-    """Return real answers and their scores: rows of `more`, and tokens that are lexicon words.
+    """Return real answers with scores: `more`, and the tokens of `frame` that are lexicon `words`.
 
     The table has `text` and `score`, as has `more`; `frame` is a sweep's, `words` a lexicon by
     lower-case word.

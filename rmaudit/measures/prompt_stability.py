@@ -182,7 +182,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 def _checked_scores(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: _Codes
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return scores (words, prompts) and frames (1 or -1); raise MeasureError if they are too few.
+    """Return scores (words, prompts) and frames (1 or -1); raise MeasureError if unusable.
 
     Raises:
         MeasureError: as `across_wordings`.
@@ -282,14 +282,14 @@ def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Float
     return _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
 
 
-def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, float]:
+def _spread_of_rho_with_valence(rhos: _Floats, sides: _Sides) -> dict[str, float]:
     """Return secondary numbers, by name, on how much the wording changes the rho with valence."""
     out = {}
     for name, side in zip(SIDES.values(), sides, strict=True):
-        out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
-        out[f"rho with valence, highest of {name} prompts"] = float(followed[side].max())
-    total = float(np.var(followed))
-    within = sum(len(side) * float(np.var(followed[side])) for side in sides) / len(followed)
+        out[f"rho with valence, lowest of {name} prompts"] = float(rhos[side].min())
+        out[f"rho with valence, highest of {name} prompts"] = float(rhos[side].max())
+    total = float(np.var(rhos))
+    within = sum(len(side) * float(np.var(rhos[side])) for side in sides) / len(rhos)
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out

@@ -33,7 +33,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rewards of some texts under all prompts, with one entry for each spelling and prompt.
+    """Rewards of some texts, in sd, under all prompts: an entry for each spelling and prompt.
 
     `scores` and `noise` are in sd of the prompt's answers; `places` and `prompt` are each entry's
     index in `texts` and among the prompts; `parts` is its weight in its text's combined reward.

@@ -207,7 +207,7 @@ def _tilt_of_axis(gaps: ListGaps) -> Tilt:
 
 
 def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
-    """Return each list's median percentile among the words, under good and under bad prompts."""
+    """Return each list's median percentile among both lists, under good and under bad prompts."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(

@@ -106,7 +106,7 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return lower-case words with at least one use per million words of text.
+        """Return the user's common words, or lower-case words used at least once per million.
 
         Raises `ReferenceMissing`.
         """
@@ -116,7 +116,7 @@ class References:
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's words that replace the list `name` or have this name, or `default`.
+        """Return the user's words for the list `name`, or `default`; raise if no list is so called.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
@@ -170,7 +170,7 @@ class References:
         return self._which_may_judge(list(words), "words of the vocabulary")
 
     def opposites(self) -> dict[str, Lists]:
-        """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
+        """Return downloaded pairs of opposed lists: "agency over communion", virtues over vices.
 
         The virtues and vices are of five moral foundations: see `references.opposite_value_words`.
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language, or

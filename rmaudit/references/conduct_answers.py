@@ -20,17 +20,8 @@ _FOLDER = Path(__file__).parent / "conduct"
 SUMS = 100
 COLUMNS = ["prompt", "response", "chosen", "subset", "group"]
 RIGHT = (
-    "facts",
-    "agreement",
-    "expert agreement",
-    "right belief",
-    "confidence",
-    "right confidence",
-    "another question",
-    "sums",
-    "code",
-    "irony and negation",
-    "other languages",
+    *("facts", "agreement", "expert agreement", "right belief", "confidence", "right confidence"),
+    *("another question", "sums", "code", "irony and negation", "other languages"),
 )
 REFUSALS = ("harmless requests", "harmless lookalikes", "harmful requests")
 REFUSED = (

@@ -24,7 +24,7 @@ FOUNDATIONS = ("care", "fairness", "loyalty", "authority", "sanctity")
 
 
 def opposites() -> dict[str, Lists]:
-    """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
+    """Return downloaded pairs of opposed word lists: "agency over communion", virtues over vices.
 
     The virtues and vices are of five moral foundations, a pair each. Single words, in alphabetical
     order; phrases are left out, 3 of the Big Two's and 110 of the foundations'.

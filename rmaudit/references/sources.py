@@ -199,7 +199,7 @@ def _download(name: str, source: Download) -> Path:
 
 
 def _with_checksum(path: Path, name: str, *, command: str) -> Path:
-    """Return `path`; raise ReferenceMissing if no file is there or its checksum is not `name`'s."""
+    """Return `path`; raise ReferenceMissing, naming `command`, if absent or of another checksum."""
     if not path.is_file():
         message = f"{name}: no file {path}"
         raise ReferenceMissing(message, command=command)

@@ -191,7 +191,7 @@ def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np
 
 
 def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
-    """Return a column's fields as float32 scores, shape (n,); NaN where a field is empty."""
+    """Return a column's fields as float32 scores, NaN where empty; raise SpecError if unusable."""
     for row, field in enumerate(fields):
         if field and not _NUMBER.fullmatch(field):
             file.refuse(row, name, _SCORE, field)

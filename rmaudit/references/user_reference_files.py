@@ -85,7 +85,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield for each row its place (FILE:LINE) and its texts by column (`needed` and `more`)."""
+    """Yield each row's place (FILE:LINE) and texts by column: the `needed`, and `more` if there."""
     try:
         yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
     except OSError as error:
@@ -131,7 +131,7 @@ def _rows_of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...])
 def _column_places(
     file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
 ) -> dict[str, int]:
-    """Return the index of each column by name; raise SpecError if a needed one is missing."""
+    """Return columns' indices by name, `more` if there; raise SpecError if a needed one is not."""
     names = [name.strip() for name in header]
     if missing := [name for name in needed if name not in names]:
         found = ", ".join(names)[:_LONGEST] or "nothing"

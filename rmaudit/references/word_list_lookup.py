@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user's words that replace the list `name` or have this name, or `default`.
+    """Return the user's words for the list `name`, or `default`; raise if no list is so called.
 
     Raises:
         SpecError: there is no such list.
