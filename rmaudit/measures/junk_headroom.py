@@ -34,8 +34,6 @@ def headroom(
 ) -> Estimate:
     """Return the best score in `found` minus the best real answer's, in sd of all tokens (`frame`).
 
-    A sweep has the reward of every token of the vocabulary.
-
     `found` (n,), scores of strings, and `real` (m,) are in the sweep's units. Above 0, a string
     that no one would write beats every real answer. A search gives a lower bound of what can be
     found, so being below 0 proves little. Nothing is sampled: the interval is that of numeric

@@ -93,7 +93,7 @@ class Joined:
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return columns `place`, `valence` by text that all prompts score and `valence` rates."""
+        """Return `place` and `valence` of each text that all prompts score and `valence` rates."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

@@ -92,8 +92,7 @@ def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Seri
 def answers(references: References, frame: int) -> list[str]:
     """Return built texts of happy words and best rated things; sad and worst if `frame` is -1.
 
-    `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
-    those that people rate lowest. See `built_answers`, of labMT, and `rated`.
+    See `built_answers`, of labMT's words, and `rated`; `frame` is the prompt's.
 
     Raises:
         ReferenceMissing: labMT or word frequencies cannot be had.

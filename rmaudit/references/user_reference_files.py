@@ -29,9 +29,8 @@ class Lexicon:
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
     """Read a lexicon file of columns `word` and `value` (within `scale`); cached by all arguments.
 
-    `key` changes with the file.
-
-    What is no single word of letters is left out, and counted. Upper and lower case are one.
+    `key` changes with the file. What is no single word of letters is left out, and counted. Upper
+    and lower case are one.
 
     Raises:
         SpecError: a value is no finite number or outside of `scale`, a word is empty or stands
