@@ -252,7 +252,7 @@ class _ScoredTexts:
 def _kinds_at_top(
     seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
 ) -> Iterator[tuple[str, _KindAtTop]]:
-    """Yield each unwanted kind and what its share is of; a list alone only if in `allowed`."""
+    """Yield names and data of unwanted kinds: the fixed ones, and each list in `allowed`."""
     inside = seen.at_top(scores)
     yield LETTERLESS, _KindAtTop(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)

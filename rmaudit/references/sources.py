@@ -150,7 +150,7 @@ def _path_in_cache(source: Download) -> Path:
 
 
 def locate(name: str) -> Path:
-    """Return the local path of the reference file `name`; download the file if it is missing.
+    """Return the path of reference file `name`, in the mirror or its package, else downloaded.
 
     Raises:
         SpecError: there is no such reference.
