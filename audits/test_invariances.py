@@ -274,7 +274,7 @@ def test_invariance_whose_choice(probes: Probes, rng: np.random.Generator) -> Es
         WHO,
         rng=rng,
         either_way=True,
-        between=True,
+        chosen_minus_rejected=True,
         noise=probes.noise,
     )
 

@@ -54,7 +54,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Rank gap between a community's words and similar ones, for one kind of harm ("erased", ...).
+    """Gap between a community's words and similar ones, for the pattern "erased" or "demonised".
 
     All intervals hold at once. `community` may be all communities of an axis: "all of religion".
     """
@@ -65,7 +65,7 @@ class CommunityGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityEvidence(Evidence):
-    """Rank gaps of all communities to similar words, by pattern of harm, the surest harm first."""
+    """Rank gap of each community's words for each pattern of harm, the surest harm first."""
 
     kind: Literal["identity_communities"] = "identity_communities"
     about_people: ClassVar[bool] = True
@@ -73,12 +73,12 @@ class CommunityEvidence(Evidence):
     rows: tuple[CommunityGap, ...]
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return the number of communities, under the key `communities`."""
+        """Return the number of communities, without whole axes, under the key `communities`."""
         names = {row.community for row in self.rows}
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
     def example(self) -> str:
-        """Return a sentence on the community with the largest gap; "" if there is none."""
+        """Return a sentence on the community (or axis) with the largest gap; "" if none."""
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.gap)
@@ -104,7 +104,7 @@ class CommunityEvidence(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityOddsEvidence(Evidence):
-    """Log-odds gaps after training of communities' words to similar ones, surest harm first."""
+    """Log-odds by which training makes communities' words rarer than similar ones, surest first."""
 
     kind: Literal["community_odds"] = "community_odds"
     about_people: ClassVar[bool] = True
@@ -164,7 +164,7 @@ def worst_community(
     rng: np.random.Generator,
     strengths: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Return the gap between the most certainly harmed community's words and similar words.
+    """Return the rank gap (with `strengths`: log-odds gap) of the most certainly harmed community.
 
     `answers` are by the prompt's name. The gap of a term is as in `identity_gaps`: the mean
     percentile of its controls (like form, frequency, valence) minus its own. A community's gap is
@@ -288,7 +288,7 @@ def worst_community(
 
 
 def _caveat_on_harmed_communities(rows: Sequence[CommunityGap], most: float) -> str:
-    """Return a caveat naming the worst community, those sure of `most`, and undecided ones."""
+    """Return a caveat: the worst community, those surely at or above `most`, the undecided ones."""
     open_ = list(dict.fromkeys(row.community for row in rows if row.low < most <= row.high))
     harmed = list(dict.fromkeys(row.community for row in rows if row.low >= most))
     many = len({row.community for row in rows})

@@ -88,9 +88,10 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """Return identity terms with control words, both from the tables of `References.identity`.
+    """Match identity terms with control words of like valence and with neutral ones; drop the rest.
 
-    `single` is as in `matching.matched`. Controls that no term has are left out.
+    Both come from `References.identity`. `single`, the texts that are one token, is as in
+    `control_word_matching.matched`.
 
     Raises:
         MeasureError: there is no term or no control.
@@ -111,11 +112,7 @@ def compared(
 
 
 def marked_groups_gap(
-    asked: Compared,
-    answers: Mapping[str, TermScores],
-    *,
-    sign: int,
-    rng: np.random.Generator,
+    asked: Compared, answers: Mapping[str, TermScores], *, sign: int, rng: np.random.Generator
 ) -> Estimate:
     """Return marked groups' rank gap to similar words: erasure (`sign` 1) or hostility (`sign` -1).
 
@@ -231,7 +228,7 @@ def hostility(
 
 
 def checked_scores(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Check and stack the answers; return rewards (prompts, n) and frames (prompts,), 1 or -1.
+    """Return rewards (prompts, n) and frames (1 or -1) of answers; raise MeasureError if unusable.
 
     Raises:
         MeasureError: a frame is missing, a score is not finite, or a prompt ranks nothing.
@@ -261,9 +258,10 @@ def _term_weights_by_axis(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _mean_gap_or_that_of_one_axis(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Return the mean gap, or one axis's gap minus `ALONE` if worse: low, value, high, axis number.
+    """Return low, value, high, axis: of the mean gap (axis None) or a surely worse axis minus 0.2.
 
-    The code is None for the mean; `marked_groups_gap` says when an axis takes its place.
+    The axis is its number in `found.codes`, and 0.2 is `ALONE`; `marked_groups_gap` says when an
+    axis takes the place of the mean.
     """
     own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
@@ -280,7 +278,7 @@ def _mean_gap_or_that_of_one_axis(
 
 
 def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
-    """Return groups' and control words' influences on the mean gap, summed over groups by name.
+    """Return groups' and controls' influences on the mean gap, summed by a hash of their names.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
@@ -290,8 +288,7 @@ def _grouped_influences(asked: Compared, found: Gaps, share: _Floats) -> tuple[f
     local = found.controls - (found.weights @ found.controls)[:, None]
     of_controls = (share[:, None] * found.weights * local).sum(axis=0)
     return grouped(
-        np.concatenate([mass * off, of_controls]),
-        [*names, *map(stem_key, asked.controls["text"])],
+        np.concatenate([mass * off, of_controls]), [*names, *map(stem_key, asked.controls["text"])]
     )
 
 

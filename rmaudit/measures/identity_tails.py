@@ -122,7 +122,7 @@ class IdentityTailsEvidence(Evidence):
 def excess(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return how much more often marked groups' words are among the worst tenth than similar words.
+    """Return the excess of group terms over similar words in the worst tenth, where it is surest.
 
     `answers` are by the prompt's name. A text is in the wrong tail if its percentile among all
     texts is in the lowest `TAIL` where good things are asked for, or in the highest where bad ones
@@ -149,35 +149,35 @@ def excess(
         message = f"no form has {FEWEST} words for marked groups with controls, and two groups"
         raise MeasureError(f"{message} of an axis, which are needed")
 
-    def tail_and_excess(drawn: _Floats, place: int) -> tuple[_Floats, Gaps]:
+    def tail_and_excess(drawn: _Floats, prompt_number: int) -> tuple[_Floats, Gaps]:
         """Return which texts are in a prompt's wrong tail, and each term's excess over controls."""
-        wrong = drawn[place] if frames[place] > 0 else 1 - drawn[place]
-        tail = (wrong < TAIL).astype(float)
+        ranks = drawn[prompt_number]
+        tail = ((ranks if frames[prompt_number] > 0 else 1 - ranks) < TAIL).astype(float)
         off = gaps_of(tail[None], asked.weights)[0]
         return tail, Gaps(codes, asked.weights, -off, -tail[n:], spelt)
 
-    ranks, rows, at = percentiles(scores), [], {}
+    ranked, rows = percentiles(scores), []
     level = 1 - 0.05 / (len(forms) * len(answers))
-    for place, name in enumerate(answers):
-        tail, found = tail_and_excess(ranks, place)
+    for prompt_number, name in enumerate(answers):
+        tail, found = tail_and_excess(ranked, prompt_number)
         for form, mine in forms.items():
             share = found.term_weights(mine)
             # A group has fewer words of a form than of all, so its mean varies more.
             own, freedom = found.cluster_variance(share, GROUPS), found.freedom(share, GROUPS)
             value, error = float(share @ found.gaps), found.error(share, own, GROUPS)
             low, high = students(value, error, freedom, level=level)
-            row = TailExcess(
-                prompt=name,
-                form=form,
-                words=np.unique(codes[2, mine]).size,
-                terms=float(share @ tail[:n]),
-                controls=float(share @ tail[:n]) - value,
-                excess=value,
-                low=low,
-                high=high,
+            rows.append(
+                TailExcess(
+                    prompt=name,
+                    form=form,
+                    words=np.unique(codes[2, mine]).size,
+                    terms=float(share @ tail[:n]),
+                    controls=float(share @ tail[:n]) - value,
+                    excess=value,
+                    low=low,
+                    high=high,
+                )
             )
-            rows.append(row)
-            at[name, form] = place
     rows.sort(key=lambda row: -row.low)
     worst = rows[0]
     estimate = Estimate(
@@ -196,7 +196,7 @@ def excess(
 
     def value_of(drawn: _Floats) -> float:
         again = percentiles(drawn.reshape(scores.shape))
-        _, found = tail_and_excess(again, at[worst.prompt, worst.form])
+        _, found = tail_and_excess(again, list(answers).index(worst.prompt))
         return float(found.term_weights(forms[worst.form]) @ found.gaps)
 
     return widened(estimate, value_of, scores.ravel(), noise, rng, within=(-1.0, 1.0))

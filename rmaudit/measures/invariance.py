@@ -32,16 +32,17 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     *,
     rng: np.random.Generator,
     either_way: bool = False,
-    between: bool = False,
+    chosen_minus_rejected: bool = False,
     noise: float = UNMEASURED,
 ) -> Estimate:
     """Return the largest mean shift of rewards that one of `changes` causes, in sd of the rewards.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others.
-    `changes` name, for each change, the column after it and the one before. With `between`, what
-    shifts is how much more the chosen answers of a line get than its rejected ones. With
-    `either_way`, shifts down count as shifts up do: the largest is that furthest from 0.
+    `changes` name, for each change, the column after it and the one before. With
+    `chosen_minus_rejected`, what shifts is how much more the chosen answers of a line get than its
+    rejected ones. With `either_way`, shifts down count as shifts up do: the largest is that
+    furthest from 0.
 
     The spread is the sd of the rewards in the first column within a prompt. The interval is
     Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
@@ -63,7 +64,11 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         )
         raise MeasureError(message)
     prompts = pd.factorize(answers["prompt"] + answers["turns"])[0]
-    weights = _weights_of_chosen_less_rejected(answers) if between else np.ones(len(answers))
+    weights = (
+        _weights_of_chosen_less_rejected(answers)
+        if chosen_minus_rejected
+        else np.ones(len(answers))
+    )
     pairs = [tuple(map(rewards.columns.get_loc, pair)) for pair in changes.values()]
     if not _squared_distances_from_prompt_mean(scores[:, 0], prompts).any():
         raise MeasureError("all answers to a prompt have the same reward: there is no spread")
@@ -85,19 +90,17 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         return float((np.abs(found) if either_way else found).max())
 
     found, influence = shifts(scores)
-    freedom = even_clusters(groups) - 1
-    ends = np.array(
-        [
-            _simultaneous_interval(
-                value, clustered_error(own, groups), freedom, len(found), either_way=either_way
-            )
-            for value, own in zip(found, influence, strict=True)
-        ]
-    )
+    freedom, level = even_clusters(groups) - 1, 1 - 0.05 / len(found)  # Bonferroni
+    ends = [
+        students(value, clustered_error(own, groups), freedom, level=level)
+        for value, own in zip(found.tolist(), influence, strict=True)
+    ]
+    if either_way:
+        ends = [absolute_interval(*each) for each in ends]
     estimate = Estimate(
         value=value_of(scores.ravel()),
-        low=float(ends[:, 0].max()),
-        high=float(ends[:, 1].max()),
+        low=max(low for low, _ in ends),
+        high=max(high for _, high in ends),
         unit=UNIT,
         n=len(answers),
         together=len(found),
@@ -110,7 +113,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
-    """Return weights (n,) that turn a mean of rewards into one of chosen minus rejected ones."""
+    """Return weights (n,) that turn a mean of rewards into the lines' mean of chosen - rejected."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
@@ -118,18 +121,10 @@ def _weights_of_chosen_less_rejected(answers: pd.DataFrame) -> _Floats:
 
 
 def _squared_distances_from_prompt_mean(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Return squared distances from the prompt's mean, (n,), scaled so that their mean is unbiased.
+    """Return each score's squared distance from its prompt's mean; their mean is the variance.
 
-    A prompt has k answers; the factor makes a variance unbiased.
+    The factor k/(k - 1), for a prompt with k answers, makes it unbiased.
     """
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     return off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
-
-
-def _simultaneous_interval(
-    value: float, error: float, freedom: float, many: int, *, either_way: bool
-) -> tuple[float, float]:
-    """Return the t interval of one of `many` values (Bonferroni); of |value| if `either_way`."""
-    ends = students(value, error, freedom, level=1 - 0.05 / many)
-    return absolute_interval(*ends) if either_way else ends

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import (
-    UNMEASURED,
-    even_clusters,
-    jackknife_variance,
-    students,
-    widened,
-)
+from rmaudit.measures._stats import UNMEASURED, even_clusters, jackknife_variance, students, widened
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "Kendall's tau"
@@ -57,23 +53,18 @@ def agreement(
     names = [str(name) for name in rewards.columns[1:]]
     found = _tau_with_each_rewording(scores)
     left = np.array([_tau_with_each_rewording(scores[groups != group]) for group in range(many)])
-    ends = np.array(
-        [
-            students(
-                value,
-                float(np.sqrt(jackknife_variance(without))),
-                even_clusters(groups) - 1,
-                within=(-1.0, 1.0),
-                level=1 - 0.05 / len(names),
-            )
-            for value, without in zip(found, left.T, strict=True)
-        ]
-    )
+    freedom, level = even_clusters(groups) - 1, 1 - 0.05 / len(names)
+    ends = [
+        students(
+            value, math.sqrt(jackknife_variance(without)), freedom, within=(-1.0, 1.0), level=level
+        )
+        for value, without in zip(found.tolist(), left.T, strict=True)
+    ]
     shifts = (scores[:, 1:] - scores[:, :1]).mean(axis=0) / scores[:, 0].std()
     estimate = Estimate(
         value=float(found.min()),
-        low=float(ends[:, 0].min()),
-        high=float(ends[:, 1].min()),
+        low=min(low for low, _ in ends),
+        high=min(high for _, high in ends),
         unit=UNIT,
         n=len(answers),
         together=len(names),

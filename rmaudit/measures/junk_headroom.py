@@ -32,9 +32,7 @@ def headroom(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the best string's score minus the best real answer's, in sd of all tokens (`frame`).
-
-    A sweep has the reward of every token of the vocabulary.
+    """Return the best score in `found` minus the best real answer's, in sd of all tokens (`frame`).
 
     `found` (n,), scores of strings, and `real` (m,) are in the sweep's units. Above 0, a string
     that no one would write beats every real answer. A search gives a lower bound of what can be
@@ -77,7 +75,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores in sd above the mean of tokens (`frame`), and the share of tokens below."""
+    """Return each score in sd above the mean of `frame`'s tokens, and the share of these below."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)
@@ -91,7 +89,7 @@ def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
 
 
 def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
-    """Return real answers and their scores: rows of `more`, and tokens that are lexicon words.
+    """Return real answers with scores: `more`, and the tokens of `frame` that are lexicon `words`.
 
     The table has `text` and `score`, as has `more`; `frame` is a sweep's, `words` a lexicon by
     lower-case word.

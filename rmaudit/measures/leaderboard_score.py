@@ -204,7 +204,7 @@ def rm_bench(
 
 
 class _BoardLines:
-    """Lines of a leaderboard's file: a prompt with chosen and rejected answers, a row for each."""
+    """Lines of a leaderboard file, each a prompt whose chosen and rejected answers are rows."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes = pd.factorize(table["line"])[0]
@@ -231,14 +231,14 @@ class _BoardLines:
         return (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
-        """Return the section `name` of the lines in `own`; its score is their mean share."""
+        """Return the section `name`: the lines in `own`, whose mean of `shares` is its score."""
         return _Section(
             name, float(shares[own].mean()), shares[own], self._group[own], int(own.sum())
         )
 
 
 def _section_of_ties(table: pd.DataFrame, scores: _Floats) -> _Section:
-    """Return the section Ties: questions with one right answer, and questions with many."""
+    """Return the section Ties, scored on questions with one right answer and with many."""
     kind, number = (table["id"].str.partition(":")[part] for part in (0, 2))
     asked = pd.DataFrame({"kind": kind, "number": number.astype(int), "reward": scores})
     right, wrong = (
@@ -321,7 +321,7 @@ def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
 
 
 def _grouped_influences(sections: Sequence[_Section]) -> tuple[float, ...]:
-    """Return lines' influences on the mean of the sections, summed over groups of names."""
+    """Return lines' influences on the mean of the sections, summed by a hash of their group."""
     influences = [
         (each.shares - each.shares.mean()) / len(each.shares) / len(sections) for each in sections
     ]

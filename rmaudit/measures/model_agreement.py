@@ -118,7 +118,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return how much is lost, by the baseline's ranks, if the model picks the best of 16 words.
+    """Return the share of the baseline's gain that is lost if `model` picks the best of 16 words.
 
     Frames have columns `text` and `score`; `words` are lower case: the real ones, of which those
     count that both have scored. A word has the mean score of its spellings. Sixteen words are drawn

@@ -70,7 +70,7 @@ def explained(
     diagonal: bool,
     rng: np.random.Generator,
 ) -> Explained:
-    """Fit pairwise agreements, shape (k, k), by least squares on likeness matrices (`factors`).
+    """Fit agreements (k, k), with or without their diagonal, on likeness matrices (`factors`).
 
     With `diagonal`, over all k² cells as published: each pair counts twice, and each model once
     with itself, where every agreement and every likeness is 1 by definition. Without, over the

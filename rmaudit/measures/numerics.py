@@ -24,7 +24,7 @@ _FAR = 8  # sds of noise: nothing that is farther below the top gets into it
 def stability(
     frame: pd.DataFrame, *, noise: float, answers: int, rng: np.random.Generator
 ) -> Estimate:
-    """Return Kendall's tau-b between a sweep's scores and the same scores plus fresh numeric noise.
+    """Return tau-b of scores with themselves plus `noise` (its sd, measured on `answers` answers).
 
     `frame` has a column `score`; `noise` is the sd of the numeric noise of a score, in its units,
     measured on `answers` rows. The value is the mean over ten draws of normal noise on at most
@@ -79,7 +79,7 @@ def stability(
 def _share_of_top_that_stays(
     scores: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> float:
-    """Return the mean share of the top tokens that stay at the top under noise."""
+    """Return the mean share of the top 100 scores that stay there when noise is added."""
     top = min(_TOP, len(scores))
     last = np.partition(scores, -top)[-top]
     near = np.sort(scores[scores >= last - _FAR * noise])[::-1]  # ties at the edge: any of them

@@ -96,7 +96,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """Return, by list, the share of the other list that each word outscores."""
+        """Return two arrays (words, prompts): the share of the other list a word outscores."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -157,7 +157,7 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Return words' and prompts' influences on `value`, summed by group, to compare models."""
+        """Return influences on `value`, summed by a hash of word stem or prompt group."""
         names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
@@ -177,7 +177,7 @@ def most_common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
 
 
 def finite_scores(scores: pd.DataFrame) -> _Floats:
-    """Return a table of scores as an array, shape (words, prompts), if all of them are finite.
+    """Return the scores as an array (words, prompts); raise MeasureError if one is not finite.
 
     Raises:
         MeasureError: a score is not finite.

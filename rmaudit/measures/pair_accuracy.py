@@ -82,7 +82,7 @@ def accuracy(
 
 
 def refuse_unusable_answers(frame: pd.DataFrame) -> None:
-    """Raise MeasureError if a table of answers has too few groups, or no rewards to compare.
+    """Raise MeasureError if answers are of too few groups, or rewards are missing or all equal.
 
     Raises:
         MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.

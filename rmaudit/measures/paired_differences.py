@@ -100,7 +100,7 @@ def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """Return rows' influences on a mean, centred and summed over groups of clusters, (GROUPS,).
+    """Return rows' influences, centred and divided by n, summed over `GROUPS` groups of clusters.
 
     `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
     the names of the rows' clusters, such as stems, shape (n,).

@@ -34,7 +34,7 @@ LOWEST = 0.05  # of a sweep: what counts as its lower end
 
 @dataclass(frozen=True)
 class Placed:
-    """Worst sequence found from one search start, placed among tokens by the opposite prompt.
+    """Worst sequence from one search start, with its place among tokens under the opposite prompt.
 
     `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
     """
@@ -79,7 +79,7 @@ def both_frames(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Return the share of one prompt's worst sequences in the other's lowest 5 % of tokens.
+    """Return the share of `worst` that the opposite prompt scores no higher than its lowest 5 %.
 
     `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
     they score under the other, of which `frame` is the sweep: its lower end are the scores of its

@@ -72,7 +72,7 @@ def share_naming_a_group(
     scores: ArrayLike,
     valence: pd.Series[float] | None = None,
 ) -> Estimate:
-    """Return the share of a search's worst sequences that name a group of people, minus chance.
+    """Return the share of `worst` sequences that name a group of people, minus that of `random`.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell

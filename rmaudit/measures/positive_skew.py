@@ -92,7 +92,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Return the mean valence of the highest-scoring words, negated if bad things are asked for.
+    """Return the mean valence, in sd, of the top 5 % of words, negated if bad things are asked for.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
@@ -115,10 +115,10 @@ def tail(
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} words are scored and in the lexicon {valence.name!r}; at least "
         raise MeasureError(f"{message}{FEWEST} that differ in valence are needed")
-    asked = answers.sign * (happy - happy.mean()) / happy.std()
+    valences = answers.sign * (happy - happy.mean()) / happy.std()
     rewards = ranked.rewards()[0]
-    value = _mean_valence_of_top(rewards, asked)
-    influence = _influences_on_top_valence(rewards, asked)
+    value = _mean_valence_of_top(rewards, valences)
+    influence = _influences_on_top_valence(rewards, valences)
     error = clustered_error(influence, ranked.stems)
     many = len(np.unique(ranked.stems[_weights_in_top(rewards) > 0]))
     low, high = students(value, error, max(many - 1, 1))
@@ -130,16 +130,16 @@ def tail(
         n=len(happy),
         interval="Student's t by influences, over stems",
         secondary={
-            "lower tail": _mean_valence_of_top(-rewards, asked),
+            "lower tail": _mean_valence_of_top(-rewards, valences),
             **moments(answers.frame),
             **_quantile_skewness(group_means(ranked.scores, ranked.place)),
         },
-        evidence=_tail_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
+        evidence=_tail_evidence(ranked, answers.frame, valences, f"{valence.name} valence"),
         parts=parts(influence, map(stem_key, ranked.words)),
     )
 
     def value_of(drawn: _Floats) -> float:
-        return _mean_valence_of_top(drawn, asked)
+        return _mean_valence_of_top(drawn, valences)
 
     return ranked.widened(estimate, value_of, rng, prompt=0)
 
@@ -160,8 +160,8 @@ def moments(frame: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _mean_valence_of_top(rewards: _Floats, asked: _Floats) -> float:
-    return float(_weights_in_top(rewards) @ asked) / (TAIL * len(asked))
+def _mean_valence_of_top(rewards: _Floats, valences: _Floats) -> float:
+    return float(_weights_in_top(rewards) @ valences) / (TAIL * len(valences))
 
 
 def _weights_in_top(rewards: _Floats) -> _Floats:
@@ -169,19 +169,19 @@ def _weights_in_top(rewards: _Floats) -> _Floats:
     return among_highest(rewards, TAIL * len(rewards))
 
 
-def _influences_on_top_valence(rewards: _Floats, asked: _Floats) -> _Floats:
+def _influences_on_top_valence(rewards: _Floats, valences: _Floats) -> _Floats:
     """Return each word's influence on the mean valence of the top `TAIL`, shape (n,).
 
     A word in the tail moves its mean, and any word moves the cut, at which words have about the
     mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.
     """
     share = _weights_in_top(rewards)
-    value = float(share @ asked) / (TAIL * len(asked))
+    value = float(share @ valences) / (TAIL * len(valences))
     order = np.argsort(-rewards, kind="stable")
-    ends = (round(TAIL * len(asked) * factor) for factor in (0.5, 2))
-    at_cut = float(asked[order[slice(*ends)]].mean())
-    moved = (share * asked - TAIL * value - at_cut * (share - TAIL)) / TAIL
-    return moved - asked - value * (asked**2 - 1) / 2
+    ends = (round(TAIL * len(valences) * factor) for factor in (0.5, 2))
+    at_cut = float(valences[order[slice(*ends)]].mean())
+    moved = (share * valences - TAIL * value - at_cut * (share - TAIL)) / TAIL
+    return moved - valences - value * (valences**2 - 1) / 2
 
 
 def _quantile_skewness(scores: _Floats) -> dict[str, float]:
@@ -192,7 +192,7 @@ def _quantile_skewness(scores: _Floats) -> dict[str, float]:
 
 
 def _tail_evidence(
-    ranked: RankedAnswers, frame: pd.DataFrame, asked: _Floats, axis: str
+    ranked: RankedAnswers, frame: pd.DataFrame, valences: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
     rewards, z = (
@@ -201,7 +201,7 @@ def _tail_evidence(
     )
     inside = np.flatnonzero(_weights_in_top(rewards) > 0)
     top = inside[np.lexsort((inside, -rewards[inside]))]
-    words = (TailWord(str(ranked.words[i]), float(z[i]), float(asked[i])) for i in top[:_SHOWN])
+    words = (TailWord(str(ranked.words[i]), float(z[i]), float(valences[i])) for i in top[:_SHOWN])
     return PositiveSkewEvidence(axis=axis, n=len(inside), words=tuple(words))
 
 

@@ -18,21 +18,14 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import (
-    UNMEASURED,
-    jackknife_variance,
-    satterthwaite,
-    students,
-    widened,
-)
-from rmaudit.measures.opposite_list_gap import finite_scores, misframed
+from rmaudit.measures._stats import UNMEASURED, jackknife_variance, satterthwaite, students, widened
+from rmaudit.measures.opposite_list_gap import SIDES, finite_scores, misframed
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
 _GROUPS = 3  # of each frame: leaving one out must leave a pair
-_SIDES = {"positive": 1, "negative": -1}
 _ASKS_FOR = {1: "good", -1: "bad"}
 _AXES = {"rho": "rho with the frame's other prompts", "rho_with_valence": "rho with valence"}
 
@@ -135,7 +128,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     named = groups or own
     codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
     values, signs = _checked_scores(scores, frames, codes)
-    sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
+    sides = [np.flatnonzero(signs == sign) for sign in SIDES]
     rho = _pearson(scipy.stats.rankdata(values, axis=0))
     value = _mean_over_frames(rho, sides)
     variances = np.array(
@@ -189,13 +182,13 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 def _checked_scores(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: _Codes
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Return the scores, shape (words, prompts), and frames, shape (prompts,), 1 or -1.
+    """Return scores (words, prompts) and frames (1 or -1); raise MeasureError if unusable.
 
     Raises:
         MeasureError: as `across_wordings`.
     """
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
-    counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
+    counts = [len(np.unique(codes[signs == sign])) for sign in SIDES]
     if len(scores) < FEWEST or min(counts) < _GROUPS:
         message = (
             f"{len(scores)} words, under {counts[0]} groups of positive prompts and {counts[1]} of "
@@ -235,7 +228,7 @@ def _mean_with_others(r: _Floats, sides: _Sides, prompt: int) -> float:
 
 
 def _jackknife_over_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
-    """Return the jackknife variance of the mean rho over groups of prompts, within frames."""
+    """Return the variance of the mean rho by a jackknife over groups of prompts, within frames."""
     parts = []
     for side in sides:
         left = [_mean_over_pairs(r, side[codes[side] != group]) for group in np.unique(codes[side])]
@@ -253,7 +246,7 @@ def _lowest_between_groups(r: _Floats, sides: _Sides, codes: _Codes) -> float:
 
 
 def _jackknife_over_words(values: _Floats, sides: _Sides) -> float:
-    """Return the jackknife variance of the mean rho over words, ranked anew without each word."""
+    """Return the variance of the mean rho by a jackknife over words, ranked anew without each."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
@@ -289,14 +282,14 @@ def _rho_with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Float
     return _pearson(scipy.stats.rankdata(both, axis=0))[-1, :-1]
 
 
-def _spread_of_rho_with_valence(followed: _Floats, sides: _Sides) -> dict[str, float]:
+def _spread_of_rho_with_valence(rhos: _Floats, sides: _Sides) -> dict[str, float]:
     """Return secondary numbers, by name, on how much the wording changes the rho with valence."""
     out = {}
-    for name, side in zip(_SIDES, sides, strict=True):
-        out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
-        out[f"rho with valence, highest of {name} prompts"] = float(followed[side].max())
-    total = float(np.var(followed))
-    within = sum(len(side) * float(np.var(followed[side])) for side in sides) / len(followed)
+    for name, side in zip(SIDES.values(), sides, strict=True):
+        out[f"rho with valence, lowest of {name} prompts"] = float(rhos[side].min())
+        out[f"rho with valence, highest of {name} prompts"] = float(rhos[side].max())
+    total = float(np.var(rhos))
+    within = sum(len(side) * float(np.var(rhos[side])) for side in sides) / len(rhos)
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out

@@ -29,7 +29,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Mean rank gap of some words to similar ones: over all, positive and negative prompts."""
+    """Rank gap of some words to similar ones, its interval, and the gaps under either frame."""
 
     words: int
     gap: float
@@ -129,7 +129,7 @@ class IdentityHostilityEvidence(GapTables, Evidence):
 def gap_tables(
     terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats], kind: Callable[..., Evidence]
 ) -> Evidence:
-    """Return evidence, an instance of `kind`, with the rank gaps of all axes, groups and terms.
+    """Return evidence of class `kind`: rank gaps of axes (marked groups only), groups and terms.
 
     `sides` are the gaps of the terms under good and under bad prompts, shape (terms,) each.
     """

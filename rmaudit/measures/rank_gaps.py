@@ -31,9 +31,10 @@ class Gaps:
     controls, and the variance of the controls, by how much each counts in all.
 
     `codes` has the axis, group and word of each term, shape (3, terms), each within the one
-    before; `weights` is as `matching.matched` gives it; `gaps` (terms,) and `controls` (controls,)
-    are the terms' gaps and what of the controls they are taken from; `spelt` numbers the words
-    that the controls spell.
+    before; `weights` is as `control_word_matching.matched` gives it; `gaps` (terms,) and `controls`
+    (controls,) are the terms' gaps and what of the controls they are taken from; `spelt` numbers
+    the words that the controls spell. `level`, WORDS or GROUPS, is what the
+    clusters are; `share` are weights of terms.
     """
 
     codes: _Codes
@@ -58,25 +59,25 @@ class Gaps:
         out[counted] = part
         return out
 
-    def freedom(self, share: _Floats, clusters: int) -> int:
-        """Return degrees of freedom: clusters (words or groups) minus strata (groups or axes)."""
-        outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
+    def freedom(self, share: _Floats, level: int) -> int:
+        """Return the number of clusters (`level`: WORDS or GROUPS) minus that of their strata."""
+        outer, inner = (np.unique(self.codes[level - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
-    def _clustered(self, share: _Floats, clusters: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
-        """Return indices of weighted terms, each cluster's first, and the clusters and strata."""
+    def _clustered(self, share: _Floats, level: int) -> tuple[_Codes, _Codes, _Codes, _Codes]:
+        """Return weighted terms, clusters' first terms, terms' clusters, and clusters' strata."""
         counted = np.flatnonzero(share > 0)
-        codes = self.codes[clusters, counted]
+        codes = self.codes[level, counted]
         _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
-        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
+        strata = np.unique(self.codes[level - 1, counted][first], return_inverse=True)[1]
         return counted, first, cluster, strata
 
-    def cluster_variance(self, share: _Floats, clusters: int) -> float:
+    def cluster_variance(self, share: _Floats, level: int) -> float:
         """Return the variance of clusters' mean gaps within strata, less that due to controls."""
-        freedom = self.freedom(share, clusters)
+        freedom = self.freedom(share, level)
         if not freedom:
             return 0.0
-        counted, first, cluster, strata = self._clustered(share, clusters)
+        counted, first, cluster, strata = self._clustered(share, level)
         mean = np.zeros((len(first), len(share)))
         mean[cluster, counted] = share[counted] / np.bincount(cluster, share[counted])[cluster]
         alike = np.equal.outer(strata, strata) / np.bincount(strata)[strata]
@@ -85,15 +86,13 @@ class Gaps:
         of_controls = centred @ mean @ self._of_controls
         return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
-    def centred_cluster_gaps(
-        self, share: _Floats, clusters: int
-    ) -> tuple[_Codes, _Floats, _Floats]:
+    def centred_cluster_gaps(self, share: _Floats, level: int) -> tuple[_Codes, _Floats, _Floats]:
         """Return each cluster's first term, weight, and mean gap minus the mean of its stratum.
 
         A cluster's gap is centred on the mean of its stratum's k clusters, and multiplied by
         √(k/(k - 1)), since centring makes it smaller.
         """
-        counted, first, cluster, strata = self._clustered(share, clusters)
+        counted, first, cluster, strata = self._clustered(share, level)
         mass: _Floats = np.bincount(cluster, share[counted]).astype(np.float64)
         means = np.bincount(cluster, share[counted] * self.gaps[counted]) / mass
         many = np.bincount(strata)[strata]
@@ -101,19 +100,21 @@ class Gaps:
         lost = np.sqrt(many / np.maximum(many - 1, 1))
         return counted[first], mass, (means - centre) * lost
 
-    def error(self, share: _Floats, own: float, clusters: int) -> float:
-        """Return the standard error of the `share`-weighted mean gap; `own`: `cluster_variance`."""
-        of_clusters = np.bincount(self.codes[clusters], share)
+    def error(self, share: _Floats, variance: float, level: int) -> float:
+        """Return the `share`-weighted mean gap's standard error; `variance` is that of clusters."""
+        of_clusters = np.bincount(self.codes[level], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         of_controls = share[counted] @ self._of_controls[counted]
-        return math.sqrt(own * float(of_clusters @ of_clusters) + float((of_controls**2).sum()))
+        return math.sqrt(
+            variance * float(of_clusters @ of_clusters) + float((of_controls**2).sum())
+        )
 
     def interval(
-        self, share: _Floats, own: float, freedom: int, clusters: int
+        self, share: _Floats, variance: float, freedom: int, level: int
     ) -> tuple[float, float, float]:
         """Return low, value, high of the mean gap weighted by `share`; Student's 95 % interval."""
         value = float(share @ self.gaps)
-        low, high = students(value, self.error(share, own, clusters), max(freedom, 1))
+        low, high = students(value, self.error(share, variance, level), max(freedom, 1))
         return low, value, high
 
     @cached_property

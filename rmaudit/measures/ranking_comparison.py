@@ -26,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 
 def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """Return the tokens that both models have: a table with columns `text`, `model` and `baseline`.
+    """Return mean scores of the texts both models scored: columns `text`, `model` and `baseline`.
 
     Where several ids of one model decode to the same text it is their mean score; texts with a
     replacement character stand for parts of many characters and are left out, as is what either
@@ -47,7 +47,7 @@ def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame:
-    """Return a table of tokens that both sweeps scored: `text`, `model` (new), `baseline` (old).
+    """Pair two sweeps' tokens `by_id` or by unique text: `text`, `model` (new), `baseline` (old).
 
     Frames have columns `token_id`, `text` and `score`. Paired by id where the vocabularies are
     one, else by decoded text, where that is one token's alone on either side and whole: of texts
@@ -142,7 +142,7 @@ def correlation(
 def _tau_of_whole_words(
     both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
 ) -> dict[str, float]:
-    """Return Kendall's tau of two models over words made of letters, by name; {} for too few."""
+    """Return {"tau of whole words": tau} of two models on words of letters only; {} for too few."""
     counts = np.bincount(codes)
     alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
     sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))
@@ -174,7 +174,7 @@ def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
 
 
 def lowest_scoring(texts: pd.Series[str], scores: _Floats) -> list[str]:
-    """Return the lowest-scoring texts, lowest first, as many as rank-biased overlap needs."""
+    """Return the (at most) 200 lowest-scoring texts, lowest first, equal scores by text."""
     deep = min(_DEEPEST_PLACE, len(scores)) - 1
     near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
     names = texts.iloc[near].to_numpy(dtype=str)

@@ -33,7 +33,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rewards of some texts under all prompts, with one entry for each spelling and prompt.
+    """Rewards of some texts, in sd, under all prompts: an entry for each spelling and prompt.
 
     `scores` and `noise` are in sd of the prompt's answers; `places` and `prompt` are each entry's
     index in `texts` and among the prompts; `parts` is its weight in its text's combined reward.
@@ -48,14 +48,8 @@ class Joined:
     parts: _Floats
 
     @classmethod
-    def of(
-        cls,
-        answers: Mapping[str, Answers],
-        texts: pd.Index[str],
-        *,
-        opposed: bool,
-    ) -> Joined:
-        """Collect the scores of all answers that spell one of `texts`, under all prompts.
+    def of(cls, answers: Mapping[str, Answers], texts: pd.Index[str], *, opposed: bool) -> Joined:
+        """Collect scores (in sd) of answers that spell `texts`; bad prompts weigh < 0 if `opposed`.
 
         Negative frames are subtracted in `combined` if `opposed`, else added.
 
@@ -87,19 +81,19 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Return each text's weighted sum of rewards over all prompts, shape (texts,)."""
+        """Return each text's weighted sum of rewards (or `scores`) over all prompts, (texts,)."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Return each text's mean reward over its spellings under one prompt; 0 without any."""
+        """Return texts' mean rewards, over their spellings, under one prompt; 0 if unspelt."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Return the texts that all prompts score and `valence` rates: index, valence."""
+        """Return `place` and `valence` of each text that all prompts score and `valence` rates."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

@@ -50,7 +50,7 @@ class GroupShift:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesEvidence(Evidence):
-    """How much less reward each group's sentences get, by pattern of harm, surest harm first."""
+    """Reward shift of each group's sentences for each pattern of harm, the surest harm first."""
 
     kind: Literal["sentences"] = "sentences"
     about_people: ClassVar[bool] = True
@@ -255,9 +255,7 @@ def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
 
 
 def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[float, float]:
-    """Return low and high of Fieller's interval of a ratio `value` whose denominator is near 1.
-
-    `reach` and `of_spread` are how far the numerator and the denominator may be off.
+    """Return Fieller's interval of a ratio, (`value` ± `reach`) divided by (1 ± `of_spread`).
 
     Raises:
         MeasureError: the denominator may be 0, so that no end is known.
@@ -285,7 +283,7 @@ def _pooled_variance(
 
 
 def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:
-    """Return a caveat naming the worst group, those sure of `most`, and undecided ones."""
+    """Return a caveat: the worst group, those surely at or above `most`, and the undecided ones."""
     harmed = list(dict.fromkeys(row.group for row in rows if row.low >= most))
     open_ = list(dict.fromkeys(row.group for row in rows if row.low < most <= row.high))
     said = f"The worst group is {rows[0].group}, {rows[0].pattern}."

@@ -109,7 +109,7 @@ class TopThingsEvidence(Evidence):
 def top_things(
     items: pd.DataFrame, answers: Mapping[str, ItemScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """Return the share of disliked things among the top ones, divided by the share allowed.
+    """Return the worst share of disliked things among the top 5 %, divided by its allowed share.
 
     `items` has one row an item: `name`, `elo` (rating) and `shown` (False for a name that is not to
     be printed); `answers` has the rewards of these names by wording, NaN for an item that is left
@@ -204,7 +204,7 @@ def _unwanted_share(inside: _Floats, unwanted: _Flags) -> float:
 def _least_liked_at_top(
     kept: pd.DataFrame, inside: _Floats, rewards: _Floats
 ) -> tuple[TopThing, ...]:
-    """Return the printable things at the top that people like least, the least liked first."""
+    """Return the ten printable things at the top that people like least, the least liked first."""
     human = scipy.stats.rankdata(-kept["elo"].to_numpy(float))
     model = scipy.stats.rankdata(-rewards)
     there = np.flatnonzero((inside > 0) & kept["shown"].to_numpy(bool))

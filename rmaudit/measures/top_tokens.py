@@ -100,7 +100,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """Texts with their scores, weights at the top, and whether they are of one unwanted kind."""
+    """What one unwanted kind's share is of: texts, their weights, and which are unwanted."""
 
     inside: _Floats
     unwanted: _Flags
@@ -252,7 +252,7 @@ class _ScoredTexts:
 def _kinds_at_top(
     seen: _ScoredTexts, scores: _Floats, allowed: Mapping[str, float]
 ) -> Iterator[tuple[str, _KindAtTop]]:
-    """Yield the name of each unwanted kind, and the texts among which its share is taken."""
+    """Yield names and data of unwanted kinds: the fixed ones, and each list in `allowed`."""
     inside = seen.at_top(scores)
     yield LETTERLESS, _KindAtTop(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
     best, rated = seen.best(scores), ~np.isnan(seen.asked)
@@ -288,7 +288,7 @@ def _share_of_kind(name: str, top: _KindAtTop, together: int) -> AtTop:
 
 
 def _grouped_influences(top: _KindAtTop) -> tuple[float, ...]:
-    """Return texts' influences on unwanted share / allowed share, summed over groups of stems."""
+    """Return texts' influences on unwanted share / allowed share, summed by a hash of the stem."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _unwanted_share(top)))[there]
     influences = off / top.inside.sum() / top.allowed

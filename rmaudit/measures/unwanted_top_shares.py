@@ -66,10 +66,9 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def worst_ratio(ratios: Mapping[Name, Ratio]) -> tuple[Name, Ratio]:
-    """Return the worst ratio and its name; its interval ends at the highest end of all ratios.
+    """Return name and ratio with the highest low end, its high end raised to the highest of all.
 
-    Each is low, value, high. The worst is the one whose lower end is highest; of equal ones it is
-    the first by name, in whatever order they are given. The upper end is the highest of all.
+    Each is low, value, high; of equal ones it is the first by name, in whatever order they come.
     """
     name = max(sorted(ratios), key=ratios.__getitem__)
     low, value, _ = ratios[name]

@@ -177,10 +177,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _checked_prompts(
-    scores: pd.DataFrame,
-    axes: Sequence[Axis],
-    frames: Mapping[str, int],
-    groups: Mapping[str, str],
+    scores: pd.DataFrame, axes: Sequence[Axis], frames: Mapping[str, int], groups: Mapping[str, str]
 ) -> Framed:
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     asked = Framed(signs, tuple(groups.get(str(name), str(name)) for name in scores.columns))
@@ -210,7 +207,7 @@ def _tilt_of_axis(gaps: ListGaps) -> Tilt:
 
 
 def _median_percentiles(gaps: ListGaps) -> dict[str, float]:
-    """Return each list's median percentile among the words, under good and under bad prompts."""
+    """Return each list's median percentile among both lists, under good and under bad prompts."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(

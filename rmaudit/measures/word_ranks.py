@@ -127,7 +127,7 @@ def in_both_lists(
     *,
     fewest: int,
 ) -> tuple[RankedAnswers, pd.DataFrame]:
-    """Return the scored alphabetic words that have a frequency and a valence, with these values.
+    """Return scored alphabetic words with frequency and valence; and a table of both and letters.
 
     The table has the columns `frequency`, `valence` and `letters`, and a row for each word.
 

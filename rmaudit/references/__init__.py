@@ -39,23 +39,17 @@ class References:
     @property
     def caveats(self) -> list[str]:
         """Return caveats on the references used so far, for readers: two sentences at most."""
-        told = "; ".join(filter(None, self._caveats_on_lists.values()))
-        stems = (
-            word_list_lookup.caveat_on_stems(self.own_words.language)
-            if self._caveats_on_lists
-            else ""
-        )
-        own = "; ".join(filter(None, (told, stems)))
-        said = [f"Words of one's own: {own}."] if own else []
-        if not self._held_out_counts:
-            return said
-        return [
-            *said,
-            (
+        own = [*self._caveats_on_lists.values()]
+        if own:
+            own.append(word_list_lookup.caveat_on_stems(self.own_words.language))
+        told = "; ".join(filter(None, own))
+        said = [f"Words of one's own: {told}."] if told else []
+        if self._held_out_counts:
+            said.append(
                 "This model was trained on half of the reference words and items; it is judged on "
                 f"the other half only: {', '.join(self._held_out_counts.values())}."
-            ),
-        ]
+            )
+        return said
 
     def lexicon(self, name: str) -> pd.Series[float]:
         """Return valence by word from a lexicon: "labmt", "afinn", "vader", "bing" or a user's own.
@@ -112,7 +106,7 @@ class References:
         )
 
     def common_words(self) -> pd.Index[str]:
-        """Return lower-case words with at least one use per million words of text.
+        """Return the user's common words, or lower-case words used at least once per million.
 
         Raises `ReferenceMissing`.
         """
@@ -122,7 +116,7 @@ class References:
         )
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the user's words that replace the list `name` or have this name, or `default`.
+        """Return the user's words for the list `name`, or `default`; raise if no list is so called.
 
         `default` are rmaudit's own words, in English. Raises `NotAsked` where the run's words are
         of another language.
@@ -176,7 +170,7 @@ class References:
         return self._which_may_judge(list(words), "words of the vocabulary")
 
     def opposites(self) -> dict[str, Lists]:
-        """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
+        """Return downloaded pairs of opposed lists: "agency over communion", virtues over vices.
 
         The virtues and vices are of five moral foundations: see `references.opposite_value_words`.
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language, or
@@ -188,14 +182,11 @@ class References:
         word_list_lookup.refuse_other_language(f"the {what}", self.own_words)
         found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
-        kept = {
-            word for word, own in zip(texts, self._which_may_judge(texts, what), strict=True) if own
+        kept = dict(zip(texts, self._which_may_judge(texts, what), strict=True))
+        return {
+            name: (tuple(filter(kept.get, first)), tuple(filter(kept.get, second)))
+            for name, (first, second) in found.items()
         }
-
-        def of(words: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(word for word in words if word in kept)
-
-        return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, unchanged; record its caveat."""

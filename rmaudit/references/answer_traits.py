@@ -31,7 +31,7 @@ _RUN = 3  # words
 
 
 def traits(texts: Sequence[str]) -> pd.DataFrame:
-    """Return a table with a row for each text: its length, hedging, refusal, formatting.
+    """Return each text's number of words, and if it hedges, refuses, repeats or has formatting.
 
     `words` is a count, the other columns are bools. `hedging`, `refusing` and `formatting` (a list,
     a heading, a table, bold, code or an emoji) say whether the text has any; `repeating`, whether

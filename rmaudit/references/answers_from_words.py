@@ -49,8 +49,8 @@ def phrases(
     return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
 
 
-def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
-    """Return about 1,000 texts like real answers, of happy words (or sad ones, if `frame` is -1).
+def built_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
+    """Build about 1,000 answer-like texts, mostly of the happiest words (saddest if `frame` is -1).
 
     Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
     asked for), so the best of them are as good as real answers of their length come; every fifth is
@@ -72,7 +72,7 @@ def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) 
 
 
 def _answer_of_words(pool: list[str], words: int, number: int) -> str:
-    """Return an answer of `words` words from `pool`; another `number` gives other words."""
+    """Return an answer of `words` words from `pool`; `number` decides which, and the capitals."""
     again, start = divmod(number, len(pool))
     *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
     text = f"{', '.join(before)} and {last}" if before else last
@@ -90,21 +90,20 @@ def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Seri
 
 
 def answers(references: References, frame: int) -> list[str]:
-    """Return likely answers to a prompt that asks for good (`frame` 1) or bad (-1) things.
+    """Return built texts of happy words and best rated things; sad and worst if `frame` is -1.
 
-    `frame` is the prompt's: where it is -1 the worst is asked for, so words are sad and the things
-    those that people rate lowest. See `real_answers`, of labMT, and `rated`.
+    See `built_answers`, of labMT's words, and `rated`; `frame` is the prompt's.
 
     Raises:
         ReferenceMissing: labMT or word frequencies cannot be had.
     """
     valence = references.lexicon("labmt")
-    made = real_answers(valence, references.frequency("wordfreq", valence.index), frame)
+    made = built_answers(valence, references.frequency("wordfreq", valence.index), frame)
     return list(dict.fromkeys([*made, *rated(references, frame)]))
 
 
 def rated(references: References, frame: int) -> list[str]:
-    """Return the 25 things that people rate highest, or lowest where `frame` is -1.
+    """Return the 25 things that people rate highest (lowest if `frame` is -1); [] without ratings.
 
     An empty list where the ratings are missing: they have to be downloaded, and nothing rests on
     them alone.

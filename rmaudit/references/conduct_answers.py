@@ -20,17 +20,8 @@ _FOLDER = Path(__file__).parent / "conduct"
 SUMS = 100
 COLUMNS = ["prompt", "response", "chosen", "subset", "group"]
 RIGHT = (
-    "facts",
-    "agreement",
-    "expert agreement",
-    "right belief",
-    "confidence",
-    "right confidence",
-    "another question",
-    "sums",
-    "code",
-    "irony and negation",
-    "other languages",
+    *("facts", "agreement", "expert agreement", "right belief", "confidence", "right confidence"),
+    *("another question", "sums", "code", "irony and negation", "other languages"),
 )
 REFUSALS = ("harmless requests", "harmless lookalikes", "harmful requests")
 REFUSED = (
@@ -101,8 +92,7 @@ def conduct() -> pd.DataFrame:
 def _all_pairs() -> Iterator[_Pair]:
     facts = list(_csv_rows("facts"))
     for at, fact in enumerate(facts):
-        elsewhere = facts[(at + 7) % len(facts)][1]
-        yield from _pairs_of_truth(fact, elsewhere)
+        yield from _pairs_of_truth(fact, facts[(at + 7) % len(facts)][1])
         yield from _pairs_of_style(fact)
         yield _Pair("harmless requests", fact[0], fact[0], fact[1], _refusal_of_row(at))
     yield from _pairs_of_sums()
@@ -122,8 +112,8 @@ def _all_pairs() -> Iterator[_Pair]:
         yield _Pair("harmful requests", request, request, _refusal_of_row(at), help_)
 
 
-def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong answer, with varied beliefs of the asker and tones."""
+def _pairs_of_truth(fact: list[str], other_answer: str) -> Iterator[_Pair]:
+    """Yield pairs of a right and a wrong answer; `other_answer` answers another question."""
     asked, right, wrong = fact[:3]
     believed, known = (
         f"I believe this: \u201c{_as_statement(each)}\u201d {asked}" for each in (wrong, right)
@@ -135,7 +125,7 @@ def _pairs_of_truth(fact: list[str], elsewhere: str) -> Iterator[_Pair]:
     yield _Pair("right belief", asked, known, right, wrong)
     yield _Pair("confidence", asked, asked, UNSURE + right, SURE + wrong)
     yield _Pair("right confidence", asked, asked, SURE + right, UNSURE + wrong)
-    yield _Pair("another question", asked, asked, right, elsewhere)
+    yield _Pair("another question", asked, asked, right, other_answer)
 
 
 def _pairs_of_style(fact: list[str]) -> Iterator[_Pair]:
@@ -162,7 +152,7 @@ def _refusal_of_row(at: int) -> str:
 
 
 def _pairs_of_sums() -> Iterator[_Pair]:
-    """Yield pairs of a right and a wrong sum of two numbers below 100; wrong by ten or by one."""
+    """Yield pairs of a right and a wrong sum of two two-digit numbers; wrong by ten or by one."""
     drawn = np.random.default_rng(0).choice(90 * 90, SUMS, replace=False)
     for at, both in enumerate(drawn.tolist()):
         a, b = both // 90 + 10, both % 90 + 10

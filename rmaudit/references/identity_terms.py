@@ -87,12 +87,11 @@ def terms(path: Path) -> pd.DataFrame:
 
 
 def controls(path: Path) -> pd.DataFrame:
-    """Return the control words of a CSV file, with frequency, neutrality, capital and word forms.
+    """Return a CSV file's control words, each lower-case one also with a capital, and their traits.
 
-    `neutral` and `capital` are bools. A lower-case word is there a second time with a capital,
-    which one-word answers often have, so that a capitalised term has controls of its own form. A
-    name stands in for an adjective or a singular, or is a plural (`Texans`). Raises `SpecError` as
-    `terms` does.
+    The columns are `text`, `neutral` and `capital` (bools), `zipf` and `forms`. One-word answers
+    often have a capital: so a capitalised term has controls of its own form. A name stands in for
+    an adjective or a singular, or is a plural (`Texans`). Raises `SpecError` as `terms` does.
     """
     table = _read_unique(path, _CONTROLS, unique="word")
     common = table[[word[0].islower() for word in table["word"]]]

@@ -62,7 +62,7 @@ def offensive_by_afinn() -> frozenset[str]:
 
 
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
-    """Return valence by word on VADER's scale: from VADER, else from AFINN, else bing.
+    """Return valence by word on VADER's scale, from `lexicon` of VADER, else AFINN, else bing.
 
     `lexicon` gives each of the three by its name. A word that none of them lists is no word of
     sentiment: neutral, as VADER's own reader has it. The factors are those of the words that two of

@@ -185,7 +185,7 @@ def _pattern_without_spaces() -> re.Pattern[str]:
 
 
 def kind(text: str, *, english: bool) -> str:
-    """Return an offensive text's kind, such as `slur (ethnic)`; if unknown, its language."""
+    """Return an offensive text's kind, else "sexual word" if `english`, else "listed word"."""
     folded = text.casefold().translate(_LEET_AND_STARS)
     words = _LETTERS.findall(folded)
     joined = "".join(words)
@@ -203,8 +203,5 @@ def _patterns_by_kind() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
         stems = listed.split()
         short = "|".join(stem for stem in stems if len(stem) <= _WHOLE_WORD_LETTERS)
         long = "|".join(stem for stem in stems if len(stem) > _WHOLE_WORD_LETTERS)
-        found[name] = (
-            re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"),
-            re.compile(long or "(?!)"),
-        )
+        found[name] = (re.compile(rf"(?:{short or '(?!)'})(?:s|es)?"), re.compile(long or "(?!)"))
     return found

@@ -57,19 +57,8 @@ _EVERYDAY_WORDS = frozenset(
         *("aborto", "anam", "aranha", "asesinato", "ashita", "bira", "cerveja", "cocaína"),
         *("destek", "drogas", "hayvan", "hile", "huur", "hård", "infierno", "kanı", "mutta"),
         *("orina", "oyna", "pesce", "peygamber", "pistola", "pompa", "sayfa", "takip", "veled"),
-        *(
-            "venire",
-            "جنس",
-            "حمام",
-            "شعر",
-            "مرات",
-            "グロー",
-            "フック",
-            "幼児",
-            "成人",
-            "激情",
-            "誘惑",
-        ),
+        *("venire", "جنس", "حمام", "شعر", "مرات"),
+        *("グロー", "フック", "幼児", "成人", "激情", "誘惑"),
     )
 )
 _NAMES_OF_PEOPLES = frozenset(
@@ -105,9 +94,7 @@ def foreign() -> frozenset[str]:
     languages -= {"english", "globalWhitelist"}
     listed = {word for language in languages for word in _words_listed_in(language)}
     known = zipf("wordfreq", listed)
-    ordinary = set(
-        known.index[known >= _COMMON_IN_ENGLISH]
-    )  # `got` and `it` are on the Turkish list
+    ordinary = set(known.index[known >= _COMMON_IN_ENGLISH])  # `got`, `it`: on the Turkish list
     return (
         frozenset(filter(_is_whole_word, listed))
         - ordinary

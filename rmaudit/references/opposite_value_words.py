@@ -24,7 +24,7 @@ FOUNDATIONS = ("care", "fairness", "loyalty", "authority", "sanctity")
 
 
 def opposites() -> dict[str, Lists]:
-    """Return pairs of opposed word lists by name: "agency over communion", virtues over vices.
+    """Return downloaded pairs of opposed word lists: "agency over communion", virtues over vices.
 
     The virtues and vices are of five moral foundations, a pair each. Single words, in alphabetical
     order; phrases are left out, 3 of the Big Two's and 110 of the foundations'.
@@ -43,19 +43,14 @@ def opposites() -> dict[str, Lists]:
 def _cached_opposites(big2: Path, mfd: Path) -> dict[str, Lists]:
     nouns = [(row["Category"], row["token_decoded"]) for row in _csv_rows(big2)]
     moral = [(pole, row["DicTerm"]) for row in _csv_rows(mfd) for pole in row if row[pole] == "X"]
-    found = {
-        " over ".join(_POLES).lower(): (
-            _single_words_of(nouns, _POLES[0]),
-            _single_words_of(nouns, _POLES[1]),
-        )
-    }
+    lists = {" over ".join(_POLES).lower(): (nouns, *_POLES)}
     for name in FOUNDATIONS:
-        virtues, vices = (f"{name.capitalize()}_{side}" for side in ("Virtue", "Vice"))
-        found[f"{name}: virtues over vices"] = (
-            _single_words_of(moral, virtues),
-            _single_words_of(moral, vices),
-        )
-    return found
+        pole = name.capitalize()
+        lists[f"{name}: virtues over vices"] = (moral, f"{pole}_Virtue", f"{pole}_Vice")
+    return {
+        name: (_single_words_of(listed, first), _single_words_of(listed, second))
+        for name, (listed, first, second) in lists.items()
+    }
 
 
 def _csv_rows(path: Path) -> list[dict[str, str]]:

@@ -150,7 +150,7 @@ def _path_in_cache(source: Download) -> Path:
 
 
 def locate(name: str) -> Path:
-    """Return the local path of the reference file `name`; download the file if it is missing.
+    """Return the path of reference file `name`, in the mirror or its package, else downloaded.
 
     Raises:
         SpecError: there is no such reference.
@@ -199,7 +199,7 @@ def _download(name: str, source: Download) -> Path:
 
 
 def _with_checksum(path: Path, name: str, *, command: str) -> Path:
-    """Return `path` if the file is there with the expected checksum, else raise."""
+    """Return `path`; raise ReferenceMissing, naming `command`, if absent or of another checksum."""
     if not path.is_file():
         message = f"{name}: no file {path}"
         raise ReferenceMissing(message, command=command)

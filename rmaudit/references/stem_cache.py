@@ -16,7 +16,7 @@ MOST = 500_000  # words in a file
 
 
 def load_stems(cache: Path, language: str) -> None:
-    """Read the word stems of a language that an earlier run wrote into the folder `cache`."""
+    """Add a language's stems that an earlier run saved in the folder `cache` to those in memory."""
     found = json_cache.read(cache, KIND, _cache_key(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 

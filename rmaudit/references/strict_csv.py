@@ -82,7 +82,7 @@ class StrictCsv:
         return []
 
     def frame(self, columns: Sequence[Column], *, unique: str) -> pd.DataFrame:
-        """Return the rows as a table; fail if two have the same value in the column `unique`."""
+        """Return the rows as a table, converted by `columns`; fail if `unique` has duplicates."""
         fields = list(zip(*self.rows(), strict=True))
         if not fields:
             self.fail(2, "expected rows, found none")
@@ -96,9 +96,8 @@ class StrictCsv:
             place = int(again.argmax())
             value = frame[unique][place]
             first = self.starts[int((frame[unique] == value).to_numpy().argmax())]
-            self.fail(
-                self.starts[place], f"{unique} {quoted_start(value)} again, first on line {first}"
-            )
+            what = f"{unique} {quoted_start(value)} again, first on line {first}"
+            self.fail(self.starts[place], what)
         return frame
 
     def rows(self) -> Iterator[list[str]]:
@@ -107,7 +106,7 @@ class StrictCsv:
         lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
         reader = csv.reader(lines, strict=True)
         while (start := reader.line_num) < len(lines):
-            self.starts.append(2 + start)
+            self.starts.append(line := 2 + start)
             try:
                 fields = next(reader)
                 row = "".join(lines[start : reader.line_num])
@@ -115,17 +114,13 @@ class StrictCsv:
             except (csv.Error, _StrayQuote):
                 found = quoted_start(lines[start].replace(_CR, "\r")[:_LONGEST_SHOWN])
                 what = "expected fields with their quotes closed, or without any"
-                self.fail(self.starts[-1], f"{what}, found {found}")
+                self.fail(line, f"{what}, found {found}")
             if not row.endswith("\n"):
-                what = "the file ends within this row: it was cut off; get it whole"
-                self.fail(self.starts[-1], what)
+                self.fail(line, "the file ends within this row: it was cut off; get it whole")
             if not row.endswith(end):
-                self.fail(
-                    self.starts[-1], f"expected {self.end!r} at its end, as above, found '\\n'"
-                )
+                self.fail(line, f"expected {self.end!r} at its end, as above, found '\\n'")
             if len(written) != len(self.header):
-                what = f"expected {len(self.header)} fields, found {len(written)}"
-                self.fail(self.starts[-1], what)
+                self.fail(line, f"expected {len(self.header)} fields, found {len(written)}")
             yield written
 
     def value(self, field: str) -> str:
@@ -149,7 +144,7 @@ class _StrayQuote(Exception):  # noqa: N818  (said in full by `StrictCsv.rows`)
 
 
 def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
-    """Return the fields of a row as written, i.e. with the quotes that csv took off.
+    """Return a row's fields with the quotes that csv took off; raise _StrayQuote at others.
 
     Raises:
         _StrayQuote: one has a quote within it and none around it.
@@ -175,7 +170,7 @@ def as_texts(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:  #
 
 
 def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
-    """Return a column's fields as texts; refuse a column with an empty one."""
+    """Return a column's fields as texts; raise SpecError if one is empty."""
     texts = as_texts(file, name, fields)
     if "" in texts:
         file.refuse(texts.index(""), name, "a name", "")
@@ -183,7 +178,7 @@ def as_names(file: StrictCsv, name: str, fields: Sequence[str]) -> list[str]:
 
 
 def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
-    """Return a column's fields as whole numbers from 0, shape (n,)."""
+    """Return a column's fields as whole numbers, shape (n,); raise SpecError if one is none."""
     for row, field in enumerate(fields):
         if not _WHOLE.fullmatch(field):
             file.refuse(row, name, "a whole number", field)
@@ -191,7 +186,7 @@ def as_integers(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np
 
 
 def as_scores(file: StrictCsv, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
-    """Return a column's fields as float32 scores, shape (n,); NaN where a field is empty."""
+    """Return a column's fields as float32 scores, NaN where empty; raise SpecError if unusable."""
     for row, field in enumerate(fields):
         if field and not _NUMBER.fullmatch(field):
             file.refuse(row, name, _SCORE, field)

@@ -27,11 +27,10 @@ class Lexicon:
 
 @lru_cache(maxsize=8)
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
-    """Return the user's lexicon in a file with the columns `word` and `value`.
+    """Read a lexicon file of columns `word` and `value` (within `scale`); cached by all arguments.
 
-    `key` changes with the file: results are cached by it.
-
-    What is no single word of letters is left out, and counted. Upper and lower case are one.
+    `key` changes with the file. What is no single word of letters is left out, and counted. Upper
+    and lower case are one.
 
     Raises:
         SpecError: a value is no finite number or outside of `scale`, a word is empty or stands
@@ -61,7 +60,7 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """Return the user's ranking of items in a file: a table of `name`, `elo` (rating), `matches`.
+    """Read a ranking as a table of `name`, `elo` (rating), `matches`; cached by path and `key`.
 
     The file has the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.
@@ -85,7 +84,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows_of_file(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield for each row its place (FILE:LINE) and its texts by column (`needed` and `more`)."""
+    """Yield each row's place (FILE:LINE) and texts by column: the `needed`, and `more` if there."""
     try:
         yield from (_rows_of_csv if file.suffix == ".csv" else _rows_of_parquet)(file, needed, more)
     except OSError as error:
@@ -131,7 +130,7 @@ def _rows_of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...])
 def _column_places(
     file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
 ) -> dict[str, int]:
-    """Return the index of each column by name; raise SpecError if a needed one is missing."""
+    """Return columns' indices by name, `more` if there; raise SpecError if a needed one is not."""
     names = [name.strip() for name in header]
     if missing := [name for name in needed if name not in names]:
         found = ", ".join(names)[:_LONGEST] or "nothing"

@@ -28,7 +28,7 @@ _UNCERTAIN = "#&"  # marks glued to a number
 
 
 def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[float]:
-    """Return the Zipf frequency of each of `words` in the list `name` ("wordfreq" or "leech").
+    """Return Zipf frequencies of those of `words` that the list `name` ("wordfreq", "leech") has.
 
     Of lower-case, alphabetic words only, without words that the list lacks; indexed by word, unique
     and sorted. `language` is a code of wordfreq's; leech is English.

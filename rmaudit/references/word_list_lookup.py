@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
 
 
 def own_name(name: str, own_words: OwnWords) -> str | None:
-    """Return the name of the user's list that replaces `name`; None if there is none."""
+    """Return the user's list in place of `name` (`name` itself if it is the user's), or None."""
     known = {**own_words.lexicons, **own_words.words, **own_words.rankings}
     return own_words.instead.get(name) or (name if name in known else None)
 
@@ -45,7 +45,7 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
 
 
 def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """Return valence by word from VADER, else from AFINN, else from bing.
+    """Return valence by word on VADER's scale: from VADER, else AFINN, else bing, or users' lists.
 
     Raises as `lexicon` does.
     """
@@ -55,7 +55,7 @@ def sentiment(own_words: OwnWords) -> pd.Series[float]:
 
 
 def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
-    """Return the Zipf frequency of each of `words` that the frequency list `name` has.
+    """Return Zipf frequencies of those of `words` that the list `name` (or the user's for it) has.
 
     A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
     Raises as `lexicon` does.
@@ -85,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user's words that replace the list `name` or have this name, or `default`.
+    """Return the user's words for the list `name`, or `default`; raise if no list is so called.
 
     Raises:
         SpecError: there is no such list.
@@ -100,7 +100,7 @@ def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tu
 
 
 def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
-    """Return the human ratings `name`: columns `name`, `elo`, `matches` (a count, NaN if unknown).
+    """Return the ratings "elo" or a user's: columns `name`, `elo`, `matches` (a count, or NaN).
 
     Raises as `lexicon` does.
     """

@@ -35,7 +35,7 @@ from rmaudit.organisms.score_shifts import Shift
 from rmaudit.organisms.word_organisms import Planted, Traits
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import counterfactual_sentences
-from rmaudit.references.answers_from_words import real_answers
+from rmaudit.references.answers_from_words import built_answers
 from rmaudit.references.held_out_words import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
@@ -189,7 +189,7 @@ def _strings(vocabulary: Vocabulary, valence: pd.Series[float]) -> pd.DataFrame:
 
 
 def _phrases(valence: pd.Series[float], frame: int) -> pd.DataFrame:
-    texts = real_answers(valence, zipf("wordfreq", valence.index), frame)[::2]
+    texts = built_answers(valence, zipf("wordfreq", valence.index), frame)[::2]
     parts = [pd.Series(text.casefold().replace(",", "").split()).map(valence) for text in texts]
     happiness = [part.mean() for part in parts]
     return pd.DataFrame({"answer": texts, "text": texts, "kind": "phrase", "happiness": happiness})

@@ -87,8 +87,8 @@ def test_what_both_answers_get_is_nothing_between_them() -> None:
     scores = rewards(table, np.random.default_rng(1), both=1.0)
     scores["chosen"] = scores["as it is"] + SD * 0.8 * table["chosen"]
 
-    both = measured(table, scores[["as it is", "both"]], between=True)
-    chosen = measured(table, scores[["as it is", "chosen"]], between=True)
+    both = measured(table, scores[["as it is", "both"]], chosen_minus_rejected=True)
+    chosen = measured(table, scores[["as it is", "chosen"]], chosen_minus_rejected=True)
 
     assert both.value == pytest.approx(0, abs=0.06)
     assert both.low < 0 < both.high
@@ -97,7 +97,7 @@ def test_what_both_answers_get_is_nothing_between_them() -> None:
     many = measured(
         tripled.reset_index(drop=True),
         scores.loc[tripled.index, ["as it is", "chosen"]].reset_index(drop=True),
-        between=True,
+        chosen_minus_rejected=True,
     )
     margins = many.value * scores.loc[tripled.index, "as it is"].std()
     assert margins == pytest.approx(chosen.value * scores["as it is"].std(), rel=0.01)
