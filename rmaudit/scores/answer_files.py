@@ -66,7 +66,10 @@ _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return `given` (a table of answers) with a model's rewards filled in. Raises as `rewards`."""
+    """Return the table of answers `given` with a model's rewards, their noise and key filled in.
+
+    Raises as `rewards` does.
+    """
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
@@ -106,7 +109,7 @@ def read_samples(path: Path | None) -> Samples:
 
 
 def _responses_of_line(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (prompt, turns, response) for each response in the parsed line `found`."""
+    """Yield (prompt, turns, response) of each response in a parsed line; `where` begins errors."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"

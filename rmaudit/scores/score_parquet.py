@@ -64,7 +64,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Return the verified content of a file of scores; None if there is no file.
+    """Return the verified content of a file of scores; None if there is no file; raise if damaged.
 
     `start` is the first row of a shard, None for a whole file.
 
@@ -106,9 +106,9 @@ def read_or_set_aside(files: Files, name: str, key: str, start: int | None = Non
 def write(
     files: Files, name: str, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
 ) -> bool:
-    """Write a file of scores, whole or not at all; return False if the file exists already.
+    """Write a file of scores; return False if the file exists, unless `anew` overwrites it.
 
-    With `anew` it is written in place of any that is there.
+    It is written whole or not at all.
 
     Raises:
         StoreError: the file cannot be written; what was half written is removed.
@@ -213,9 +213,7 @@ class Journal:
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
     ) -> bool:
-        """Write the shard that begins at row `start`; `anew` replaces an existing one.
-
-        Return False if there is one and `anew` is false.
+        """Write the shard that begins at row `start`; return False if it is there and not `anew`.
 
         Raises:
             StoreError: it cannot be written.

@@ -149,7 +149,9 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Return the tokens that both sweeps have, with rewards and ranks (`sweep_views.compared`).
+        """Return a table of the tokens that this sweep and `other` share, with rewards and ranks.
+
+        The columns are those of `sweep_notebook_views.compared`.
 
         Raises:
             SpecError: `other` is no sweep.
@@ -328,7 +330,10 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     entries: Sequence[str],
     own_words: OwnWords,
 ) -> Sweep:
-    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name."""
+    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name.
+
+    `scored(rows, part)` scores rows; `part` names them in the cache key.
+    """
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
@@ -340,10 +345,10 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
-    """Return the sweep stored under `key`, from `made` (this run's, by key) or the cache.
+    """Return the sweep stored under `key`, from `made` (this run's, by key) or the cache, or None.
 
-    `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
-    those of texts, of named ids alone or of a base.
+    None where nothing is stored, or scores that are no sweep's: those of texts, of named ids alone
+    or of a base.
 
     Raises:
         StoreError: the file cannot be read.

@@ -24,7 +24,7 @@ _LONGEST_TOKEN = 24  # characters of a token in a line of several
 
 
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
-    """Return HTML: the title, and the best and the worst tokens with rewards, side by side.
+    """Return HTML: the title, and the best and the worst tokens with rewards; slurs are masked.
 
     Both frames have the columns `text` and `score`.
     """
@@ -35,7 +35,7 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
 
 
 def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
-    """Return the tokens with the highest and lowest rewards in two lines; a long one is cut.
+    """Return two lines of text: the highest tokens with rewards, and the lowest; long ones are cut.
 
     Prompts are called "best" and "worst", so these words would say something else here.
     """
@@ -90,10 +90,7 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
 
 
 def readable(text: str) -> str:
-    """Return a token as people may see it: in quotes with its hidden characters spelled out.
-
-    A slur or another word that hurts is masked.
-    """
+    """Return a token in quotes with hidden characters spelled out, or masked if it is a slur."""
     return mask(text) if masked(text) else spelled_out(repr(text))
 
 

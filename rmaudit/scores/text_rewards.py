@@ -105,7 +105,7 @@ def score_texts(
 
 
 def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of each text, cached because many prompts share the texts."""
+    """Return the token ids of each text, which `model` remembers, since many prompts share them."""
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
     found = model.remembered("ids", digest, lambda: model.tokenized(texts))
     return [tuple(ids) for ids in found]

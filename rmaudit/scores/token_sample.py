@@ -70,7 +70,7 @@ def checked_size(size: int) -> int:
 
 
 def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return `count` random indices below `total`, ascending: one from each of `count` strata.
+    """Return up to `count` random indices below `total`, ascending, one from each equal stratum.
 
     The strata are turned by a random number of places, so that each place is as likely as any other
     even where `count` does not divide `total`.
@@ -154,7 +154,7 @@ def mask_of_scored_words(
     size: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the tokens that a sampled sweep scores because `words` name them.
+    """Return a mask (n,) of tokens that spell one of `words`; of lexicons, what fits into `size`.
 
     Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
     at most `size` ids are named in all; each comes with all of its spellings. The word and the seed

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def pipeline_of(model: nn.Module) -> Pipeline | None:
-    """Return a pipeline for a model that is spread over several GPUs; None for other models.
+    """Return a pipeline for a model spread over several GPUs, else None; move its rotary embedding.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
     """

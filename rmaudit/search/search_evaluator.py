@@ -148,7 +148,7 @@ class Evaluator:
         )
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Return rewards: from the journal as far as it has them, then from the model."""
+        """Return rewards, first those in the journal, then the model's; count and store them."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))
@@ -162,7 +162,10 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """Return the rewards of the first answers, as many as the journal has, in order."""
+        """Return the journal's rewards of the first `named` answers; cut it off where these differ.
+
+        Answers are named by their ids in JSON.
+        """
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

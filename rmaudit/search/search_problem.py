@@ -64,9 +64,7 @@ class SearchProblem:
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
-        """Return n random sequences of allowed ids that fulfil the constraints.
-
-        Fewer are returned if even many draws do not give n.
+        """Return n random sequences that fulfil the constraints, fewer if these are hard to draw.
 
         Raises:
             SpecError: none can be drawn.
