@@ -215,8 +215,6 @@ def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and
         shard,
         lambda: model.provenance,
         measured=lambda made: measured_noise(made, again),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
     )

@@ -72,9 +72,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         score,
         lambda: provenance_of(model, slot, prompt),
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
         answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
@@ -125,9 +123,7 @@ def paper(
         score,
         provenance,
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
         answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
@@ -168,9 +164,7 @@ def text(
         score,
         lambda: {**model.provenance, **_name_and_frame(prompt)},
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
     )
 
