@@ -79,9 +79,7 @@ def _changed_prompts(
     """Return the columns `prompt` and `turns`, each prompt changed by the function `change`."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(change(conversation.from_columns(*one))) for one in each]
-    return {
-        name: list(column) for name, column in zip(ASKED, zip(*changed, strict=True), strict=True)
-    }
+    return dict(zip(ASKED, map(list, zip(*changed, strict=True)), strict=True))
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:

@@ -48,7 +48,8 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
     """
     needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
     if missing := [name for name in needed if name not in row]:
-        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {_must_be_of(board)}")
+        told = f"the first row is of {board}, and so must all be"
+        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {told}")
     sides = {side: row[side] for side in ("chosen", "rejected")}
     for side, answers in sides.items():
         if not isinstance(answers, list):
@@ -70,10 +71,6 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
     if not is_ties(row["subset"]):
         return line | {"subset": row["subset"]}
     return line | {"subset": row["subset"], "group": _ties_group(row["id"], many["chosen"], where)}
-
-
-def _must_be_of(board: str) -> str:
-    return f"the first row is of {board}, and so must all be"
 
 
 def _has_known_domain(row: Mapping[str, Any]) -> bool:

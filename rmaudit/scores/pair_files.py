@@ -87,11 +87,11 @@ def read(path: Path) -> Pairs:
         raise SpecError(f"{path}: has no pairs; a line is {EXAMPLE}")
     frame = pd.DataFrame(rows, columns=COLUMNS)
     lines = f"{len(ids):,} pairs" if len(ids) > 1 else "1 pair"
-    what = f"{lines} of {path.name}"
-    source = f"{what}, {checksum(frame)[:12]}"
+    name = path.name
     if board:
         frame = frame.assign(id=frame["line"].map(ids))
-        source = f"{what}, which is {board}'s ({LICENCE}), {checksum(frame)[:12]}"
+        name += f", which is {board}'s ({LICENCE})"
+    source = f"{lines} of {name}, {checksum(frame)[:12]}"
     return Pairs(frame.assign(reward=float("nan")), source, board=board)
 
 
@@ -108,7 +108,7 @@ def _answers_of_line(
             f"chosen and rejected are {ALLOWED}"
         )
     if turns:
-        prompt, chosen, rejected = split(found, where)
+        prompt, chosen, rejected = split_turns(found, where)
         given = {"chosen": [chosen], "rejected": [rejected]}
     else:
         prompt = prompt_columns(found["prompt"], f"{where}: prompt")
@@ -148,7 +148,7 @@ def has_turns(line: Mapping[str, Any]) -> bool:
     return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
-def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
+def split_turns(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
     """Return the prompt (its text, its turns), chosen and rejected answer of a line with turns.
 
     `chosen` and `rejected` are conversations that differ in their last turns only. The prompt is

@@ -30,7 +30,7 @@ from rmaudit.scores.token_sample import (
     checked_words,
     mask_of_scored_words,
     mask_of_words,
-    one_by_one,
+    plain_words,
     spread,
 )
 
@@ -105,17 +105,15 @@ class Sweep:
             SpecError: an entry is neither a word nor a lexicon.
             ReferenceMissing: a lexicon cannot be had.
         """
-        if self.sample is None:
+        if self.sample is None or self.drawn is None or self.more is None:
             return self
-        if self.drawn is None or self.more is None:
-            return self.drawn or self
         ids, chosen = self.frame["token_id"], mask_of_words(self.frame["text"], words, own_words)
         own = ids.isin(self.more.frame["token_id"]) & chosen
         if not own.any():
             return self.drawn
         # an id that was drawn does not bring its word, or words of many spellings would come first
         others = ids.isin(self.drawn.frame["token_id"]) & ~chosen
-        whole = self.sample.whole or len(one_by_one(words)) == len(words)
+        whole = self.sample.whole or len(plain_words(words)) == len(words)
         return replace(
             self,
             frame=self.frame[own | others].reset_index(drop=True),
@@ -162,8 +160,8 @@ class Sweep:
         if not isinstance(other, Sweep):
             message = f"a sweep is compared with another sweep, got {other!r}"
             raise SpecError(f"{message}; give what rmaudit.sweep returns")
-        words = self.of_words or other.of_words
-        joined = sweep_notebook_views.compared(self.frame, other.frame, words=words)
+        of_words = self.of_words or other.of_words
+        joined = sweep_notebook_views.compared(self.frame, other.frame, of_words=of_words)
         if joined.empty:
             message = f"{self.model} and {other.model} share no token that reads alike in both"
             raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")

@@ -111,7 +111,7 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
     return [tuple(ids) for ids in found]
 
 
-def recorded_of(
+def scorable_texts(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
     """Return the `texts` that the model can score: all, unless it has only published scores.

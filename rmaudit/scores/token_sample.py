@@ -172,7 +172,7 @@ def mask_of_scored_words(
     every = mask_of_words(texts, words, own_words)
     if every.sum() <= size:
         return every
-    found = mask_of_words(texts, one_by_one(words), own_words).copy()
+    found = mask_of_words(texts, plain_words(words), own_words).copy()
     of_lexicons = np.flatnonzero(every & ~found)
     salt = hashlib.sha256(f"words of a sample|{seed}".encode()).hexdigest()[:16]
     forms = word_of(texts.iloc[of_lexicons]).to_numpy(dtype=object)
@@ -184,7 +184,7 @@ def mask_of_scored_words(
     return found
 
 
-def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
+def plain_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return those entries of `words` that are plain words, not names of lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
