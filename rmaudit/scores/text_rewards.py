@@ -68,8 +68,9 @@ class Rewards:
         """
         refuse_text(texts)
         kept = list(texts)
-        for prompt in self.prompts if self.known else ():
-            kept = self.known(kept, prompt) if self.known else kept
+        if self.known is not None:
+            for prompt in self.prompts:
+                kept = self.known(kept, prompt)
         return kept
 
 

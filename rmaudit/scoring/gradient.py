@@ -114,9 +114,8 @@ def _rewards_and_gradients(arguments: _Arguments) -> tuple[NDArray[np.float32], 
     except NoGradient:
         if arguments.scorer.path is not ScoringPath.EXPANDED_CACHE:
             raise
-    full = FullRows(
-        arguments.scorer.backbone, arguments.prefix
-    )  # where a cache is overwritten on its way
+    # A cache is overwritten on its way, so whole rows are run.
+    full = FullRows(arguments.scorer.backbone, arguments.prefix)
     return _with_prefix(Ready(full, ready.head), arguments)
 
 

@@ -107,7 +107,8 @@ class Evaluator:
         found: list[Hit] = []
         for first in range(0, len(order), MAX_HITS_A_CALL):
             places = order[first : first + MAX_HITS_A_CALL]
-            good = self._admitted([answers[place] for place in places])
+            some = [answers[place] for place in places]
+            good = [True] * len(some) if self.admits is None else self.admits(some).tolist()
             for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
                 at = self.used - len(rewards) + place + 1
                 score, value = float(rewards[place]), float(values[place])
@@ -141,11 +142,6 @@ class Evaluator:
             self.on_best(hit)
         if len(self.hits) > 2 * MAX_HITS:
             self.hits = {kept.ids: kept for kept in self.top()}
-
-    def _admitted(self, answers: Sequence[Ids]) -> NDArray[np.bool_]:
-        return (
-            np.ones(len(answers), dtype=np.bool_) if self.admits is None else self.admits(answers)
-        )
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
         """Return rewards, first those in the journal, then the model's; count and store them."""
