@@ -185,7 +185,7 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
 
 
 def _diagnosis_of(tried: Sequence[_Explanation], logged: Rewards, sd: float) -> Diagnosis:
-    """Return the diagnosis by the fitting explanation with fewest causes, else by the closest one."""
+    """Return the diagnosis by the fitting explanation with fewest causes, or by the closest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Explanation) -> tuple[float, ...]:
