@@ -101,7 +101,7 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
 def _calls(
     journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
 ) -> Iterator[list[slice]]:
-    """Yield the missing shards in groups of consecutive ones: as many as fill a GPU in one call.
+    """Yield the shards still missing in runs of consecutive ones, as many as one GPU call takes.
 
     Shards that another host has stored meanwhile are added to `found` and left out of the calls.
     """

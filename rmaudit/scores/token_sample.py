@@ -192,7 +192,7 @@ def plain_words(words: Sequence[str]) -> tuple[str, ...]:
 def mask_of_words(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the texts that spell one of `words`, or a word of a named lexicon.
+    """Return a mask (n,) of texts that are one of `words` or a named lexicon's, in any case.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

@@ -62,7 +62,7 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """Return rewards of equally long answers, and gradients with respect to one-hot answer tokens.
+    """Return rewards of equally long answers, with slopes and distances by position and token id.
 
     They are in the caller's order; `name` is for errors. A place that the reward cannot see, since
     it comes after the pooled id, has slope 0.

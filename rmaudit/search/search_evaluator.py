@@ -97,7 +97,7 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def record_best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """Record the best of the answers just scored, at most `MAX_HITS_A_CALL`, and return them.
+        """Record the best admitted of the answers just scored, at most 10; return them, best first.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
