@@ -149,7 +149,8 @@ class Sweep:
     def compare(self, other: Sweep) -> pd.DataFrame:
         """Return a table of the tokens that this sweep and `other` share, with rewards and ranks.
 
-        The columns are those of `sweep_notebook_views.compared`.
+        The columns are `text`, `reward`, `reward_other`, `rank`, `rank_other` and `rose`, the number
+        of ranks that a token stands higher in `other`.
 
         Raises:
             SpecError: `other` is no sweep.
