@@ -149,8 +149,8 @@ class Sweep:
     def compare(self, other: Sweep) -> pd.DataFrame:
         """Return a table of the tokens that this sweep and `other` share, with rewards and ranks.
 
-        The columns are `text`, `reward`, `reward_other`, `rank`, `rank_other` and `rose`, the number
-        of ranks that a token stands higher in `other`.
+        The columns are `text`, `reward`, `reward_other`, `rank`, `rank_other` and `rose`, by how
+        many ranks a token stands higher in `other`.
 
         Raises:
             SpecError: `other` is no sweep.
