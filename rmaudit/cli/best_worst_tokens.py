@@ -137,10 +137,10 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
 
 def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
     """Format each token with its reward, padded so that all texts have the same width."""
-    from rmaudit.scores.sweep_notebook_views import readable
+    from rmaudit.scores.sweep_notebook_views import quoted_or_masked
 
     return [
-        f"{score:+10.3f}  {_padded_to_width(readable(text))}"
+        f"{score:+10.3f}  {_padded_to_width(quoted_or_masked(text))}"
         for score, text in zip(frame["score"], frame["text"], strict=True)
     ]
 
@@ -173,7 +173,7 @@ def _write_csv(path: Path, swept: Sequence[Sweep], top: int) -> None:
 
 
 def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
-    from rmaudit.scores.sweep_notebook_views import readable
+    from rmaudit.scores.sweep_notebook_views import quoted_or_masked
 
     for end, frame in _best_and_worst(sweep, top).items():
         for place, row in enumerate(frame.to_dict("records"), 1):
@@ -183,7 +183,7 @@ def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:
                 "end": end,
                 "place": place,
                 "token_id": row["token_id"],
-                "token": readable(row["text"]),
+                "token": quoted_or_masked(row["text"]),
                 "reward": row["score"],
             }
 

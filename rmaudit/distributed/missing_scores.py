@@ -8,8 +8,7 @@ question. What an audit asks for only because of those numbers is not what it wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from rmaudit.errors import RmauditError
 from rmaudit.runs.score_requests import Request, answer
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Fields, Stored, key_of
 from rmaudit.scores.score_store import Make, Store
 from rmaudit.scores.shard_scoring import Work
@@ -119,16 +119,9 @@ class Needs(Store):
         scores = np.random.default_rng(seed).standard_normal(len(work.rows)).astype(np.float32)
         return Stored(work.key, work.rows.assign(score=scores), dict(work.fields), {"noise": 0.0})
 
-    def once(
-        self,
-        fields: Fields,
-        make: Make,
-        on_wait: Callable[[], None] = lambda: None,
-        *,
-        shown: AbstractContextManager[object] | None = None,
-    ) -> Stored:
+    def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
         """Return the stored result of a search; raise `NotMadeYet` if there is none."""
-        del make, on_wait, shown
+        del make, bar
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
         budget = settings.budget if settings else 0

@@ -147,7 +147,8 @@ def _score_shards(
     else:
         missing = [which for which in plan.store.missing(work) if own(task_of(need, which))]
         tried.update(task_of(need, which) for which in missing)
-        with work.shown if missing else nullcontext():
+        bar = work.bar if missing else None
+        with bar or nullcontext():
             for which in missing:
                 plan.store.make(work, which)
                 answers += which.stop - which.start

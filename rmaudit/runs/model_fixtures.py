@@ -51,7 +51,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 def rewards(case: Case) -> Rewards:
     """Return a function that scores texts as answers to the prompt: rewards and noise (cached)."""
-    from rmaudit.scores.text_rewards import Rewards, recorded_of
+    from rmaudit.scores.text_rewards import Rewards, scorable_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))
@@ -61,7 +61,7 @@ def rewards(case: Case) -> Rewards:
         return scored
 
     def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
-        return recorded_of(case.model, prompt, texts, cache=case.options.kept)
+        return scorable_texts(case.model, prompt, texts, cache=case.options.kept)
 
     return Rewards(case.prompts, score, known)
 

@@ -66,7 +66,10 @@ _Given = TypeVar("_Given", bound=Answered)
 
 
 def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
-    """Return `given` (a table of answers) with a model's rewards filled in. Raises as `rewards`."""
+    """Return the table of answers `given` with a model's rewards, their noise and key filled in.
+
+    Raises as `rewards` does.
+    """
     found = rewards(model, given.frame, cache=cache)
     frame = given.frame.assign(reward=found.scores)
     return replace(given, frame=frame, noise=found.noise, key=found.key)
@@ -106,7 +109,7 @@ def read_samples(path: Path | None) -> Samples:
 
 
 def _responses_of_line(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (prompt, turns, response) for each response in the parsed line `found`."""
+    """Yield (prompt, turns, response) of each response in a parsed line; `where` begins errors."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
@@ -154,7 +157,7 @@ def rewards(
             "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
             "protocol": "exact",
         }
-        return _scored_and_stored(model, rows, _prompts, model.score_each, alone, about, store)
+        return _scored_and_stored(model, rows, _prompts, alone, about, store)
 
     def from_function(model: TextScorer) -> Stored:
         def alone(asked: Asked, text: str) -> float:
@@ -163,10 +166,8 @@ def rewards(
         def as_text(rows: pd.DataFrame) -> list[Asked]:
             return rows["prompt"].tolist()
 
-        asks = _prompts if model.takes_turns else as_text
-        return _scored_and_stored(
-            model, rows, asks, model.score_each, alone, {"protocol": "text"}, store
-        )
+        prompts_of = _prompts if model.takes_turns else as_text
+        return _scored_and_stored(model, rows, prompts_of, alone, {"protocol": "text"}, store)
 
     if isinstance(model, Recorded):
         raise model.unrecorded("answers of a file are not recorded")
@@ -180,30 +181,29 @@ def _prompts(rows: pd.DataFrame) -> list[Asked]:
     return [from_columns(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
-def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
-    model: Scored,
+def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, how, and where it is kept)
+    model: RewardModel | TextScorer,
     rows: pd.DataFrame,
-    asks: Callable[[pd.DataFrame], list[Asked]],
-    score: Callable[..., NDArray[np.float32]],
+    prompts_of: Callable[[pd.DataFrame], list[Asked]],
     alone: Callable[[Asked, str], float],
-    about: dict[str, str],
+    key_fields: dict[str, str],
     store: Store,
 ) -> Stored:
     """Return the rewards of all rows: read from the store, or scored and stored in parts.
 
-    `asks` gives the prompt of each row, `score` the rewards of a part, and `alone` that of one
-    answer scored by itself, which shows the numeric noise. `about` becomes part of the cache key.
+    `prompts_of` gives the prompt of each row, `alone` the reward of one answer scored by itself
+    (which shows the numeric noise). `key_fields` become part of the cache key.
     """
-    fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
+    fields = {**model.identity, **key_fields, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")
 
     def shard(which: slice) -> NDArray[np.float32]:
         part = rows[which]
-        return score(asks(part), part["text"].tolist(), on_progress=bar.advance)
+        return model.score_each(prompts_of(part), part["text"].tolist(), on_progress=bar.advance)
 
     def again(places: Sequence[int]) -> NDArray[np.float32]:
         some = rows.iloc[list(places)]
-        each = zip(asks(some), some["text"], strict=True)
+        each = zip(prompts_of(some), some["text"], strict=True)
         return np.array([alone(asked, text) for asked, text in each], dtype=np.float32)
 
     return store.fill(
@@ -212,8 +212,6 @@ def _scored_and_stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and
         shard,
         lambda: model.provenance,
         measured=lambda made: measured_noise(made, again),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
     )

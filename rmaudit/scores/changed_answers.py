@@ -45,10 +45,7 @@ class Probes:
 
 
 def subset_of_pairs(pairs: Pairs | None) -> Pairs:
-    """Return the pairs of at most `MOST` lines, spread evenly over the lines of the pairs file.
-
-    If `pairs` is None, take rmaudit's bundled pairs.
-    """
+    """Return `pairs`, or the bundled pairs if None, cut to 64 lines spread evenly over the file."""
     given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
@@ -60,9 +57,10 @@ def subset_of_pairs(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of all answers unchanged, followed by all answers after each of the changes.
+    """Return a table of all answers unchanged, then of all answers again for each single change.
 
-    The columns are `prompt`, `turns` and `response`.
+    Some changes are of the answer, others of its prompt. The columns are `prompt`, `turns` and
+    `response`.
     """
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
@@ -75,17 +73,17 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _changed_prompts(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """Return the columns `prompt` and `turns`, each prompt changed by the function `of`."""
+def _changed_prompts(
+    answers: pd.DataFrame, change: Callable[[Asked], Asked]
+) -> dict[str, list[str]]:
+    """Return the columns `prompt` and `turns`, each prompt changed by the function `change`."""
     each = answers[ASKED].itertuples(index=False)
-    changed = [conversation.columns(of(conversation.from_columns(*one))) for one in each]
-    return {
-        name: list(column) for name, column in zip(ASKED, zip(*changed, strict=True), strict=True)
-    }
+    changed = [conversation.columns(change(conversation.from_columns(*one))) for one in each]
+    return dict(zip(ASKED, map(list, zip(*changed, strict=True)), strict=True))
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """Reshape the scores of `changed`'s rows: a row for each answer, a column for each change."""
+    """Reshape scores of `changed`'s rows: a row an answer; columns: unchanged, then each change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 
@@ -96,7 +94,7 @@ def probes_of(pairs: Pairs) -> Probes:
 
 
 def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """Score some of the pairs' answers, unchanged and after each change; return them as `Probes`.
+    """Score the answers of up to 64 lines of pairs (bundled ones if None) before and after changes.
 
     For the cache and the errors see `rewards`.
     """

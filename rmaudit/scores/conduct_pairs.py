@@ -12,9 +12,9 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return the pairs of answers by kind of conduct: rmaudit's, and those in `own`; no rewards.
+    """Return rmaudit's conduct pairs and those of `own` with subset "conduct: KIND"; no rewards.
 
-    In `own`, such pairs have the `subset` "conduct: " followed by the kind, such as "facts".
+    A kind is, for example, "facts".
 
     Raises:
         SpecError: such a subset names no kind, or one of `SAME`, which has two prompts for a pair.

@@ -75,10 +75,9 @@ def policy_logprobs(
     cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Logprobs:
-    """Return the policy's log-probability of each token id as the answer's first token.
+    """Return the log-probability of each token id as first token, in the policy to be trained.
 
-    The policy is the model to be trained, `policy` in the model's entry. Everything else is as in
-    `base_logprobs`.
+    The policy is `policy` in the model's entry. Everything else is as in `base_logprobs`.
     """
     return _logprobs(model, prompt, "policy", store_at(cache), device)
 
@@ -116,9 +115,9 @@ def is_file(source: str) -> bool:
 def policy_in(
     path: Path, prompts: Sequence[Prompt], vocabulary: Vocabulary
 ) -> dict[str, pd.Series[float]]:
-    """Read a policy's natural log-probabilities of token ids under each prompt, by prompt name.
+    """Read a policy's log-probabilities of first tokens from a file: by token id, by prompt name.
 
-    Tokens are matched by their spelling; ids whose token the file lacks are NaN.
+    They are natural. Tokens are matched by their spelling; ids whose token the file lacks are NaN.
 
     Raises:
         SpecError: the file cannot be read, a line is wrong, a prompt is missing, or the tokens that
@@ -155,7 +154,7 @@ def policy_in(
 
 
 def _by_token(line: dict[str, Any], where: str) -> dict[str, float]:
-    """Return the log-probability of each token on a parsed line, by the token's spelling."""
+    """Return a parsed line's log-probabilities by token, null as -inf; raise if it is malformed."""
     fields = {"prompt": str, "tokens": list, "logprobs": list}
     for field, kind in fields.items():
         if not isinstance(line.get(field), kind):

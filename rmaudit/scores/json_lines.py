@@ -15,7 +15,7 @@ LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or doe
 
 
 def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number, from 1, and the parsed object of each line that is not blank.
+    """Yield (line number from 1, object) for each line that is not blank; raise if it is no object.
 
     `allowed` says in words what an object is, for errors.
 
@@ -51,9 +51,9 @@ def _without_doubles(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def text(value: object, what: str) -> str:
-    """Return `value` if it is a str of at most `LONGEST` characters, else raise.
+    """Return `value` if it is a str of at most `LONGEST` whole characters, else raise.
 
-    `what` names the value in the error.
+    `what` names the value in the error. A surrogate alone is half a character.
 
     Raises:
         SpecError: it is no str, is too long, or has half of a surrogate pair.
@@ -71,10 +71,10 @@ def text(value: object, what: str) -> str:
 
 
 def prompt_columns(value: object, what: str) -> tuple[str, str]:
-    """Return a prompt, given as a text or a list of turns, as two strings: its text and its turns.
+    """Return a prompt (a text or a list of turns) as its text and its turns in JSON, "" for a text.
 
-    The turns are "" if the prompt is a text. A list of one turn counts as the text of that turn:
-    models are given the same, so the key is the same.
+    A list of one turn counts as the text of that turn: models are given the same, so the key is the
+    same. `what` names the prompt in errors.
 
     Raises:
         SpecError: the prompt is neither, or too long.

@@ -37,7 +37,7 @@ def board_of(row: Mapping[str, Any]) -> str:
 
 
 def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
-    """Convert a leaderboard's row to a row of a pairs file, with its section as `subset`.
+    """Convert a row of the leaderboard `board` to one of a pairs file; its section is `subset`.
 
     Questions of Ties with the same number in their id, of which one has a single right answer, are
     one `group`. `where` begins the error messages.
@@ -48,7 +48,8 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
     """
     needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
     if missing := [name for name in needed if name not in row]:
-        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {_must_be_of(board)}")
+        told = f"the first row is of {board}, and so must all be"
+        raise SpecError(f"{where}: has no {' and no '.join(missing)}; {told}")
     sides = {side: row[side] for side in ("chosen", "rejected")}
     for side, answers in sides.items():
         if not isinstance(answers, list):
@@ -72,29 +73,25 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
     return line | {"subset": row["subset"], "group": _ties_group(row["id"], many["chosen"], where)}
 
 
-def _must_be_of(board: str) -> str:
-    return f"the first row is of {board}, and so must all be"
-
-
 def _has_known_domain(row: Mapping[str, Any]) -> bool:
     """Return whether a row's domain begins with one of RM-Bench's, such as safety-refuse."""
     domain = row.get("domain")
     return isinstance(domain, str) and domain.startswith(DOMAINS)
 
 
-def _refuse_counts(row: Mapping[str, Any], right: int, whole: int, where: str) -> None:
-    """Raise if a row states other counts than `right` (chosen answers) or `whole` (all answers)."""
-    for field, counted in zip(_COUNTS, (right, whole), strict=True):
+def _refuse_counts(row: Mapping[str, Any], chosen: int, total: int, where: str) -> None:
+    """Raise if a row states other counts than `chosen` (its right answers) and `total` (all)."""
+    for field, counted in zip(_COUNTS, (chosen, total), strict=True):
         if row[field] != counted:
             raise SpecError(f"{where}: {field} is {shown(row[field])}, and the row has {counted}")
 
 
-def _ties_group(found: object, right: int, where: str) -> str:
-    """Return the group of a row of RewardBench 2's section Ties: "Ties" and its id's number."""
-    if not isinstance(found, str) or not _TIES_ID.fullmatch(found):
+def _ties_group(row_id: object, chosen: int, where: str) -> str:
+    """Return the group of a row of the section Ties, such as "Ties 7" for the id "tied:7"."""
+    if not isinstance(row_id, str) or not _TIES_ID.fullmatch(row_id):
         allowed = "allowed in Ties: ref or tied, a colon and a number"
-        raise SpecError(f"{where}: id is {shown(found)}; {allowed}")
-    kind, _, number = found.partition(":")
-    if kind == "tied" and right == 1:
-        raise SpecError(f"{where}: {found} has one chosen answer, allowed: two or more, which tie")
+        raise SpecError(f"{where}: id is {shown(row_id)}; {allowed}")
+    kind, _, number = row_id.partition(":")
+    if kind == "tied" and chosen == 1:
+        raise SpecError(f"{where}: {row_id} has one chosen answer, allowed: two or more, which tie")
     return f"Ties {int(number)}"

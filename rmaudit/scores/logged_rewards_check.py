@@ -184,8 +184,8 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
     return _diagnosis_of(found, rewards, sd)
 
 
-def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) -> Diagnosis:
-    """Return a diagnosis by the fitting explanation with fewest causes, else by the closest one."""
+def _diagnosis_of(tried: Sequence[_Explanation], logged: Rewards, sd: float) -> Diagnosis:
+    """Return the diagnosis by the fitting explanation with fewest causes, or by the closest one."""
     fitting = [found for found in tried if found.fits]
 
     def plainness(each: _Explanation) -> tuple[float, ...]:
@@ -195,12 +195,12 @@ def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) ->
 
     chosen = min(fitting or tried, key=plainness)
     known = np.isfinite(chosen.ours)
-    correlation = abs(float(spearmanr(chosen.ours[known], rewards[known]).statistic))
+    correlation = abs(float(spearmanr(chosen.ours[known], logged[known]).statistic))
     names = chosen.causes
     if not fitting:
         names = ("other weights" if correlation >= _RANKS_ALIKE else "head",)
     return Diagnosis(
-        rows=len(rewards),
+        rows=len(logged),
         sd=sd,
         causes=tuple(_CAUSES[name] for name in dict.fromkeys(names)),
         way=chosen.way,
@@ -212,26 +212,26 @@ def _diagnosis_of(tried: Sequence[_Explanation], rewards: Rewards, sd: float) ->
 
 
 def _explanations(  # noqa: PLR0913, PLR0917  (private)
-    ways: Mapping[str, list[Ids]],
-    values: Mapping[str, Values],
-    before: Sequence[int],
+    rows_by_layout: Mapping[str, list[Ids]],
+    rewards_by_layout: Mapping[str, Values],
+    leading_pads: Sequence[int],
     marks: Marks,
     pad: int | None,
-    rewards: Rewards,
+    logged: Rewards,
     allowed: float,
 ) -> Iterator[_Explanation]:
-    """Yield an explanation for each token layout, index of the reward read, and scale or sign."""
-    for way, rows in ways.items():
+    """Yield an explanation for each layout, index of the reward read, and scale, sign or order."""
+    for way, rows in rows_by_layout.items():
         layout = trainer_row_layouts.deviations(way, rows, marks)
         seen: set[tuple[int, ...]] = set()
-        for reading in readings(rows, before, marks, pad):
+        for reading in readings(rows, leading_pads, marks, pad):
             if reading.places in seen:
                 continue
             seen.add(reading.places)
-            ours = _rewards_at(values[way], reading)
+            ours = _rewards_at(rewards_by_layout[way], reading)
             said = f"{way}, read {reading.detail or reading.cause or 'where the model reads'}"
             causes = (*layout, *([reading.cause] * bool(reading.cause)))
-            for fit in fits(ours, rewards, allowed, any_order=allowed < _MOST_ROOM_FOR_ORDER):
+            for fit in fits(ours, logged, allowed, any_order=allowed < _MOST_ROOM_FOR_ORDER):
                 yield _Explanation((*causes, *fit.causes), fit, said, ours, allowed)
 
 
@@ -259,16 +259,18 @@ def _row_layouts(
     ]
 
 
-def _rewards_everywhere(model: Checkpoint, ways: Mapping[str, list[Ids]]) -> dict[str, Values]:
+def _rewards_everywhere(
+    model: Checkpoint, rows_by_layout: Mapping[str, list[Ids]]
+) -> dict[str, Values]:
     """Return the model's reward at each token of each row, by the name of the token layout."""
-    if not ways:
+    if not rows_by_layout:
         return {}
-    weights = model.weights(next(iter(ways.values()))[0][:-1], ())
-    return {way: weights.rewards_at_each_id(rows) for way, rows in ways.items()}
+    weights = model.weights(next(iter(rows_by_layout.values()))[0][:-1], ())
+    return {way: weights.rewards_at_each_id(rows) for way, rows in rows_by_layout.items()}
 
 
 def _in_other_types(
-    model: Checkpoint, ways: Mapping[str, list[Ids]]
+    model: Checkpoint, rows_by_layout: Mapping[str, list[Ids]]
 ) -> Iterator[tuple[str, dict[str, Values]]]:
     """Score the rows in each other dtype that works; yield the dtype and each token's reward."""
     types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
@@ -278,7 +280,7 @@ def _in_other_types(
         spec = replace(model.spec, dtype=dtype)
         other = Checkpoint(spec, cache=model.cache, device=model.device)
         try:
-            yield dtype, _rewards_everywhere(other, ways)
+            yield dtype, _rewards_everywhere(other, rows_by_layout)
         except (ModelError, ScoreError, MemoryError):
             continue  # not in this type; the others are tried
         finally:

@@ -55,7 +55,7 @@ def measured_on(source: str) -> str:
 
 
 def read(path: Path) -> Pairs:
-    """Return the pairs in a JSON Lines, JSON or Parquet file (see `row_files`), without rewards.
+    """Return the pairs in a JSON Lines, JSON or Parquet file, or a leaderboard's; no rewards.
 
     In a leaderboard's file, rows and answers may occur twice, as its own program counts them twice.
 
@@ -71,7 +71,7 @@ def read(path: Path) -> Pairs:
         where = f"{path}:{number}"
         board = board or ("" if rows else board_of(row))
         line = as_pairs(row, board, where) if board else row
-        found = list(_answers_of_line(line, number, where, again=bool(board)))
+        found = list(_answers_of_line(line, number, where, repeats=bool(board)))
         pair = (
             found[0][1:3],
             frozenset(row[3] for row in found if row[4]),
@@ -87,18 +87,18 @@ def read(path: Path) -> Pairs:
         raise SpecError(f"{path}: has no pairs; a line is {EXAMPLE}")
     frame = pd.DataFrame(rows, columns=COLUMNS)
     lines = f"{len(ids):,} pairs" if len(ids) > 1 else "1 pair"
-    what = f"{lines} of {path.name}"
-    source = f"{what}, {checksum(frame)[:12]}"
+    name = path.name
     if board:
         frame = frame.assign(id=frame["line"].map(ids))
-        source = f"{what}, which is {board}'s ({LICENCE}), {checksum(frame)[:12]}"
+        name += f", which is {board}'s ({LICENCE})"
+    source = f"{lines} of {name}, {checksum(frame)[:12]}"
     return Pairs(frame.assign(reward=float("nan")), source, board=board)
 
 
 def _answers_of_line(
-    found: dict[str, Any], number: int, where: str, *, again: bool
+    found: dict[str, Any], number: int, where: str, *, repeats: bool
 ) -> Iterator[_Row]:
-    """Yield a row for each answer in the parsed line `found`; `again` allows repeated answers."""
+    """Yield a row per answer of the parsed line `number`; raise on repeats unless `repeats`."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
@@ -108,7 +108,7 @@ def _answers_of_line(
             f"chosen and rejected are {ALLOWED}"
         )
     if turns:
-        prompt, chosen, rejected = split(found, where)
+        prompt, chosen, rejected = split_turns(found, where)
         given = {"chosen": [chosen], "rejected": [rejected]}
     else:
         prompt = prompt_columns(found["prompt"], f"{where}: prompt")
@@ -118,7 +118,7 @@ def _answers_of_line(
     seen: set[str] = set()
     for field, responses in given.items():
         for response in responses:
-            if response in seen and not again:
+            if response in seen and not repeats:
                 message = f"{where}: {field} has {shown(response)}, which this line has already; "
                 raise SpecError(f"{message}an answer is there once, chosen or rejected")
             seen.add(response)
@@ -126,7 +126,7 @@ def _answers_of_line(
 
 
 def _texts(value: object, what: str) -> list[str]:
-    """Return `value`, one text or a list of texts, as a list of checked texts."""
+    """Return `value`, a text or a list of texts, as a list; raise, naming it `what`, if neither."""
     given = value if isinstance(value, list) else [value]
     if not given:
         raise SpecError(f"{what} is an empty list, allowed: a text, or a list of texts or turns")
@@ -134,7 +134,7 @@ def _texts(value: object, what: str) -> list[str]:
 
 
 def _subset_or_group(found: dict[str, Any], field: str, where: str) -> str:
-    """Return a line's `subset` or `group` (whichever `field` names); "" if it has none."""
+    """Return a line's `subset` or `group` (whichever `field` names) as text; "" if it has none."""
     value = found.get(field)
     if value is None:
         return ""
@@ -148,11 +148,11 @@ def has_turns(line: Mapping[str, Any]) -> bool:
     return any(_is_turns(line.get(field)) for field in _ANSWERS)
 
 
-def split(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
-    """Split a line whose answers are lists of turns into prompt, chosen and rejected answer.
+def split_turns(line: Mapping[str, Any], where: str) -> tuple[tuple[str, str], str, str]:
+    """Return the prompt (its text, its turns), chosen and rejected answer of a line with turns.
 
-    The prompt is a pair of columns, as by `json_lines.prompt_columns`. `where` begins the error
-    messages.
+    `chosen` and `rejected` are conversations that differ in their last turns only. The prompt is
+    the pair of `json_lines.prompt_columns`. `where` begins the error messages.
 
     Raises:
         SpecError: the line has no prompt or two of them, or more differs than the last turn.
@@ -184,7 +184,7 @@ def _is_turns(value: object) -> bool:
 
 
 def _without_nulls(turn: object) -> Any:  # noqa: ANN401  (whatever stands in the file)
-    """Return a turn without its null fields, which table formats add to every turn."""
+    """Return a turn without null fields, which table formats add; role and content stay."""
     if not isinstance(turn, dict):
         return turn
     needed = {"role", "content"}
@@ -196,7 +196,7 @@ def _role(turn: object) -> object:
 
 
 def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the prompt that `chosen` and `rejected` begin with: all turns before the last."""
+    """Return the prompt that `chosen` and `rejected` share; raise unless only last turns differ."""
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
         if one != other:
@@ -215,7 +215,7 @@ def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[
 def _refuse_other_prompt(
     given: object, prompt: tuple[str, str], turns: list[_Turn], where: str
 ) -> None:
-    """Raise if a row's separate prompt (`given`) is neither a user's turn nor all `turns` as text.
+    """Raise unless a row's own prompt (`given`) is None, a user's turn, or all `turns` as text.
 
     UltraFeedback repeats the user's text in a separate prompt.
     """

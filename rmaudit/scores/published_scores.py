@@ -54,10 +54,10 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
 
 
 def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
-    """Return the published scores of `texts`, one row each, found by their exact spelling.
+    """Return the published scores of `texts` by exact spelling; raise unless one table has all.
 
-    All come from one table: of items that were imported, of words, or else from the reference file
-    of that prompt.
+    One row each. All come from one table: of items that were imported, of words, or else from the
+    reference file of that prompt.
 
     Raises:
         NotRecorded: a text, or any under this prompt, is not recorded.
@@ -134,10 +134,7 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
 
 
 def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """Return a model's published word scores under a prompt; None if there are none.
-
-    The scores were imported before, or are imported here from RMAUDIT_DATA.
-    """
+    """Return word scores under a prompt, imported from RMAUDIT_DATA if need be; else None."""
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
     if found is None and (paths := published_word_scores.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]
@@ -156,7 +153,7 @@ class Imported:
 
 
 def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Imported | None:
-    """Store the scores of a published table for these models; None if the file is no such table.
+    """Store a published table of scores of tokens or items for its models; None for other files.
 
     A table of tokens belongs to the model that its file name gives. A table of items belongs to the
     prompt in its file name, and to the models in its columns. Tables of words, of which a model has
@@ -179,20 +176,24 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
 
 
 def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
-    """Store a model's published word scores under 54 prompts. Raises as `import_table` does."""
+    """Store a model's published word scores, merged from files, under 54 prompts.
+
+    Raises as `import_table` does.
+    """
     found = published_word_scores.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
     return Imported(WORDS, (model.name,), _summary(found.said, before))
 
 
 def _store_words(
-    model: Recorded, table: PublishedTable, name: str, store: Store
+    model: Recorded, table: PublishedTable, prompt_name: str, store: Store
 ) -> tuple[Stored, bool]:
     """Store word scores under a prompt; return them, and whether they were stored before."""
     words = table.frame[published_score_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
     rows = rows.assign(token=words, text=words)
-    return _store_table(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
+    prompt = FAMILY[prompt_name].text
+    return _store_table(model, prompt, WORDS, rows, table.frame[prompt_name], table, store)
 
 
 def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Imported:
@@ -237,18 +238,21 @@ def _store_items(
 def _store_table(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     model: Recorded,
     prompt: str,
-    answers: str,
+    kind: str,
     rows: pd.DataFrame,
     scores: pd.Series[float],
     table: PublishedTable,
     store: Store,
 ) -> tuple[Stored, bool]:
-    """Store scores unless they are stored; return them, and whether they were stored before."""
-    fields = _fields(model, prompt, answers)
+    """Store scores unless they are stored; return them and whether they were; raise if others are.
+
+    `kind` is TOKENS, ITEMS or WORDS, and `table` is where `rows` and `scores` come from.
+    """
+    fields = _fields(model, prompt, kind)
     values = scores.to_numpy(dtype=np.float32)
     before = store.read(key_of(fields))
     about = {**model.provenance, "file": table.path.name, "sha256": table.sha256}
-    if answers == WORDS:
+    if kind == WORDS:
         about["source"] = f"published scores of {model.spec.source} (Christian et al. 2026)"
     stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
     same = stored.provenance["sha256"] == table.sha256
@@ -279,13 +283,13 @@ def _items_of_reference(model: Recorded, prompt: Prompt, store: Store) -> Stored
 
 
 def _column(model: Recorded, table: PublishedTable) -> str:
-    """Return the table's column for the model, named by hub id or by name; "" if there is none."""
+    """Return the name of the model's column in a table: its hub id or name; "" if there is none."""
     columns = list(table.frame.columns[len(published_score_tables.ITEMS) :])
     return next((name for name in (model.spec.source, model.name) if name in columns), "")
 
 
-def _fields(model: Recorded, prompt: str, answers: str) -> Mapping[str, str]:
-    return {**model.identity, "prompt": prompt, "answers": answers, "protocol": "paper"}
+def _fields(model: Recorded, prompt: str, kind: str) -> Mapping[str, str]:
+    return {**model.identity, "prompt": prompt, "answers": kind, "protocol": "paper"}
 
 
 def _has_tokens(model: Recorded, prompt: str, store: Store) -> bool:

@@ -64,7 +64,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """Return the verified content of a file of scores; None if there is no file.
+    """Return the verified content of a file of scores; None if there is no file; raise if damaged.
 
     `start` is the first row of a shard, None for a whole file.
 
@@ -106,9 +106,9 @@ def read_or_set_aside(files: Files, name: str, key: str, start: int | None = Non
 def write(
     files: Files, name: str, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
 ) -> bool:
-    """Write a file of scores, whole or not at all; return False if the file exists already.
+    """Write a file of scores; return False if the file exists, unless `anew` overwrites it.
 
-    With `anew` it is written in place of any that is there.
+    It is written whole or not at all.
 
     Raises:
         StoreError: the file cannot be written; what was half written is removed.
@@ -141,7 +141,12 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, MemoryError) as error:
-        raise _unreadable_error(path, str(error) or type(error).__name__) from error
+        why = str(error) or type(error).__name__
+        message = (
+            f"{path} cannot be read ({why}); it stays as it is: put that right and run again, "
+            f"delete it to have it made anew, or give another folder with --rm-cache"
+        )
+        raise StoreError(message) from error
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
@@ -170,13 +175,6 @@ def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
     """Return the checksum of a file of scores, over its columns and its metadata."""
     said = json.dumps(dict(about), sort_keys=True)
     return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
-
-
-def _unreadable_error(path: str, why: str) -> StoreError:
-    return StoreError(
-        f"{path} cannot be read ({why}); it stays as it is: put that right and run again, delete "
-        f"it to have it made anew, or give another folder with --rm-cache"
-    )
 
 
 def noise_of(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
@@ -208,28 +206,23 @@ class Journal:
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return read_or_set_aside(self._files, self._name(start), self._key, start)
+        return read_or_set_aside(self._files, shard_name(self._key, start), self._key, start)
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
     ) -> bool:
-        """Write the shard that begins at row `start`; `anew` replaces an existing one.
-
-        Return False if there is one and `anew` is false.
+        """Write the shard that begins at row `start`; return False if it is there and not `anew`.
 
         Raises:
             StoreError: it cannot be written.
         """
         about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        return write(self._files, self._name(start), frame, about, anew=anew)
+        return write(self._files, shard_name(self._key, start), frame, about, anew=anew)
 
     @property
     def whole(self) -> bool:
         """Return whether the file with all scores of the task exists by now."""
         return self._files.exists(name_of(self._key))
-
-    def _name(self, start: int) -> str:
-        return shard_name(self._key, start)
 
 
 def name_of(key: str) -> str:

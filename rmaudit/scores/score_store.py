@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from rmaudit.checkpoints.process_locks import one_process_of_host
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.models.external_scorer_batches import Pace
 from rmaudit.scores import score_parquet
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import Files, LocalFiles, files_at
 from rmaudit.scores.score_parquet import (
     META,
@@ -42,7 +43,7 @@ from rmaudit.scores.score_parquet import (
     parts_of,
     shard_name,
 )
-from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
+from rmaudit.scores.shard_scoring import Measured, Score, Work, shard_of, sharded
 
 Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
@@ -95,9 +96,7 @@ class Store:
         provenance: Callable[[], Mapping[str, Any]],
         *,
         measured: Measured = lambda _: {},
-        on_wait: Callable[[], None] = lambda: None,
-        shown: Shown = NO_BAR,
-        on_found: Callable[[int], None] = lambda _: None,
+        bar: Bar | None = None,
         pace: Pace | None = None,
         answers_a_call: Callable[[], int] = lambda: 0,
     ) -> Stored:
@@ -109,32 +108,24 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        asked = (measured, on_wait, shown, on_found, pace, answers_a_call)
+        asked = (measured, bar, pace, answers_a_call)
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:
         """Return the scores of a task: from the cache, or scored and stored. Raises as `fill`."""
-        return self.once(
-            work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
-        )
+        return self.once(work.fields, lambda journal: sharded(journal, work), work.bar)
 
-    def once(
-        self,
-        fields: Fields,
-        make: Make,
-        on_wait: Callable[[], None] = lambda: None,
-        *,
-        shown: Shown = NO_BAR,
-    ) -> Stored:
+    def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
         """Return the scores stored under `fields`, or else call `make` and store its result.
 
         `make` is given a journal (the shards stored so far) and returns a frame and its provenance;
-        `shown` is entered while it runs. Raises as `fill` does.
+        `bar` is shown while it runs. Raises as `fill` does.
         """
         key = key_of(fields)
         found = self.read(key)
         if found is None:
-            with one_process_of_host(self.where(key), on_wait), shown:
+            on_wait = (lambda: None) if bar is None else bar.wait
+            with one_process_of_host(self.where(key), on_wait), bar or nullcontext():
                 # Another process may have made it meanwhile.
                 found = score_parquet.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)

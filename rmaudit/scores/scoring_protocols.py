@@ -39,7 +39,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """Score n `answers`, tuples of token ids that are used unchanged; store and return the scores.
+    """Return the scores of `answers` (tuples of ids, used as they are), from the store or made now.
 
     `rows` is stored with the scores, one row an answer. `part` names the part of the vocabulary
     that is scored; "" stands for all of it.
@@ -72,9 +72,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         score,
         lambda: provenance_of(model, slot, prompt),
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
         answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
@@ -83,7 +81,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 def paper(
     model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """Score each row's `text` as Christian et al. 2025 did: rendered and tokenized anew.
+    """Score each row's `text`, rendered and tokenized anew as by Christian et al. 2025; store it.
 
     The text is rendered with the chat template. Rows with equal token ids are scored once.
 
@@ -125,9 +123,7 @@ def paper(
         score,
         provenance,
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
         answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
@@ -168,9 +164,7 @@ def text(
         score,
         lambda: {**model.provenance, **_name_and_frame(prompt)},
         measured=lambda made: measured_noise(made, alone),
-        on_wait=bar.wait,
-        shown=bar,
-        on_found=bar.found,
+        bar=bar,
         pace=model.pace,
     )
 
@@ -192,7 +186,7 @@ def provenance_of(
 def measured_noise(
     scores: NDArray[np.float32], alone: Callable[[Sequence[int]], NDArray[np.float32]]
 ) -> Mapping[str, float]:
-    """Score some answers again, each by itself; return `noise`, the root mean square difference.
+    """Score up to 16 answers again, each by itself; return the rms difference as {"noise": ...}.
 
     Another path and a batch of another size add in another order; in half precision that moves a
     reward by far more than the last digit. `noise` is in the model's units. `scores` has shape
@@ -231,7 +225,7 @@ def _key_fields(
 
 
 def _name_and_frame(prompt: Prompt | None) -> dict[str, str | int]:
-    """Return the name and `frame` (1, 0 or -1) of a user's prompt; {} for rmaudit's own prompts."""
+    """Return name and `frame` of a prompt that a user named; {} for rmaudit's or a bare text."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event
@@ -20,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.models.external_scorer_batches import STOP_AGAIN, Pace
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_parquet import Fields, Journal, MadeMeanwhileError, Stored, key_of
 from rmaudit.scoring import Begun, waited_for
 
@@ -27,8 +27,6 @@ SHARD = 4096  # answers a shard: what a kill may lose; two calls of several wher
 _MOST_A_CALL = 8  # shards: two calls are what a kill may lose
 Score = Callable[[slice], Begun]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
-Shown = AbstractContextManager[object]
-NO_BAR: Shown = nullcontext()
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,7 @@ class Work:
             shard, or for several that follow each other.
         provenance: where they come from; called after each shard, and the first shard's is kept.
         measured: called once with all scores; what it says of them is kept with the provenance.
-        on_wait: called once, before waiting, if another process of this host scores the same rows.
-        shown: entered while shards are made: a progress bar.
-        on_found: called with how many scores of a run before are there.
+        bar: shows the progress, and that another process of this host scores the same rows.
         pace: how many answers a shard has, and how many shards are scored at once, in threads;
             None for `SHARD`, one at a time.
         answers_a_call: how many answers `score` is asked for at once, a shard at least; read
@@ -56,9 +52,7 @@ class Work:
     score: Score
     provenance: Callable[[], Mapping[str, Any]]
     measured: Measured = lambda _: {}
-    on_wait: Callable[[], None] = lambda: None
-    shown: Shown = NO_BAR
-    on_found: Callable[[int], None] = lambda _: None
+    bar: Bar | None = None
     pace: Pace | None = None
     answers_a_call: Callable[[], int] = lambda: 0
 
@@ -78,8 +72,9 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
     """Score the missing shards of a task; return a table of all its scores, and the provenance."""
     found = {which.start: _stored_shard(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
-    for shard in (shard for shard in found.values() if shard is not None):
-        work.on_found(len(shard.frame))
+    for shard in found.values():
+        if work.bar is not None and shard is not None:
+            work.bar.found(len(shard.frame))
 
     def keep(which: slice, scores: NDArray[np.float32]) -> None:
         found[which.start] = _write_shard(journal, work, which, scores)
@@ -106,7 +101,7 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
 def _calls(
     journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
 ) -> Iterator[list[slice]]:
-    """Yield the missing shards in groups of consecutive ones: as many as fill a GPU in one call.
+    """Yield the shards still missing in runs of consecutive ones, as many as one GPU call takes.
 
     Shards that another host has stored meanwhile are added to `found` and left out of the calls.
     """

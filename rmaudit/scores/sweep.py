@@ -30,7 +30,7 @@ from rmaudit.scores.token_sample import (
     checked_words,
     mask_of_scored_words,
     mask_of_words,
-    one_by_one,
+    plain_words,
     spread,
 )
 
@@ -105,17 +105,15 @@ class Sweep:
             SpecError: an entry is neither a word nor a lexicon.
             ReferenceMissing: a lexicon cannot be had.
         """
-        if self.sample is None:
+        if self.sample is None or self.drawn is None or self.more is None:
             return self
-        if self.drawn is None or self.more is None:
-            return self.drawn or self
         ids, chosen = self.frame["token_id"], mask_of_words(self.frame["text"], words, own_words)
         own = ids.isin(self.more.frame["token_id"]) & chosen
         if not own.any():
             return self.drawn
         # an id that was drawn does not bring its word, or words of many spellings would come first
         others = ids.isin(self.drawn.frame["token_id"]) & ~chosen
-        whole = self.sample.whole or len(one_by_one(words)) == len(words)
+        whole = self.sample.whole or len(plain_words(words)) == len(words)
         return replace(
             self,
             frame=self.frame[own | others].reset_index(drop=True),
@@ -149,7 +147,10 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Return the tokens that both sweeps have, with rewards and ranks (`sweep_views.compared`).
+        """Return a table of the tokens that this sweep and `other` share, with rewards and ranks.
+
+        The columns are `text`, `reward`, `reward_other`, `rank`, `rank_other` and `rose`, by how
+        many ranks a token stands higher in `other`.
 
         Raises:
             SpecError: `other` is no sweep.
@@ -160,8 +161,8 @@ class Sweep:
         if not isinstance(other, Sweep):
             message = f"a sweep is compared with another sweep, got {other!r}"
             raise SpecError(f"{message}; give what rmaudit.sweep returns")
-        words = self.of_words or other.of_words
-        joined = sweep_notebook_views.compared(self.frame, other.frame, words=words)
+        of_words = self.of_words or other.of_words
+        joined = sweep_notebook_views.compared(self.frame, other.frame, of_words=of_words)
         if joined.empty:
             message = f"{self.model} and {other.model} share no token that reads alike in both"
             raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")
@@ -328,7 +329,10 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
     entries: Sequence[str],
     own_words: OwnWords,
 ) -> Sweep:
-    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name."""
+    """Return a sweep of all rows, or of `size` random rows and of those that `entries` name.
+
+    `scored(rows, part)` scores rows; `part` names them in the cache key.
+    """
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = mask_of_scored_words(rows["text"], entries, own_words, size=size, seed=seed)
@@ -340,10 +344,10 @@ def _whole_or_sample(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
-    """Return the sweep stored under `key`, from `made` (this run's, by key) or the cache.
+    """Return the sweep stored under `key`, from `made` (this run's, by key) or the cache, or None.
 
-    `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
-    those of texts, of named ids alone or of a base.
+    None where nothing is stored, or scores that are no sweep's: those of texts, of named ids alone
+    or of a base.
 
     Raises:
         StoreError: the file cannot be read.

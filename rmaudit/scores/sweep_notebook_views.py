@@ -24,7 +24,7 @@ _LONGEST_TOKEN = 24  # characters of a token in a line of several
 
 
 def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
-    """Return HTML: the title, and the best and the worst tokens with rewards, side by side.
+    """Return HTML: the title, and the best and the worst tokens with rewards; slurs are masked.
 
     Both frames have the columns `text` and `score`.
     """
@@ -35,7 +35,7 @@ def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
 
 
 def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -> list[str]:
-    """Return the tokens with the highest and lowest rewards in two lines; a long one is cut.
+    """Return two lines of text: the highest tokens with rewards, and the lowest; long ones are cut.
 
     Prompts are called "best" and "worst", so these words would say something else here.
     """
@@ -43,7 +43,7 @@ def in_lines(model: str, prompt: str, best: pd.DataFrame, worst: pd.DataFrame) -
     for end, rows in (("highest", best), ("lowest", worst)):
         shown = [
             f"{text if len(text) <= _LONGEST_TOKEN else f'{text[:_LONGEST_TOKEN]}…'} {reward:+.2f}"
-            for text, reward in zip(map(readable, rows["text"]), rows["score"], strict=True)
+            for text, reward in zip(map(quoted_or_masked, rows["text"]), rows["score"], strict=True)
         ]
         said.append(f"rmaudit: {model} · {prompt}, {end}: {', '.join(shown)}")
     return said
@@ -62,19 +62,19 @@ def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
     return drawn
 
 
-def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataFrame:
+def compared(one: pd.DataFrame, other: pd.DataFrame, *, of_words: bool) -> pd.DataFrame:
     """Join two sweeps' shared tokens: `text`, both rewards, both ranks, and ranks gained (`rose`).
 
     Ranks are among the shared tokens, 1 is the highest reward, ties at their average. `rose` is
     by how many places a token stands higher in `other`. Tokens are paired by their ids where both
-    frames have one vocabulary, else by texts that are one token's alone in either; `words` says
-    that a frame has words in place of token ids. Without a shared token the result is empty.
+    frames have one vocabulary, else by texts that are one token's alone in either; `of_words`
+    says that a frame has words in place of token ids. Without a shared token the result is empty.
     """
     columns = ["token_id", "text"]
     first, second = (each[columns].reset_index(drop=True) for each in (one, other))
     ids = np.intersect1d(first["token_id"], second["token_id"])
     texts = [each.set_index("token_id")["text"].loc[ids] for each in (first, second)]
-    by_id = bool(len(ids)) and not words and texts[0].equals(texts[1])
+    by_id = bool(len(ids)) and not of_words and texts[0].equals(texts[1])
     both = paired(one, other, by_id=by_id)
     rank, rank_other = (both[side].rank(ascending=False) for side in ("baseline", "model"))
     return pd.DataFrame(
@@ -89,14 +89,11 @@ def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataF
     )
 
 
-def readable(text: str) -> str:
-    """Return a token as people may see it: in quotes with its hidden characters spelled out.
-
-    A slur or another word that hurts is masked.
-    """
+def quoted_or_masked(text: str) -> str:
+    """Return a token in quotes with hidden characters spelled out, or masked if it is a slur."""
     return mask(text) if masked(text) else spelled_out(repr(text))
 
 
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
-    texts = [readable(text) for text in rows["text"]]
+    texts = [quoted_or_masked(text) for text in rows["text"]]
     return pd.DataFrame({"token": texts, "reward": rows["score"].to_numpy(float)})

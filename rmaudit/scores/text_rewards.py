@@ -68,8 +68,9 @@ class Rewards:
         """
         refuse_text(texts)
         kept = list(texts)
-        for prompt in self.prompts if self.known else ():
-            kept = self.known(kept, prompt) if self.known else kept
+        if self.known is not None:
+            for prompt in self.prompts:
+                kept = self.known(kept, prompt)
         return kept
 
 
@@ -105,13 +106,13 @@ def score_texts(
 
 
 def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of each text, cached because many prompts share the texts."""
+    """Return the token ids of each text, which `model` remembers, since many prompts share them."""
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
     found = model.remembered("ids", digest, lambda: model.tokenized(texts))
     return [tuple(ids) for ids in found]
 
 
-def recorded_of(
+def scorable_texts(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
     """Return the `texts` that the model can score: all, unless it has only published scores.

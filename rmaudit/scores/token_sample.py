@@ -70,7 +70,7 @@ def checked_size(size: int) -> int:
 
 
 def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return `count` random indices below `total`, ascending: one from each of `count` strata.
+    """Return up to `count` random indices below `total`, ascending, one from each equal stratum.
 
     The strata are turned by a random number of places, so that each place is as likely as any other
     even where `count` does not divide `total`.
@@ -154,7 +154,7 @@ def mask_of_scored_words(
     size: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the tokens that a sampled sweep scores because `words` name them.
+    """Return a mask (n,) of tokens that spell one of `words`; of lexicons, what fits into `size`.
 
     Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
     at most `size` ids are named in all; each comes with all of its spellings. The word and the seed
@@ -172,7 +172,7 @@ def mask_of_scored_words(
     every = mask_of_words(texts, words, own_words)
     if every.sum() <= size:
         return every
-    found = mask_of_words(texts, one_by_one(words), own_words).copy()
+    found = mask_of_words(texts, plain_words(words), own_words).copy()
     of_lexicons = np.flatnonzero(every & ~found)
     salt = hashlib.sha256(f"words of a sample|{seed}".encode()).hexdigest()[:16]
     forms = word_of(texts.iloc[of_lexicons]).to_numpy(dtype=object)
@@ -184,7 +184,7 @@ def mask_of_scored_words(
     return found
 
 
-def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
+def plain_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return those entries of `words` that are plain words, not names of lexicons."""
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
@@ -192,7 +192,7 @@ def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
 def mask_of_words(
     texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the texts that spell one of `words`, or a word of a named lexicon.
+    """Return a mask (n,) of texts that are one of `words` or a named lexicon's, in any case.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

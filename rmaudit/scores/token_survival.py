@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """Return how the protocol of Christian et al. 2025 scores each token id: as itself, merged, ...
+    """Return each token id's fate under the protocol of Christian et al. 2025: itself, merged, ...
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
@@ -79,9 +79,9 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """Return the first `n` token ids with this fate (one of `FATES`), as texts that show no word.
+    """Return the first `n` token ids of this fate as strings, with their texts if without letters.
 
-    A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
+    The text is escaped, and left out if it has a letter or digit: a vocabulary holds every slur.
     """
     found = result.frame[result.frame["fate"] == fate].head(n)
     return [_shown(i, text) for i, text in zip(found["token_id"], found["text"], strict=True)]

@@ -139,7 +139,7 @@ class Scorer:
         return int(row_runners.device_of(self.backbone).type == "cuda")
 
     def ids_of_a_start(self) -> int:
-        """Return how many ids run in the time that starting a batch takes; 0 where nobody waits."""
+        """Return how many ids a GPU runs while the host starts a batch; 0 on other devices."""
         if self.joins is not None:
             return self.joins
         return _IDS_OF_A_START if row_runners.device_of(self.backbone).type == "cuda" else 0
@@ -249,9 +249,9 @@ def begin(  # noqa: PLR0913  (as `score`)
 
 
 def _copied_to_host(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
-    """Start to copy rewards (n,) from a GPU; return a function that waits for the copy.
+    """Copy rewards (n,) from a GPU, at once if `wait`; return a function that waits and gives them.
 
-    With `wait`, or on another device, the rewards are there at once.
+    On another device the rewards are there at once, as with `wait`.
 
     The function waits for these rewards only: their copy follows the batch in the GPU's own order.
     A copy that is begun later would have to wait for the next batch, too.
@@ -283,9 +283,9 @@ def _prepared(scorer: Scorer, prefix: Ids) -> Ready:
 def rows_by_length(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[AnswerRow]]:
-    """Return the distinct rows of ids (answer + suffix), grouped by length, shortest first.
+    """Return distinct rows (answer + suffix; if `cut`, up to where it is pooled) grouped by length.
 
-    With `cut`, a row ends at the place where it is pooled.
+    The shortest come first.
     """
     in_prefix = _rightmost_not_pad(prefix, scorer.pad)
     rows: dict[Ids, AnswerRow] = {}

@@ -62,7 +62,7 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """Return rewards of equally long answers, and gradients with respect to one-hot answer tokens.
+    """Return rewards of equally long answers, with slopes and distances by position and token id.
 
     They are in the caller's order; `name` is for errors. A place that the reward cannot see, since
     it comes after the pooled id, has slope 0.
@@ -114,14 +114,13 @@ def _rewards_and_gradients(arguments: _Arguments) -> tuple[NDArray[np.float32], 
     except NoGradient:
         if arguments.scorer.path is not ScoringPath.EXPANDED_CACHE:
             raise
-    full = FullRows(
-        arguments.scorer.backbone, arguments.prefix
-    )  # where a cache is overwritten on its way
+    # A cache is overwritten on its way, so whole rows are run.
+    full = FullRows(arguments.scorer.backbone, arguments.prefix)
     return _with_prefix(Ready(full, ready.head), arguments)
 
 
 def _with_prefix(ready: Ready, arguments: _Arguments) -> tuple[NDArray[np.float32], Tensor]:
-    """Return what `_rewards_and_gradients` does, given the prompt prefix already run (`ready`)."""
+    """Return rewards (n,) and gradients (n, L, hidden) of answers after the prepared prefix."""
     scorer, prefix, answers, suffix, name = arguments
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_embeddings_of(scorer.backbone, answers))
@@ -148,7 +147,7 @@ def _layers(backbone: nn.Module) -> int:
 def _differentiated(
     ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
-    """Return rewards (rows,) and gradients (rows, ids of a row, hidden) of a batch."""
+    """Return a batch's rewards (rows,) and gradients (rows, ids, hidden), or raise NoGradient."""
     try:
         return _differentiate(ready, batch, backbone, name)
     except (RuntimeError, ModelError) as error:
@@ -190,7 +189,7 @@ def _differentiate(
 
 @contextmanager
 def _gradients_cut_at_embedding(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """In the `with` block, make the embedding's outputs leaves of the graph; yield these outputs.
+    """In the `with` block, make each embedding output a leaf of the graph; yield the list of them.
 
     Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
     of its layers: the gradient would lack what goes that way.

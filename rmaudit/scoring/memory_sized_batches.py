@@ -110,7 +110,7 @@ class AnswerRow(NamedTuple):
 
 
 def joined(groups: Sequence[Sequence[AnswerRow]], most: int) -> list[list[AnswerRow]]:
-    """Join groups of rows, shortest first, that have at most `most` ids together when padded."""
+    """Join groups of rows, given shortest first, while they have at most `most` ids when padded."""
     found: list[list[AnswerRow]] = []
     for rows in groups:
         fits = found and (len(found[-1]) + len(rows)) * len(rows[-1].ids) <= most

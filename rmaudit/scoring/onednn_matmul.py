@@ -59,7 +59,7 @@ def _suits(rows: Tensor, weight: Tensor) -> bool:
 
 
 def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `linear(rows, weight, bias)`, shape (..., out)."""
+    """Return `linear(rows, weight, bias)` as oneDNN computes it, shape (..., out)."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001  (it has no other name)
         rows.contiguous(), weight, bias, "none", [], ""
     )

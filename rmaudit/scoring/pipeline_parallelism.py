@@ -24,9 +24,7 @@ from torch import nn
 
 from rmaudit.scoring.row_runners import device_of
 
-_BATCHES_PER_DEVICE = (
-    5  # batches of one call for each device: filling and emptying cost about a sixth at most
-)
+_BATCHES_PER_DEVICE = 5  # in one call: filling and emptying cost about a sixth at most
 _MIN_IDS = 1024  # ids of a batch: with fewer, a GPU waits for the host that starts its kernels
 
 S = TypeVar("S")
@@ -34,7 +32,7 @@ T = TypeVar("T")
 
 
 def pipeline_of(model: nn.Module) -> Pipeline | None:
-    """Return a pipeline for a model that is spread over several GPUs; None for other models.
+    """Return a pipeline for a model spread over several GPUs, else None; move its rotary embedding.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
     """

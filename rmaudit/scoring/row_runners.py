@@ -86,7 +86,7 @@ class SharedPrefix:
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return each row's hidden state at its last id, shape (rows, hidden); rows may be empty.
+        """Return each row's hidden state (rows, hidden) at its last id; of empty rows, at `at`.
 
         The final norm, where the backbone has one, runs on the last ids only.
         """
@@ -159,7 +159,7 @@ class ExpandedCache:
             raise ModelError(message)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Return each row's hidden state at its index in `at`, shape (rows, hidden)."""
+        """Return each row's hidden state (rows, hidden) at its last id; of empty rows, at `at`."""
         if not rows[0]:
             return self._own[list(at)]
         ids = ids_on_device(rows, self._backbone)

@@ -109,7 +109,7 @@ def search(
     def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
         return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
 
-    stored = store.once(fields, run, bar.wait, shown=bar)
+    stored = store.once(fields, run, bar)
     return _found(model, asked, settings, stored)
 
 

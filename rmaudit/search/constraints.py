@@ -115,7 +115,7 @@ def _printable(text: str) -> bool:
 
 
 def _ids_named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[int]:
-    """Return the ids that the entries of `allow` or `deny` mean; raise SpecError if unknown."""
+    """Return the ids that `entries` of `allow` or `deny` (`name`) mean; raise if one is unknown."""
     if not entries:
         message = f"constraints: {name} is empty, so no id is left; name tokens by their text or id"
         raise SpecError(f'{message} ("#123"), or leave {name} out')
@@ -142,7 +142,7 @@ def opened(
     cache: Path,
     device: str = "auto",
 ) -> Iterator[Admits]:
-    """Yield a function that checks answers; a log-probability floor also loads the base model.
+    """Yield a function that says which answers fulfil the constraints; load the base for a floor.
 
     Raises:
         NoBase: there is a floor, and models.yaml names no base.

@@ -66,7 +66,7 @@ def _widen(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    """Score all ids at each position of the best sequences, except at positions already tried."""
+    """Score all ids at each untried position of the best sequences, until the budget is used up."""
     ids = rng.permutation(problem.allowed).tolist()
     while evaluator.left > 0:
         around = (context for hit in evaluator.top() for context in _contexts(hit.ids))
@@ -87,10 +87,10 @@ def _sweep_place(
     ids: Sequence[int],
     swept: dict[Context, list[Hit]],
 ) -> Sequence[Hit]:
-    """Score all allowed ids at one position of a sequence; return the best hits.
+    """Score all `ids` at one position, or look in `swept` if that was done; return the best hits.
 
-    `context` is the position: its index, and the ids before and after it. No context is scored
-    twice in a search: `swept` has the hits of earlier calls.
+    `context` is the position: its index, and the ids before and after it. `swept` has the hits of
+    earlier calls.
     """
     if context in swept:
         evaluator.credit_current_start(swept[context])

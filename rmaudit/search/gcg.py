@@ -42,7 +42,7 @@ def search(
 
 
 def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
-    """Return the gain that the gradient predicts for each swap of one id, (length, allowed ids).
+    """Return each one-id swap's predicted gain, less a penalty for distance: (length, allowed ids).
 
     In units of the gains' own sd, minus `distance` times the distance between the embeddings of
     the two ids, in mean distances.
@@ -66,7 +66,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
     tried: set[Ids],
     rng: np.random.Generator,
 ) -> list[Ids]:
-    """Return the sequences to score in this step: `current` with one id replaced, in each."""
+    """Return the admitted sequences to score in this step, each `current` with one id replaced."""
     options = evaluator.settings.gcg
     size = min(options.batch, evaluator.left)
     if options.greedy:
@@ -96,7 +96,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
 def _random_swaps(
     gains: NDArray[np.float64], top: int, batch: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return flat indices into `gains`, drawn evenly from the `top` best ids of each position."""
+    """Return 4 x `batch` flat indices into `gains`, drawn from each position's `top` best ids."""
     length, width = gains.shape
     best = np.argsort(-gains, axis=1, kind="stable")[:, :top]
     places = rng.integers(length, size=4 * batch)  # some will be tried already, or not admitted

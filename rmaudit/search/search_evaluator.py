@@ -97,7 +97,7 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def record_best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """Record the best of the answers just scored, at most `MAX_HITS_A_CALL`, and return them.
+        """Record the best admitted of the answers just scored, at most 10; return them, best first.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
@@ -107,7 +107,8 @@ class Evaluator:
         found: list[Hit] = []
         for first in range(0, len(order), MAX_HITS_A_CALL):
             places = order[first : first + MAX_HITS_A_CALL]
-            good = self._admitted([answers[place] for place in places])
+            some = [answers[place] for place in places]
+            good = [True] * len(some) if self.admits is None else self.admits(some).tolist()
             for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
                 at = self.used - len(rewards) + place + 1
                 score, value = float(rewards[place]), float(values[place])
@@ -142,13 +143,8 @@ class Evaluator:
         if len(self.hits) > 2 * MAX_HITS:
             self.hits = {kept.ids: kept for kept in self.top()}
 
-    def _admitted(self, answers: Sequence[Ids]) -> NDArray[np.bool_]:
-        return (
-            np.ones(len(answers), dtype=np.bool_) if self.admits is None else self.admits(answers)
-        )
-
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Return rewards: from the journal as far as it has them, then from the model."""
+        """Return rewards, first those in the journal, then the model's; count and store them."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))
@@ -162,7 +158,10 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """Return the rewards of the first answers, as many as the journal has, in order."""
+        """Return the journal's rewards of the first `named` answers; cut it off where these differ.
+
+        Answers are named by their ids in JSON.
+        """
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +15,12 @@ from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.search_settings import Settings
 
+if TYPE_CHECKING:
+    from rmaudit.scoring.gradient import Slopes
+
 Ids = tuple[int, ...]
 
 _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
-
-
-class AnswerSlopes(Protocol):
-    """Interface of gradients: rewards, and slopes and embedding distances by position and id.
-
-    See `scoring.gradient`.
-    """
-
-    @property
-    def rewards(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
-
-    @property
-    def slopes(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
-
-    @property
-    def distances(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,7 @@ class SearchProblem:
     length: int
     allowed: NDArray[np.int64]
     admits: Callable[[Sequence[Ids]], NDArray[np.bool_]]
-    gradient: Callable[[Ids], AnswerSlopes]
+    gradient: Callable[[Ids], Slopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
         """Return the answers that the constraints admit, in the order given."""
@@ -64,9 +51,7 @@ class SearchProblem:
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
-        """Return n random sequences of allowed ids that fulfil the constraints.
-
-        Fewer are returned if even many draws do not give n.
+        """Return n random sequences that fulfil the constraints, fewer if these are hard to draw.
 
         Raises:
             SpecError: none can be drawn.
@@ -113,11 +98,8 @@ def starts(
     Raises:
         SpecError: the text is of another length in this model's tokens, or none can be drawn.
     """
-    first = (
-        []
-        if settings.start is None
-        else [_ids_of_start_text(model, settings.start, problem.length)]
-    )
+    text = settings.start
+    first = [] if text is None else [_ids_of_start_text(model, text, problem.length)]
     missing = settings.starts - len(first)
     return first + (problem.draw(missing, rng) if missing else [])
 

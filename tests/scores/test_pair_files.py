@@ -19,7 +19,7 @@ from rmaudit.models.checkpoint_model import from_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST, prompt_columns
-from rmaudit.scores.pair_files import Pairs, read, split
+from rmaudit.scores.pair_files import Pairs, read, split_turns
 from tests.scores.lines import assert_refused, written
 from tests.toys import toy_checkpoint
 
@@ -202,7 +202,7 @@ def test_one_file_serves_rewardbench_and_trl() -> None:
 
     theirs = trl.maybe_extract_prompt(dict(line))
 
-    prompt, chosen, rejected = split(line, "here")
+    prompt, chosen, rejected = split_turns(line, "here")
     assert theirs["prompt"] == line["chosen"][:-1]
     assert prompt == prompt_columns(theirs["prompt"], "theirs")
     assert theirs["chosen"] == line["chosen"][-1:] == [{"role": "assistant", "content": chosen}]

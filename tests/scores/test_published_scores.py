@@ -20,7 +20,7 @@ from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import sweep
-from rmaudit.scores.text_rewards import Rewards, recorded_of, score_texts
+from rmaudit.scores.text_rewards import Rewards, scorable_texts, score_texts
 from tests.words import write
 
 Patch = pytest.MonkeyPatch
@@ -352,7 +352,7 @@ def test_texts_are_looked_up_among_words_and_items(with_words: Store, items: Pat
         made = Rewards(
             prompts,
             lambda texts, prompt: score_texts(MODEL, prompt, texts, cache=cache),
-            lambda texts, prompt: recorded_of(MODEL, prompt, texts, cache=cache),
+            lambda texts, prompt: scorable_texts(MODEL, prompt, texts, cache=cache),
         )
         return made.scorable(["a", "x", "b", "Universe", "new"])
 

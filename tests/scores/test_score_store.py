@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import filelock
 import numpy as np
@@ -30,6 +30,7 @@ from rmaudit.checkpoints.process_locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.external_scorer_batches import Pace
 from rmaudit.scores import shard_scoring
+from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Stored, key_of, write
 from rmaudit.scores.score_store import Counts, Store, counts
@@ -71,6 +72,25 @@ class Model:
 def never(_: slice) -> NDArray[np.float32]:
     """A score function that must not be called."""
     raise AssertionError("scored again")
+
+
+class Quiet(Bar):
+    """A bar that shows nothing, calls `waits` when it is to wait, and lists what was found."""
+
+    def __init__(self, waits: Callable[[], object] = lambda: None) -> None:
+        super().__init__("", 0, "")
+        self.waits, self.were_there = waits, list[int]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def found(self, done: int) -> None:
+        """Note how many were found."""
+        self.were_there.append(done)
+
+    def wait(self) -> None:
+        """Tell the test."""
+        self.waits()
 
 
 def fill(
@@ -462,9 +482,9 @@ def test_who_comes_second_waits_and_does_no_work(root: Path) -> None:
         return SCORES[which]
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(fill, root, score, on_wait=lambda: pytest.fail("waits for nobody"))
+        first = pool.submit(fill, root, score, bar=Quiet(lambda: pytest.fail("waits for nobody")))
         assert at_work.wait(60)
-        second = pool.submit(fill, root, never, on_wait=second_waits.set)
+        second = pool.submit(fill, root, never, bar=Quiet(second_waits.set))
         assert second_waits.wait(60)
         assert not path_of(root).exists()
         may_finish.set()
@@ -682,12 +702,12 @@ def test_what_is_under_way_is_kept_when_a_shard_fails(root: Path) -> None:
 
     with pytest.raises(RuntimeError, match="busy"):
         fill(root, one_fails, pace=Pace(2, 3))
-    found, again = list[int](), Model()
-    stored = fill(root, again, pace=Pace(2, 3), on_found=found.append)
+    bar, again = Quiet(), Model()
+    stored = fill(root, again, pace=Pace(2, 3), bar=bar)
 
     assert_right(stored)
     assert sorted(begun)[:3] == [0, 2, 4]
-    assert sum(found) == 2 * (len(begun) - 1)
+    assert sum(bar.were_there) == 2 * (len(begun) - 1)
     assert {start for start, _ in again.asked} == {0, 2, 4, 6, 8} - ({*begun} - {2})
     fill(root, never, pace=Pace(2, 3))
 
@@ -706,8 +726,8 @@ def test_what_is_under_way_is_kept_after_ctrl_c(root: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         fill(root, interrupted, pace=Pace(1, 3))
-    again, found = Model(), list[int]()
+    again, bar = Model(), Quiet()
 
-    assert_right(fill(root, again, pace=Pace(1, 3), on_found=found.append))
-    assert len(found) == len(begun) < len(ROWS)
+    assert_right(fill(root, again, pace=Pace(1, 3), bar=bar))
+    assert len(bar.were_there) == len(begun) < len(ROWS)
     assert len(again.asked) == len(ROWS) - len(begun)

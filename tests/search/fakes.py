@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal
+from rmaudit.scoring.gradient import Slopes
 from rmaudit.search.search_evaluator import Evaluator, Ids
 from rmaudit.search.search_problem import SearchProblem
 from rmaudit.search.search_settings import Settings
 
 Reward = Callable[[Ids], float]
-
-
-class Slopes(NamedTuple):
-    """As a model gives them."""
-
-    rewards: NDArray[np.float32]
-    slopes: NDArray[np.float32]
-    distances: NDArray[np.float32]
 
 
 def everything(answers: Sequence[Ids]) -> NDArray[np.bool_]:
