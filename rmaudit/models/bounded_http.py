@@ -120,11 +120,11 @@ class BoundedHttp:
     def ask(
         self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
-        """Send one request and return its response, whose body has at most `most` bytes.
+        """Send one request; return its response, or raise `BoundError` if it is over `most` bytes.
 
         Raises:
-            BoundError: the response is longer, compressed, or not whole after twice `silence`
-                seconds; or `stop` was called.
+            BoundError: the response is longer than `most` bytes, compressed, or not whole after
+                twice `silence` seconds; or `stop` was called.
             HTTPError: the connection fails, or is silent for too long.
         """
         call = _Call()

@@ -42,7 +42,7 @@ _URL_AND_CARD = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a models.yaml entry that names a server; no request is sent yet.
+    """Return the model of a models.yaml entry whose source is a server; send no request yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.

@@ -55,9 +55,8 @@ class ServedRows:
         )
         self._spec, self._cache = own, cache
         self.folder = adapter_files.tokenizer_folder(found, own, cache)
-        self._files = file_hashes.states(
-            file_hashes.tokenizer_files(self.folder)
-        )  # before any is read
+        # Before any is read:
+        self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
         self.layout: Layout = layout_in(
             self.folder, own, pairs=config_json.reads_pairs(found.path, model=spec.name)
         )
@@ -93,7 +92,7 @@ class ServedRows:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
         return verdict_ids(self._spec, self.layout, self.folder)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
