@@ -67,7 +67,7 @@ class Base:
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """Load the model; return each vocabulary id's log-probability after `prefix`, shape (n,).
+        """Load the model; return ids' log-probabilities after `prefix`, (n,); NaN for unknown ids.
 
         Natural logarithms, the softmax in float32 over all rows of the model's head, from one
         forward of one row. NaN where an id is a token of the reward model's own, which the base
@@ -86,7 +86,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Load the weights for a `with` block; yield a `Likelihood` that gives log-probabilities.
+        """Load the weights as a `Likelihood` for a `with` block, and free them at its end.
 
         Raises:
             ModelError: as `logprobs`.

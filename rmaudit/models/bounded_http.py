@@ -104,9 +104,10 @@ class BoundedHttp:
     """
 
     def __init__(self, *, silence: float, at_once: int) -> None:
-        """Set the time limits: `silence` seconds without data, twice that for a whole response.
+        """Set limits: `silence` seconds without data, twice that in all, `at_once` connections.
 
-        `at_once` is the number of connections that the pool holds. No request is sent yet.
+        The time in all is that of one response; the pool holds the connections. No request is sent
+        yet.
         """
         self._longest = 2 * silence
         self._calls: set[_Call] = set()

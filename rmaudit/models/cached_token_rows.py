@@ -69,7 +69,7 @@ class Rows:
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with models.yaml's chat template, if any; then cache no more.
+        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows.
 
         Whoever asks for it may change it, so nothing is cached from then on.
         """
@@ -216,7 +216,7 @@ class TokenModel(RewardModel):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with models.yaml's chat template, if any; then cache no more."""
+        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows."""
         return self.rows.tokenizer
 
     @property

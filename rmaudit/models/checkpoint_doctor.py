@@ -52,7 +52,7 @@ class Check:
         allowed: float | None,
         allowed_rms: float | None = None,
     ) -> Check:
-        """Return a `Check` of the rms and the largest `difference`, (n,), in sd; None is no limit."""
+        """Return a `Check` of the largest and rms `difference`, (n,) in sd; None is no limit."""
         rms = float(np.sqrt((difference**2).mean()))
         largest = float(np.abs(difference).max())
         return cls(name, largest, rms, allowed, len(difference), allowed_rms)
@@ -66,7 +66,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The result of `examine`: scoring path, dtype, device, sd of the rewards, checks and notes.
+    """The result of `examine`: `ScoringPath`, dtype, device, sd of the rewards, checks, notes.
 
     `slot` is the prompt as token ids.
     """

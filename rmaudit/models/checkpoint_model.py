@@ -71,11 +71,11 @@ class Checkpoint(TokenModel):
         loader: Loader | None = None,
         memory: InMemory | None = None,
     ) -> None:
-        """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
+        """Find and check the checkpoint, unless a `loader` has; share the weights in `memory`.
 
-        A given `loader` is used as it is; its weights need not be on this machine if the model is
-        inspected and not scored. `memory` holds the weights that another objective of the same
-        checkpoint shares.
+        `device` is "auto", "spread" or a torch device name. A given `loader` is used as it is; its
+        weights need not be on this machine if the model is inspected and not scored. `memory` holds
+        the weights that another objective of the same checkpoint shares.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
@@ -141,7 +141,7 @@ class Checkpoint(TokenModel):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the source, versions, layers, scoring path, device and machine, for the report."""
+        """Return source, versions, layers, `ScoringPath`, device and machine, for the report."""
         import torch
 
         loaded, loader = self._weights, self.loader
@@ -288,7 +288,7 @@ class Checkpoint(TokenModel):
         checked_suffix: Ids,
         on_progress: Callable[[int], None],
     ) -> Begun:
-        """Check scoring with `checked_suffix`, then start it for answers in `prefix` and `suffix`.
+        """Check scoring with `checked_suffix`; start it for answers between `prefix` and `suffix`.
 
         All are token ids. The result is that of `begin`.
         """
@@ -312,12 +312,12 @@ class Checkpoint(TokenModel):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Load the weights if need be; return them if rewards equal the model's own forward pass's.
+        """Return the weights, loaded if need be; check scoring if just loaded or if `answers` > 0.
 
-        Weights in memory are not loaded again. The check scores test answers between `prefix` and
-        `suffix`. It is made again if `answers` (a number above 0) are to be scored after a prefix
-        of a new length: on every kind of id for `forward_parity_check.MANY` answers or more, on a
-        few rows for fewer.
+        Weights in memory are not loaded again. The check compares rewards with the model's own
+        forward pass, for test answers between `prefix` and `suffix`. It is made again if `answers`
+        (a number above 0) are to be scored after a prefix of a new length: on every kind of id for
+        `forward_parity_check.MANY` answers or more, on a few rows for fewer.
 
         Raises:
             ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
@@ -365,11 +365,11 @@ class Checkpoint(TokenModel):
         return computed
 
     def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Compare rewards with the own forward pass's: all test rows if `every`, else four, once.
+        """Check scoring on all test answers if `every`, else on four, unless that was done before.
 
-        With `every`, every kind of id is tried, once for each length of prefix. Without it, four
-        rows are tried, and an earlier check at a similar length is enough: texts have hundreds of
-        lengths.
+        Rewards are compared with those of the model's own forward pass. With `every`, every kind of
+        id is tried, once for each length of prefix. Without it, four rows are tried, and an earlier
+        check at a similar length is enough: texts have hundreds of lengths.
         """
         from rmaudit.models import forward_parity_check
 

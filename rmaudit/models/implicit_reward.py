@@ -133,7 +133,7 @@ class ImplicitReward(TokenModel):
         return Vocabulary(ids, pieces, texts)
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole for the answer's; remember it for rows."""
+        """Return the prompt as ids with a hole for the answer; remember it for `score_rows`."""
         slot = super().slot(prompt)
         self._slots[slot.prefix] = slot
         return slot

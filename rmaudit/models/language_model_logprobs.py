@@ -165,7 +165,7 @@ class Likelihood:
         return self._runs[prefix]
 
     def _logprobs_after(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
-        """Return next-token log-probabilities (n, L, lm_head rows) at ids (n, L) after `prefix`.
+        """Return next-token log-probabilities (n, L, lm_head rows) after `prefix` and `ids` (n, L).
 
         `cache` holds the states of `prefix`; None: it runs again before each row of ids.
         """
@@ -221,11 +221,11 @@ def shared_tokens(
     name: str,
     correct: str = "`base` in models.yaml",
 ) -> dict[int, bool]:
-    """Map ids to whether `vocabulary` and `tokenizer` agree; raise if they differ by old tokens.
+    """Map each id to whether `vocabulary` and `tokenizer` agree; raise if non-added tokens differ.
 
-    `vocabulary` is the reward model's, `tokenizer` the base's; old tokens are not added ones. What
-    a reward model adds has ids above all of the base's; what it renames, such as a reserved token
-    that becomes its pad token, was a special or added token of the base.
+    `vocabulary` is the reward model's, `tokenizer` the base's. What a reward model adds has ids
+    above all of the base's; what it renames, such as a reserved token that becomes its pad token,
+    was a special or added token of the base.
 
     Raises:
         ModelError: they differ in other tokens, so the tokenizers are not of one family.

@@ -74,7 +74,7 @@ class InMemory:
         on_progress: Callable[[int], None],
         name: str,
     ) -> Begun:
-        """Score by head output `at`, from stored outputs or a pass, which is stored if `keeps`.
+        """Start scoring by head output `at`, from stored outputs or a pass, kept if `keeps` is set.
 
         Raises as `engine.begin`; the weights are loaded.
         """

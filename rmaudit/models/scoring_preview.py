@@ -148,12 +148,9 @@ def _finite_lines(checkpoints: Iterable[CheckpointFiles]) -> Iterator[Line]:
         if not isinstance(found, checkpoint_source.Folder):
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
             continue
-        adapter = found.path / weights_headers.ADAPTER
-        files = (
-            [adapter]
-            if adapter.is_file()
-            else weights_headers.weights_paths(found.path, model=found.model)
-        )
+        files = [found.path / weights_headers.ADAPTER]
+        if not files[0].is_file():
+            files = weights_headers.weights_paths(found.path, model=found.model)
         files += weights_headers.separate_head(found.path)
         if odd := weights_headers.find_non_finite(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"

@@ -64,7 +64,7 @@ class IdsServer(ABC):
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """Return the server's entry for the model in its list /v1/models.
+        """Return the model's entry in the server's list /v1/models; raise unless one fits.
 
         Raises:
             ModelError: it serves no model of the name that models.yaml gives, or several and none
@@ -174,7 +174,7 @@ class IdsServer(ABC):
             raise ModelError(message)
 
     def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
-        """Raise if the server tokenizes `text` into other ids than `ids`; pass if it cannot.
+        """Raise if the server tokenizes `text` into other ids than `ids`; pass without /tokenize.
 
         Ids of another tokenizer would be scored without a word.
         """

@@ -96,9 +96,8 @@ def layouts_of_pairs(
     for prompt, response in pairs:
         slot = model.slot(prompt)
         own.append((*slot.prefix, *model.ids(response), *slot.suffix))
-    ways = dict(layouts_of_ids(own, marks))
-    ways["as its template"] = ways.pop("as logged")
-    ways = {"as its template": own, **ways}
+    ways = {"as its template": own, **layouts_of_ids(own, marks)}
+    del ways["as logged"]
     if marks.suffix:
         ways["without the template's end"] = [row[: -len(marks.suffix)] for row in own]
     for joint in _JOINTS:

@@ -64,7 +64,7 @@ class Native:
 
     @cached_property
     def _configured(self) -> Mapping[str, Any]:
-        """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
+        """Return the embedding's `rows`, the `pad` id and the `ScoringPath` as `path`, by name."""
         if self._cache is None:
             return self._read_configuration()
         found: Mapping[str, Any] = json_cache.cached(
