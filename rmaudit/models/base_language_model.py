@@ -104,7 +104,7 @@ class Base:
             memory_sized_batches.release()
 
     def loaded(self, vocabulary: Vocabulary) -> Likelihood:
-        """Load the weights into a `Likelihood`; raise if its tokens do not fit `vocabulary`.
+        """Load the weights into a `Likelihood`; raise if non-added tokens are not `vocabulary`'s.
 
         That is the reward model's.
 

@@ -240,7 +240,7 @@ class ImplicitReward(TokenModel):
         return (*answer, *slot.suffix) if self.implicit.closing else answer
 
     def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
-        """Return row indices by the longest known prompt at the rows' start; raise if none is."""
+        """Group row indices by the longest known prompt that begins the row; raise if none does."""
         known = sorted(self._slots.values(), key=lambda slot: -len(slot.prefix))
         found: dict[Slot, list[int]] = {}
         for place, row in enumerate(rows):

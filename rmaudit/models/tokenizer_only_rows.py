@@ -29,9 +29,10 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return an entry whose source is a served model's tokenizer, or else its checkpoint; or None.
+    """Return an entry whose source has the tokenizer of a served or implicit model, or None.
 
-    For an implicit reward this is the entry itself, whose source is the policy.
+    The source is what a served model's entry names as its tokenizer, or else as its checkpoint. For
+    an implicit reward this is the entry itself, whose source is the policy.
     """
     if spec.implicit is not None:
         return spec
