@@ -1,7 +1,7 @@
 """What every checkpoint keeps to, by whichever loader it comes and however its rows are laid out.
 
 That the model's own forward is transformers' is seen in `test_loaded_weights` and
-`test_own_code_loader`, and in `tests/layout/test_encoder_pair.py` and
+`test_remote_code_loader`, and in `tests/layout/test_encoder_pair.py` and
 `tests/checkpoints/test_adapters.py`; here the engine is held to it.
 """
 
