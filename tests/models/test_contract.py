@@ -2,7 +2,7 @@
 
 That the model's own forward is transformers' is seen in `test_loaded_weights` and
 `test_remote_code_loader`, and in `tests/layout/test_encoder_pair.py` and
-`tests/checkpoints/test_adapters.py`; here the engine is held to it.
+`tests/checkpoints/test_adapter_files.py`; here the engine is held to it.
 """
 
 from __future__ import annotations
