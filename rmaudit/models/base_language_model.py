@@ -67,7 +67,7 @@ class Base:
     correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """Return the log-probability that each vocabulary id comes next after `prefix`, shape (n,).
+        """Load the model; return ids' log-probabilities after `prefix`, (n,); NaN for unknown ids.
 
         Natural logarithms, the softmax in float32 over all rows of the model's head, from one
         forward of one row. NaN where an id is a token of the reward model's own, which the base
@@ -86,7 +86,7 @@ class Base:
 
     @contextmanager
     def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
-        """Load the weights for a `with` block; yield a `Likelihood` that gives log-probabilities.
+        """Load the weights as a `Likelihood` for a `with` block, and free them at its end.
 
         Raises:
             ModelError: as `logprobs`.
@@ -104,7 +104,9 @@ class Base:
             memory_sized_batches.release()
 
     def loaded(self, vocabulary: Vocabulary) -> Likelihood:
-        """Load the weights, and return a `Likelihood` that holds them and gives log-probabilities.
+        """Load the weights into a `Likelihood`; raise if non-added tokens are not `vocabulary`'s.
+
+        That is the reward model's.
 
         Raises:
             ModelError: as `logprobs`.
@@ -170,9 +172,10 @@ class WantedModel:
 def base_of(
     spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
 ) -> Base:
-    """Return the language model that a models.yaml entry names under `key`, not loaded yet.
+    """Return the language model that the entry `spec` names as `key`; raise if there is none.
 
-    It runs in the entry's dtype, or else its own, on `device` as a reward model does.
+    Its weights are not loaded yet. It runs in the entry's dtype, or else its own, on `device` as a
+    reward model does.
 
     Raises:
         NoBase: the entry names none.
@@ -199,9 +202,9 @@ def find(
     device: str = "auto",
     dtype: Dtype = "auto",
 ) -> Base:
-    """Find a language model, download or build it if need be, and return it, not loaded yet.
+    """Find a language model (or download or build it) to run in `dtype`, or else in `spec`'s.
 
-    It runs in `dtype`, or else in that of the entry `spec`, or else its own.
+    If neither names one, it runs in its own. Its weights are not loaded yet.
 
     Raises:
         ModelError: it cannot be had, or is no plain language model.
@@ -228,9 +231,7 @@ def find(
         lambda: _dtype(spec, folder, name, where),
         sure=lambda: file_hashes.layout_identity(folder, cache) == decided["files"],
     )
-    headers = checkpoint_source.read(
-        files_of
-    )  # which says what is missing, before anything is downloaded
+    headers = checkpoint_source.read(files_of)  # says what is missing, before any download
     refuse_too_many_layers(config, headers, folder, name=name)
     folder = files_of.downloaded().path
     files = [*file_hashes.weights_files(folder), *file_hashes.tokenizer_files(folder)]

@@ -13,10 +13,10 @@ from torch import nn
 from rmaudit.errors import ModelError
 
 
-def add_token_types(backbone: nn.Module, end: int | None, *, longest: int, name: str) -> None:
-    """Hook `backbone` to add BERT's token types to each row and refuse rows longer than `longest`.
+def add_token_types(backbone: nn.Module, sep: int | None, *, longest: int, name: str) -> None:
+    """Hook `backbone` to give rows token types by the id `sep`, and refuse rows over `longest` ids.
 
-    `end` is the id of [SEP], None for a tokenizer that gives no types; `name` is for errors.
+    `sep` is the id of [SEP], None for a tokenizer that gives no types; `name` is for errors.
     """
 
     def typed(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:  # noqa: ANN401  (a hook's)
@@ -28,9 +28,9 @@ def add_token_types(backbone: nn.Module, end: int | None, *, longest: int, name:
                 f"question and answer; audit it on shorter ones"
             )
             raise ModelError(message)
-        if end is None:
+        if sep is None:
             return given, named
-        ends = (ids == end).long()
+        ends = (ids == sep).long()
         return given, {**named, "token_type_ids": (ends.cumsum(1) - ends).clamp(max=1)}
 
     backbone.register_forward_pre_hook(typed, with_kwargs=True)

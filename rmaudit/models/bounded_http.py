@@ -104,9 +104,10 @@ class BoundedHttp:
     """
 
     def __init__(self, *, silence: float, at_once: int) -> None:
-        """Set the time limits: `silence` seconds without data, twice that for a whole response.
+        """Set limits: `silence` seconds without data, twice that in all, `at_once` connections.
 
-        `at_once` is the number of connections that the pool holds. No request is sent yet.
+        The time in all is that of one response; the pool holds the connections. No request is sent
+        yet.
         """
         self._longest = 2 * silence
         self._calls: set[_Call] = set()
@@ -120,11 +121,11 @@ class BoundedHttp:
     def ask(
         self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
-        """Send one request and return its response, whose body has at most `most` bytes.
+        """Send one request; return its response, or raise `BoundError` if it is over `most` bytes.
 
         Raises:
-            BoundError: the response is longer, compressed, or not whole after twice `silence`
-                seconds; or `stop` was called.
+            BoundError: the response is longer than `most` bytes, compressed, or not whole after
+                twice `silence` seconds; or `stop` was called.
             HTTPError: the connection fails, or is silent for too long.
         """
         call = _Call()

@@ -69,7 +69,7 @@ class Rows:
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the chat template of models.yaml, if any.
+        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows.
 
         Whoever asks for it may change it, so nothing is cached from then on.
         """
@@ -86,11 +86,10 @@ class Rows:
         if self._tokenizer_given or self._key_fields is None:
             return make()
         fields = {**self._key_fields, "asked": asked}
-        return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
-
-    def _unchanged(self) -> bool:
-        """Return whether the files that determine the rows of token ids are unchanged."""
-        return self._loader.decided_by(self._cache) == self._key_fields
+        return json_cache.cached(
+            self._cache, kind, fields, make,
+            sure=lambda: self._loader.decided_by(self._cache) == self._key_fields,
+        )  # fmt: skip
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
@@ -116,7 +115,7 @@ class Rows:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Return every token id that the tokenizer knows and the embedding has a row for.
+        """Return the tokenizer's tokens whose ids have an embedding row; warn if others have none.
 
         Ids without a row cannot be scored; they may be what the tokenizer's makers reserved.
         """
@@ -187,7 +186,7 @@ class Rows:
         return ids
 
     def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        """Return the ids that all rows share at their start, and the rest of each row.
+        """Return the ids that all rows begin with, and the rest of each; raise if they share none.
 
         Raises:
             ModelError: they share nothing, or an id has no row.
@@ -217,7 +216,7 @@ class TokenModel(RewardModel):
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Return the tokenizer, with the chat template of models.yaml, if any."""
+        """Return the tokenizer, with models.yaml's chat template, if any; stop caching rows."""
         return self.rows.tokenizer
 
     @property
@@ -231,7 +230,7 @@ class TokenModel(RewardModel):
         return self.rows.layout.digest
 
     def vocabulary(self) -> Vocabulary:
-        """Return every token id that the tokenizer knows and the embedding has a row for."""
+        """Return the tokenizer's tokens whose ids have a row in the embedding."""
         return self.rows.vocabulary
 
     def slot(self, prompt: Asked) -> Slot:

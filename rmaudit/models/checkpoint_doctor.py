@@ -44,6 +44,19 @@ class Check:
     answers: int
     allowed_rms: float | None = None
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        difference: NDArray[np.float32],
+        allowed: float | None,
+        allowed_rms: float | None = None,
+    ) -> Check:
+        """Return a `Check` of the largest and rms `difference`, (n,) in sd; None is no limit."""
+        rms = float(np.sqrt((difference**2).mean()))
+        largest = float(np.abs(difference).max())
+        return cls(name, largest, rms, allowed, len(difference), allowed_rms)
+
     @property
     def ok(self) -> bool:
         """Return whether the largest and the rms difference are within their limits; NaN is not."""
@@ -53,7 +66,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The result of `examine`: scoring path, dtype, device, sd of the rewards, checks and notes.
+    """The result of `examine`: `ScoringPath`, dtype, device, sd of the rewards, checks, notes.
 
     `slot` is the prompt as token ids.
     """
@@ -78,9 +91,10 @@ class Examination:
 
 
 def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examination:
-    """Compare rewards of random answers: alone, in batches, and by the model's own forward pass.
+    """Compare rewards of `answers` random answers across batches, repeats, dtypes and own forward.
 
-    There are `answers` answers: ids of the vocabulary, and a few answers of several ids.
+    The model's own forward pass, answers alone and rewards in float32 are compared with the usual
+    rewards. Answers are ids of the vocabulary, and a few of several ids.
 
     Raises:
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
@@ -96,9 +110,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
     limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
 
     def check(name: str, other: NDArray[np.float32], allowed: float | None) -> Check:
-        difference = np.abs(other - (many if len(other) == len(many) else here)) / sd
-        rms = float(np.sqrt((difference**2).mean()))
-        return Check(name, float(difference.max()), rms, allowed, len(other))
+        return Check.of(name, (other - (many if len(other) == len(many) else here)) / sd, allowed)
 
     rows = [(*slot.prefix, *answer, *slot.suffix) for answer in slow]
     own = model.own_rewards(rows)
@@ -148,7 +160,7 @@ def sd_of(rewards: NDArray[np.float32], name: str) -> float:
 
 
 def draw_answers(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
-    """Draw `count` distinct answers (ids): about one in nine has two to five ids, the others one.
+    """Draw up to `count` distinct answers: about one in nine has two to five ids, others one id.
 
     If the vocabulary is too small, each of its ids is drawn, and there are fewer than `count`.
     """

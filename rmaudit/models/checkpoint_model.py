@@ -46,7 +46,10 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """Open the checkpoint of a models.yaml entry. Raises as `open_model.load` does."""
+    """Open the checkpoint of a models.yaml entry, to run in `dtype` or else in the entry's.
+
+    Raises as `model_factory.load` does.
+    """
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
@@ -68,11 +71,11 @@ class Checkpoint(TokenModel):
         loader: Loader | None = None,
         memory: InMemory | None = None,
     ) -> None:
-        """Find the checkpoint and check it; `device` is "auto", "spread" or a torch device name.
+        """Find and check the checkpoint, unless a `loader` has; share the weights in `memory`.
 
-        A given `loader` is used as it is; its weights need not be on this machine if the model is
-        inspected and not scored. `memory` holds the weights that another objective of the same
-        checkpoint shares.
+        `device` is "auto", "spread" or a torch device name. A given `loader` is used as it is; its
+        weights need not be on this machine if the model is inspected and not scored. `memory` holds
+        the weights that another objective of the same checkpoint shares.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
@@ -106,9 +109,9 @@ class Checkpoint(TokenModel):
 
     @contextmanager
     def keeping_outputs(self) -> Iterator[None]:
-        """Store all head outputs in a `with` block, so models of other outputs need no second pass.
+        """Store all head outputs for the `siblings` inside a `with` block; drop them at its end.
 
-        Those models are the `siblings`; without any, nothing is stored.
+        So models of other outputs need no second pass. Without siblings, nothing is stored.
         """
         self._memory.keeps = bool(self.siblings)
         try:
@@ -138,17 +141,14 @@ class Checkpoint(TokenModel):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return the source, versions, layers, scoring path, device and machine, for the report."""
+        """Return source, versions, layers, `ScoringPath`, device and machine, for the report."""
         import torch
 
         loaded, loader = self._weights, self.loader
+        commit = checkpoint_source.commit_of(loader.folder)
         return {
             "source": self.spec.source,
-            **(
-                {"revision": commit}
-                if (commit := checkpoint_source.commit_of(loader.folder))
-                else {}
-            ),
+            **({"revision": commit} if commit else {}),
             **loader.provenance,
             "layers": int(loader.defaults.get_text_config().num_hidden_layers),
             "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),
@@ -215,11 +215,11 @@ class Checkpoint(TokenModel):
         return scores
 
     def _most_run_again(self) -> int:
-        """Return how many ids of a prompt cost less to run again than a call for its answers alone.
+        """Return how many prompt ids are cheaper to rerun than another call; -1 if rows cannot mix.
 
-        It is -1 where rows (prompt and answer ids) of different prompts cannot be scored together:
-        before the weights are loaded, if the head reads the prompt's states, or if the model is an
-        encoder, for which it matters where an answer begins.
+        Rows (prompt and answer ids) of different prompts cannot be scored together before the
+        weights are loaded, if the head reads the prompt's states, or if the model is an encoder,
+        for which it matters where an answer begins.
         """
         scorer = None if self._weights is None else self._weights.scorer
         if scorer is None or scorer.head.reads_prefix or scorer.first:
@@ -285,16 +285,16 @@ class Checkpoint(TokenModel):
         prefix: Ids,
         answers: Sequence[Ids],
         suffix: Ids,
-        tried: Ids,
+        checked_suffix: Ids,
         on_progress: Callable[[int], None],
     ) -> Begun:
-        """Start scoring answers (token ids) between the ids `prefix` and `suffix`; see `begin`.
+        """Check scoring with `checked_suffix`; start it for answers between `prefix` and `suffix`.
 
-        Scoring is checked first, with the suffix `tried`.
+        All are token ids. The result is that of `begin`.
         """
         from rmaudit.scoring import engine
 
-        scorer, name = self.weights(prefix, tried, len(answers)).scorer, self.name
+        scorer, name = self.weights(prefix, checked_suffix, len(answers)).scorer, self.name
         begin = partial(engine.begin, scorer)
         if self._output is not None:
             begin = partial(self._memory.begin, self._output)
@@ -312,12 +312,12 @@ class Checkpoint(TokenModel):
     # Its weights
 
     def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
-        """Load the weights, check their rewards against the model's own forward pass, return them.
+        """Return the weights, loaded if need be; check scoring if just loaded or if `answers` > 0.
 
-        Weights in memory are not loaded again. The check scores test answers between `prefix` and
-        `suffix`. It is made again if `answers` (a number above 0) are to be scored after a prefix
-        of a new length: on every kind of id for `own_forward_check.MANY` answers or more, on a few
-        rows for fewer.
+        Weights in memory are not loaded again. The check compares rewards with the model's own
+        forward pass, for test answers between `prefix` and `suffix`. It is made again if `answers`
+        (a number above 0) are to be scored after a prefix of a new length: on every kind of id for
+        `forward_parity_check.MANY` answers or more, on a few rows for fewer.
 
         Raises:
             ModelError: the weights cannot be loaded, rmaudit's rewards are not the model's own, or
@@ -349,10 +349,10 @@ class Checkpoint(TokenModel):
         return weights
 
     def _unless_changed(self, computed: T) -> T:
-        """Return `computed`, or raise if a checkpoint file changed since the weights were loaded.
+        """Return `computed`, or free the weights and raise if a checkpoint file has changed.
 
-        Before it raises, the weights are freed; the next score loads them again if the files hold
-        the same bytes as when they were hashed.
+        It compares the files with what they were when the weights were loaded. The next score loads
+        these again if the files hold the same bytes as when they were hashed.
 
         Raises:
             ModelError: a file was written to since it was hashed, or is gone.
@@ -365,9 +365,10 @@ class Checkpoint(TokenModel):
         return computed
 
     def _check_scoring(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
-        """Check that rewards equal those of the model's own forward pass, once per prefix length.
+        """Check scoring on all test answers if `every`, else on four, unless that was done before.
 
-        With `every`, every kind of id is tried. Without it, four rows are tried, and an earlier
+        Rewards are compared with those of the model's own forward pass. With `every`, every kind of
+        id is tried, once for each length of prefix. Without it, four rows are tried, and an earlier
         check at a similar length is enough: texts have hundreds of lengths.
         """
         from rmaudit.models import forward_parity_check

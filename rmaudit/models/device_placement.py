@@ -29,9 +29,10 @@ _NARROWER = "choose a smaller type with --rm-dtype bfloat16"
 
 
 def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
-    """Return transformers' `device_map` for "auto", "spread" or a torch device name.
+    """Return transformers' `device_map` for `device`; "auto" is one GPU, else all, else the CPU.
 
-    "auto" is one GPU if the weights fit there, and all GPUs if not.
+    "auto" is one GPU if the weights fit there, and all GPUs if not; the CPU if there is no GPU.
+    "spread" uses all devices; other names are torch's.
 
     Raises:
         ModelError: the device is not here, or nobody asked for the host's memory and the GPUs
@@ -59,10 +60,11 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
 def one_gpu(
     count: int, free_on: Callable[[int], int], needed: float, worker: str = ""
 ) -> int | None:
-    """Return the index of one of `count` GPUs with more than `needed` bytes free, or else None.
+    """Return the `worker`'s own GPU or the freest, if over `needed` bytes are free there, or None.
 
-    It is the one with the most free memory. A `worker` of xdist, gw0, gw1 ..., looks at its own
-    GPU first, and at no other if the weights fit there: to look at a GPU takes memory of it.
+    A GPU is an index below `count`; `free_on` gives its free bytes. A `worker` of xdist, gw0, gw1
+    ..., looks at its own GPU first, and at no other if the weights fit there: to look at a GPU
+    takes memory of it.
     """
     if (own := re.fullmatch(r"gw(\d+)", worker)) and free_on(int(own[1]) % count) > needed:
         return int(own[1]) % count

@@ -70,7 +70,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     every: bool = True,
     sd: float = 0.0,
 ) -> PathChecks:
-    """Check rewards against the model's own forward pass; switch to slower scoring if they differ.
+    """Compare rewards with the model's own forward; if they differ, score more slowly, or raise.
 
     Args:
         weights: what is checked.
@@ -87,9 +87,9 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     """
     rows = weights.scorer.backbone.get_input_embeddings().num_embeddings  # type: ignore[operator]
     answers = _answers(rows, edges)
-    if not every:
-        answers = _four_of(answers)
-    found = _test_answers(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _in_own_dtype)
+    if not every:  # the first two, one other id, and an answer of three ids
+        answers = [*answers[:2], answers[-4], answers[-2]]
+    found = _test_answers(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, nullcontext)
     trials, loosely = [found], ""
     if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
         loosely = why_not_float32(weights.model)
@@ -170,7 +170,7 @@ class _TestAnswers:
     own: NDArray[np.float32]
     unit: float
     allowed: float
-    run_in: Callable[[Weights], AbstractContextManager[None]]
+    run_in: Callable[[Weights], AbstractContextManager[object]]
 
     @property
     def sd(self) -> float:
@@ -205,9 +205,9 @@ def _test_answers(  # noqa: PLR0913, PLR0917  (private, and called twice)
     suffix: Ids,
     allowed: float,
     sd: float,
-    run_in: Callable[[Weights], AbstractContextManager[None]],
+    run_in: Callable[[Weights], AbstractContextManager[object]],
 ) -> _TestAnswers | None:
-    """Return the answers whose rewards by the model's own forward pass are finite; None if too few.
+    """Return the answers with finite rewards by the own forward pass in `run_in`; None if too few.
 
     If they are too few, the scores that were asked for are refused later, with an error that names
     their ids.
@@ -223,20 +223,11 @@ def _test_answers(  # noqa: PLR0913, PLR0917  (private, and called twice)
     return _TestAnswers(weights, prefix, some, suffix, own, unit, allowed, run_in)
 
 
-def _in_own_dtype(_: Weights) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
-    """Return test answers: special ids (`edges`), six other ids, and two answers of several ids."""
+    """Return test answers: the ids `edges`, six ids below `rows`, and two with several ids."""
     ids = [round(place * (rows - 1) / 7) for place in range(1, 7)]
     several = [tuple(ids[:3]), tuple(ids[1:])]
     return list(dict.fromkeys([*((i,) for i in (*edges, *ids)), *several]))
-
-
-def _four_of(answers: Sequence[Ids]) -> list[Ids]:
-    """Return four test answers: the first, the last and a middle id, and one of three ids."""
-    return [*answers[:2], answers[-4], answers[-2]]
 
 
 def warn_of_pad(pad: int, *, name: str) -> None:

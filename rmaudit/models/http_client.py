@@ -63,7 +63,7 @@ class HttpClient:
         self.close = self._http.close
 
     def get(self, path: str) -> Any:  # noqa: ANN401  (JSON)
-        """Return the JSON that the server answers to a GET of `path`. Raises `ModelError`."""
+        """Return the JSON answer to a GET of `path`; raise `ModelError` if there is none."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: object, *, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
@@ -92,7 +92,7 @@ class HttpClient:
             raise ModelError(f"{message} {SOURCES}") from None
 
     def _ask_with_retries(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
-        """Send a request, retry it after temporary failures, and return the last response."""
+        """Send a request to `where` (URL) with retries; return a response of up to `most` bytes."""
         sent = {"Content-Type": "application/json"} if body is not None else {}
         left = float(_LONGEST_ASKED)
         for failed in range(1, self._tries + 1):
@@ -115,15 +115,15 @@ class HttpClient:
                 message += f"{asked:,.0f} s, and rmaudit waits for {_LONGEST_ASKED} s in all"
                 raise ModelError(f"{message}; {GO_ON}")
             left -= asked
-            self._wait(asked or _backoff(failed), where, why, asked=bool(asked))
+            self._wait(asked or _backoff(failed), where, why, server_asks=bool(asked))
         raise AssertionError  # there is one try at least
 
-    def _wait(self, seconds: float, where: str, why: str, *, asked: bool) -> None:
-        """Wait before a retry; report a long wait on stderr, once for all threads."""
+    def _wait(self, seconds: float, where: str, why: str, *, server_asks: bool) -> None:
+        """Wait before a retry; report a long wait and `why` on stderr, once for all threads."""
         until = time.monotonic() + seconds
         if seconds >= _LONG_WAIT and until > self._announced_until + _LONG_WAIT:
             self._announced_until = until
-            how = ", as the server asks" if asked else ", and then trying again"
+            how = ", as the server asks" if server_asks else ", and then trying again"
             said = f"{self._name}: {where} failed ({why}): waiting {seconds:,.0f} s{how}"
             tqdm.write(said, file=sys.stderr)
         try:
@@ -150,7 +150,7 @@ class HttpClient:
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 
     def _masked(self, text: str) -> str:
-        """Return a server's text as one short line, with our API key masked."""
+        """Return a server's text as one line of at most 200 characters, with the API key masked."""
         masked = text.replace(self._key, "***") if self._key else text
         return short(" ".join(masked.split()), _SHOWN)
 
@@ -175,7 +175,7 @@ def _cause(error: Exception) -> str:
 
 
 def _backoff(failed: int) -> float:
-    """Return seconds until the next try: 0 after the first failure, then doubling, with jitter."""
+    """Return seconds until the next try: 0 after one failure, then doubling to 60, with jitter."""
     if failed == 1:
         return 0.0
     jitter = _JITTER * random.random()  # noqa: S311  (it decides no score and no secret)
@@ -191,7 +191,7 @@ def _retry_after(said: str) -> float:
 
 
 def _key(spec: ModelSpec) -> str:
-    """Return the API key from the environment variable that the entry names; "" without one."""
+    """Return the API key in the variable that the entry names, if any, else ""; raise if unset."""
     if spec.api_key is None:
         return ""
     if not (key := os.environ.get(spec.api_key, "").strip()):
@@ -206,9 +206,9 @@ def _key(spec: ModelSpec) -> str:
 
 
 def _reason(body: bytes) -> str:
-    """Return the reason in an HTTP error's body: vLLM's message, FastAPI's detail, or the text.
+    """Return an HTTP error's message from its body, which is JSON or text; "" if it seems HTML.
 
-    It is "" for what seems to be HTML.
+    vLLM's JSON has a message, FastAPI's a detail.
     """
     try:
         found = json.loads(body)

@@ -100,13 +100,12 @@ class ImplicitReward(TokenModel):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return facts for the report: sources, scoring path, device, versions and machine."""
+        """Return facts for the report: sources, way of scoring, device, versions and machine."""
         reference = self.implicit.reference
-        path = "log-probabilities after one run of the prompt"
         return {
             "source": self.spec.source,
             **({"reference": reference.source} if reference else {}),
-            "path": path,
+            "path": "log-probabilities after one run of the prompt",
             "device": self._device,
             **versions_and_machine(),
         }
@@ -134,7 +133,7 @@ class ImplicitReward(TokenModel):
         return Vocabulary(ids, pieces, texts)
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole where the answer's ids go."""
+        """Return the prompt as ids with a hole for the answer; remember it for `score_rows`."""
         slot = super().slot(prompt)
         self._slots[slot.prefix] = slot
         return slot
@@ -177,7 +176,9 @@ class ImplicitReward(TokenModel):
     def score_rows(
         self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
     ) -> NDArray[np.float32]:
-        """Return the reward of each row (prompt and answer as token ids), shape (n,).
+        """Return each row's reward, (n,); raise if `slot` never gave the prompt that begins it.
+
+        Rows are prompt and answer as token ids.
 
         Raises:
             ModelError: a row does not begin with a prompt of this model's `slot`: which of its ids
@@ -191,7 +192,7 @@ class ImplicitReward(TokenModel):
         return out
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the reward of each row of ids, by one forward pass for each row, shape (n,)."""
+        """Return each row's reward, (n,), by one forward pass of each model for that row alone."""
         out = np.empty(len(rows), dtype=np.float32)
         for slot, places in self._by_prompt(rows).items():
             for i in places:
@@ -213,9 +214,10 @@ class ImplicitReward(TokenModel):
             memory_sized_batches.release()
 
     def _log_ratio(self, of: Callable[[Likelihood], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return beta · (`of(policy)` - `of(reference)`), or beta · `of(policy)` alone, float32.
+        """Load the models if need be; return beta · (`of(policy)` - `of(reference)`), float32.
 
-        `of` maps a loaded language model to log-probabilities, shape (n,).
+        `of` maps a loaded language model to log-probabilities, shape (n,). Without a reference,
+        nothing is subtracted.
 
         Raises:
             ModelError: a result is not finite.
@@ -238,7 +240,7 @@ class ImplicitReward(TokenModel):
         return (*answer, *slot.suffix) if self.implicit.closing else answer
 
     def _by_prompt(self, rows: Sequence[Ids]) -> dict[Slot, list[int]]:
-        """Return row indices by the prompt with which rows begin, the longest one that fits."""
+        """Group row indices by the longest known prompt that begins the row; raise if none does."""
         known = sorted(self._slots.values(), key=lambda slot: -len(slot.prefix))
         found: dict[Slot, list[int]] = {}
         for place, row in enumerate(rows):
@@ -254,7 +256,7 @@ class ImplicitReward(TokenModel):
         return found
 
     def _answer_ids(self, row: Ids, slot: Slot) -> Ids:
-        """Return the answer's ids in a row, between the prompt's prefix and suffix."""
+        """Return a row's ids after the slot's prefix, without the slot's suffix if it is there."""
         ids = self.ids(row[len(slot.prefix) :])
         closing = len(slot.suffix)
         return ids[:-closing] if closing and ids[-closing:] == slot.suffix else ids

@@ -77,18 +77,18 @@ class Likelihood:
         return found
 
     def means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the mean log-probability of the ids of each answer after `prefix`, shape (n,).
+        """Return each answer's mean log-probability per id after `prefix`, (n,), NaN for no ids.
 
-        NaN where an answer has an id that is a token of the reward model's own, or no id at all.
+        NaN, too, where an answer has an id that is a token of the reward model's own.
         Raises as `sums`.
         """
         lengths = np.array([len(answer) or np.nan for answer in answers], dtype=np.float32)
         return self.sums(prefix, answers) / lengths
 
     def sums(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
-        """Return the summed log-probability of each answer's ids after `prefix`, shape (n,).
+        """Return each answer's summed log-probability after `prefix`, (n,); NaN for unknown ids.
 
-        NaN where an answer has an id that is a token of the reward model's own; 0 for no id.
+        Unknown are tokens of the reward model's own. The sum is 0 for no id.
 
         Raises:
             ModelError: `prefix` has such an id, a log-probability is no number, or a file of the
@@ -165,7 +165,10 @@ class Likelihood:
         return self._runs[prefix]
 
     def _logprobs_after(self, prefix: Ids, cache: Any, ids: Tensor) -> Tensor:  # noqa: ANN401  (transformers')
-        """Return next-token log-probabilities (n, L, lm_head rows) after each of `ids` (n, L)."""
+        """Return next-token log-probabilities (n, L, lm_head rows) after `prefix` and `ids` (n, L).
+
+        `cache` holds the states of `prefix`; None: it runs again before each row of ids.
+        """
         import torch
 
         if cache is None:
@@ -181,7 +184,10 @@ class Likelihood:
         return output.logits.float().log_softmax(-1)  # type: ignore[no-any-return]
 
     def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
-        """Return next-token log-probabilities at each row's `last` ids, (n, last, lm_head rows)."""
+        """Return next-token log-probabilities at the final `last` ids of rows of one length.
+
+        The shape is (n, last, lm_head rows).
+        """
         import torch
 
         ids = torch.tensor(rows, device=self.model.device)
@@ -215,10 +221,11 @@ def shared_tokens(
     name: str,
     correct: str = "`base` in models.yaml",
 ) -> dict[int, bool]:
-    """Return, for each token id, whether it is the same token in reward model and base.
+    """Map each id to whether `vocabulary` and `tokenizer` agree; raise if non-added tokens differ.
 
-    What a reward model adds has ids above all of the base's; what it renames, such as a reserved
-    token that becomes its pad token, was a special or added token of the base.
+    `vocabulary` is the reward model's, `tokenizer` the base's. What a reward model adds has ids
+    above all of the base's; what it renames, such as a reserved token that becomes its pad token,
+    was a special or added token of the base.
 
     Raises:
         ModelError: they differ in other tokens, so the tokenizers are not of one family.

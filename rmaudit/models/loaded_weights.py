@@ -227,7 +227,7 @@ class Weights:
             ModelError: the forward fails, as with a configuration that does not make sense.
             ScoreError: a row does not fit into memory.
         """
-        return np.array(self._by_own_layers(rows, self.own), dtype=np.float32)
+        return np.array(self._run_as_loaded(rows, self.own), dtype=np.float32)
 
     def rewards_at_each_id(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
         """Return, for each row of ids, the head's reward at every position, shape (length,).
@@ -240,15 +240,19 @@ class Weights:
             rewards: NDArray[np.float32] = self.scorer.head.after(row, states)(states).cpu().numpy()
             return rewards
 
-        return self._by_own_layers(rows, read)
+        return self._run_as_loaded(rows, read)
 
     @exact_products()
     @torch.inference_mode()
-    def _by_own_layers(self, rows: Sequence[Ids], of: Callable[[Ids], T]) -> list[T]:
-        """Return `of(row)` for each row, while the model runs uncompiled with its own attention."""
+    def _run_as_loaded(self, rows: Sequence[Ids], compute: Callable[[Ids], T]) -> list[T]:
+        """Return `compute(row)` of each row, without rmaudit's compiled layers and attention.
+
+        Attention is the implementation that transformers chose at loading. Errors are told as
+        `own_rewards` says.
+        """
         try:
             with as_written(self.scorer), self._own_attention():
-                return [of(row) for row in rows]
+                return [compute(row) for row in rows]
         except RmauditError:
             raise
         except Exception as error:

@@ -1,8 +1,9 @@
 """The interface of checkpoint loaders, and what they share: dtype, layer check, scoring path.
 
-`transformers_loader` is the usual way, transformers' class with one of our heads; `own_code_loader`
-runs the class that a checkpoint brings. What both know from the configuration alone is here too:
-dtype, layers, and which way many rows go through which backbone. Nothing here loads torch.
+`transformers_loader` is the usual way, transformers' class with one of our heads;
+`remote_code_loader` runs the class that a checkpoint brings. What both know from the configuration
+alone is here too: dtype, layers, and which way many rows go through which backbone. Nothing here
+loads torch.
 
 Each model_type of `SHARED` and `EXPANDED` was tried on small random checkpoints against full rows,
 with windows shorter than the prefix (`tests/models/test_backbones.py`). Whatever is not listed runs
@@ -68,7 +69,7 @@ class Loader(RowSource, Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Return the settings by which rewards are computed: head, dtype, scoring path and others.
+        """Return the settings by which rewards are computed: head, dtype, `ScoringPath` and others.
 
         This is all of `identity` that needs no hash of a file.
         """
@@ -102,7 +103,7 @@ def versions_and_machine() -> dict[str, str]:
 def dtype_of(
     spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
 ) -> str:
-    """Return models.yaml's dtype, or else the checkpoint's `own`, or else float32.
+    """Return models.yaml's dtype, else the checkpoint's `own`, else float32; raise if unsupported.
 
     `entry` says, for errors, where another dtype can be named.
 

@@ -20,11 +20,11 @@ from rmaudit.models.text_scorer import TextScorer
 
 
 def weights_hash(model: Scored) -> str:
-    """Return the hash of a model's weights files, which models.yaml may pin; "" if there are none.
+    """Return the hashes of a model's weights (and adapter, reference), joined by +; "" if none.
 
-    For an adapter, it is its base's and its own with a + between them, and likewise a policy's and
-    its reference's; for the embedded model, the hash of what it is built from. "" for a model whose
-    weights are not on this machine.
+    models.yaml may pin it. For an adapter, it is its base's and its own, and likewise a policy's
+    and its reference's; for the embedded model, the hash of what it is built from. "" for a model
+    whose weights are not on this machine.
 
     Raises:
         ModelError: the files cannot be read.

@@ -99,10 +99,10 @@ class RewardModel(HasScores, Protocol):
         """Tokenize many texts as answers; return the token ids of each, as `ids` does."""
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
-        """Return the cached JSON value for `kind` and `asked`, or call `make` and cache the result.
+        """Return `make()`, or what a model with a cache has cached of it for `kind` and `asked`.
 
-        The value must follow from `asked` and the model's rows (vocabulary, slots, tokenizer). A
-        model that has no cache calls `make` each time.
+        The value is JSON, and must follow from `asked` and the model's rows (vocabulary, slots,
+        tokenizer). A model that has no cache calls `make` each time.
         """
         return make()
 
@@ -138,7 +138,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start `score`; return the scores or, on a GPU, a function that waits for them.
+        """Return the scores of `score` or, if a GPU computes them, a function that waits for them.
 
         The next call may be begun before one waits for this one. Raises as `score` does, here or
         on waiting.
@@ -151,7 +151,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Start `score_rows`; return the scores or, on a GPU, a function that waits for them."""
+        """Return the scores of `score_rows` or, for a GPU, a function that waits for them."""
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
@@ -205,15 +205,13 @@ _BY_ENDPOINT = (
 
 def caveats_of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
     """Return caveats on stored scores as sentences; `about` has their cache key and provenance."""
-    known = about.get(KNOWN_BY)
-    caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
+    known, caveats = about.get(KNOWN_BY), []
+    if about.get("protocol") == "text":
+        caveats.append(_BY_ENDPOINT if known else _BY_FUNCTION)
     if reason := about.get(LOOSELY):
         said = f"The way in which this model is scored was checked in 16 bits only ({reason}), so "
-        caveats = (
-            *caveats,
-            f"{said}an error of less than about one sd in a few ids would not show.",
-        )
-    if not known:
-        return caveats
-    said = f"A server can change beneath its name: these scores are known by {known}."
-    return (*caveats, said)
+        caveats.append(f"{said}an error of less than about one sd in a few ids would not show.")
+    if known:
+        said = f"A server can change beneath its name: these scores are known by {known}."
+        caveats.append(said)
+    return tuple(caveats)

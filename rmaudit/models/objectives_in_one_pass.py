@@ -74,7 +74,7 @@ class InMemory:
         on_progress: Callable[[int], None],
         name: str,
     ) -> Begun:
-        """Start scoring answers by head output `at`: from stored outputs, else by a forward pass.
+        """Start scoring by head output `at`, from stored outputs or a pass, kept if `keeps` is set.
 
         Raises as `engine.begin`; the weights are loaded.
         """

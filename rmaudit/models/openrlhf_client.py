@@ -21,11 +21,15 @@ from rmaudit.models.http_client import HttpClient
 
 
 class OpenrlhfServer:
-    """A client of an OpenRLHF reward endpoint; every member may raise `ModelError`."""
+    """A client of an OpenRLHF reward endpoint; every member may raise `ModelError`.
+
+    `stop()` ends all requests under way, within about a second; `close()` closes the connections.
+    """
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
         """Prepare a client for `url`; no request is sent yet."""
         self._name, self._client = spec.name, HttpClient(url, spec)
+        self.stop, self.close = self._client.stop, self._client.close
 
     def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
         """Return the reward of each row of (text before the response, response, text after it).
@@ -46,11 +50,3 @@ class OpenrlhfServer:
             raise ScoreError(f'{message}OpenRLHF\'s {{"rewards": [...]}}')
         responses = [response for _, response, _ in rows]
         return checked_rewards(found["rewards"], responses, f"{self._name}: its server")
-
-    def stop(self) -> None:
-        """End all requests under way, within about a second."""
-        self._client.stop()
-
-    def close(self) -> None:
-        """Close the connections to the server."""
-        self._client.close()

@@ -61,11 +61,11 @@ class Recorded:
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
-    def remembered(self, place: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for the key `place`; it is called once for each key."""
-        if place not in self._remembered:
-            self._remembered[place] = make()
-        found: T = self._remembered[place]
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned for `key`; it is called once for each key."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        found: T = self._remembered[key]
         return found
 
     def with_weights(self, what: str) -> NoReturn:
@@ -73,7 +73,7 @@ class Recorded:
         raise self.unrecorded(what)
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:
-        """Return the error that says that `what` is not recorded, and how to get it."""
+        """Return an error that says `what` and advises `command`, or else to score the weights."""
         score = f"pytest audits --model {self.name}"
         if not self.files:
             what = "its scores are not published, so nothing of it is recorded"

@@ -59,7 +59,7 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
 
 
 class OwnCode:
-    """A loader of checkpoints that bring their own model class; see `checkpoint_loader.Loader`."""
+    """A loader of checkpoints that bring their own model class; see `loader_interface.Loader`."""
 
     pad: int | None = None  # its code pools
     path = ScoringPath.FULL_ROWS
@@ -124,7 +124,7 @@ class OwnCode:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return the output field that is the reward, the code's commit, dtype and scoring path."""
+        """Return the output field with the reward, the code's commit, dtype and `ScoringPath`."""
         return {
             "head": f"its own code, {self.field}",
             "code": f"{self.spec.source}@{self.spec.revision}",
@@ -193,7 +193,7 @@ class RewardsAsStates(nn.Module):
         return found
 
     def forward(self, input_ids: Tensor, **_: Any) -> SimpleNamespace:  # noqa: ANN401  (the checkpoint's own class)
-        """Return the rewards of (B, L) ids as hidden states of shape (B, L, 1).
+        """Return the reward of each row of (B, L) ids at each of its ids, as states (B, L, 1).
 
         Raises:
             ModelError: the code fails, or gives anything but one number a row.
@@ -226,7 +226,7 @@ class RewardsAsStates(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class RewardIsState:
-    """A head for states that are rewards already: it returns them unchanged."""
+    """A head for states that are rewards already: it drops their last axis, which has size 1."""
 
     reads_prefix: ClassVar[bool] = False
 

@@ -142,18 +142,15 @@ def _size_and_types(there: Headers) -> str:
     return f"{_in_bytes(size)} in {len(there)} tensors of {', '.join(kinds)}"
 
 
-def _finite_lines(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
-    """Yield lines on whether all weights are finite, if the files are on this machine."""
-    for found in asked:
+def _finite_lines(checkpoints: Iterable[CheckpointFiles]) -> Iterator[Line]:
+    """Yield a line on whether each checkpoint's weights are finite, or are not on this machine."""
+    for found in checkpoints:
         if not isinstance(found, checkpoint_source.Folder):
             yield "numbers", "not here yet, so not looked at; the first audit downloads them"
             continue
-        adapter = found.path / weights_headers.ADAPTER
-        files = (
-            [adapter]
-            if adapter.is_file()
-            else weights_headers.weights_paths(found.path, model=found.model)
-        )
+        files = [found.path / weights_headers.ADAPTER]
+        if not files[0].is_file():
+            files = weights_headers.weights_paths(found.path, model=found.model)
         files += weights_headers.separate_head(found.path)
         if odd := weights_headers.find_non_finite(files, model=found.model):
             again = "copy or download the checkpoint again, or take an earlier one of its training"
@@ -174,7 +171,7 @@ def _keys(shapes: Shapes) -> str:
 
 
 def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
-    """Yield lines on the checkpoint's own code, which a run executes and this check does not."""
+    """Yield lines on the checkpoint's own code, which is not run here; raise if it must not run."""
     from rmaudit.models.remote_code_loader import checked_config
 
     checked_config(spec, folder)
@@ -184,7 +181,7 @@ def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
 
 
 def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
-    """Yield lines on pooling, dtype, scoring path, vocabulary, and a prompt as token ids."""
+    """Yield lines on pooling, dtype, `ScoringPath`, vocabulary and a prompt, or on a refusal."""
     try:
         settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path

@@ -86,8 +86,10 @@ def compare(
     alone = np.concatenate([score(prompt, [answer]) for answer in asked[::step]])
     again = score(prompt, asked)
     checks = (
-        _check("the server, asked again", (again - served) / sd, ITSELF),
-        _check("the server, alone against in batches", (alone - served[::step]) / sd, ITSELF),
+        Check.of("the server, asked again", (again - served) / sd, None, ITSELF),
+        Check.of(
+            "the server, alone against in batches", (alone - served[::step]) / sd, None, ITSELF
+        ),
     )
     if local is None:
         note = "no checkpoint to compare with: name it as `checkpoint` in models.yaml"
@@ -124,9 +126,10 @@ class _DtypeComparison:
 def _comparisons(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
 ) -> tuple[list[_DtypeComparison], list[str]]:
-    """Compare the server with the checkpoint in float32 and, if they differ, in 16-bit dtypes.
+    """Return comparisons in float32 and, if it differs, 16 bits; and why a dtype was not tried.
 
-    Returns the comparisons, and a sentence for each dtype that could not be tried.
+    The server's rewards are compared with the checkpoint's, in float32 first; there is a sentence
+    for each dtype that could not be tried.
 
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.
@@ -149,9 +152,10 @@ def _comparisons(
 
 
 def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _DtypeComparison:
-    """Compare the server's rewards with `here`, the checkpoint's rewards in one dtype.
+    """Compare `served` with `here`, the checkpoint's rewards in `dtype`; `widest` gives the noise.
 
-    `widest` are the checkpoint's rewards in the widest dtype that could run.
+    `widest` are the checkpoint's rewards in the widest dtype that could run: how far those of
+    `dtype` are from them is the noise that is allowed.
     """
     import torch
 
@@ -160,31 +164,22 @@ def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> 
     difference = (served - here) / sd
     if widest is here:  # nothing to measure its noise with
         allowed = EXACT if dtype == "float32" else ITSELF
-        return _DtypeComparison(
-            dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION
-        )
+        check = Check.of(name, difference, None, allowed)
+        return _DtypeComparison(dtype, here, 0.0, check, ranks, LEAST_CORRELATION)
     rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
     noise = rounded - widest
     lost = 1 - float(spearmanr(rounded, widest).statistic)
     least = min(LEAST_CORRELATION, max(_LEAST_EVER, 1 - TIMES**2 * lost))
     rms, largest = float(np.sqrt((noise**2).mean())), float(np.abs(noise).max())
-    check = replace(
-        _check(name, difference, max(EXACT, TIMES * rms / sd)),
-        allowed=max(EXACT, TIMES_LARGEST * largest / sd),
-    )
+    allowed = max(EXACT, TIMES_LARGEST * largest / sd)
+    check = Check.of(name, difference, allowed, max(EXACT, TIMES * rms / sd))
     return _DtypeComparison(dtype, here, rms, check, ranks, least)
 
 
 def _nearest(fits: Sequence[_DtypeComparison]) -> _DtypeComparison:
-    """Return the comparison with the best rank correlation, preferring acceptable ones."""
+    """Return the comparison with the best rank correlation, if possible one within its limit."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
-
-
-def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
-    """Return a `Check` that the rms of `difference`, shape (n,) in sd, is at most `allowed`."""
-    rms = float(np.sqrt((difference**2).mean()))
-    return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
 
 
 def _without_limits(check: Check) -> Check:
@@ -218,6 +213,6 @@ def _sentences(served: Rewards, best: _DtypeComparison, noise: float) -> Iterato
 
 
 def _draw_texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
-    """Draw `count` distinct texts from the vocabulary, none of them blank."""
+    """Draw up to `count` distinct texts from the vocabulary, none of them blank."""
     texts = list(dict.fromkeys(text for text in model.vocabulary().texts if text.strip()))
     return [texts[i] for i in rng.choice(len(texts), size=min(count, len(texts)), replace=False)]

@@ -42,7 +42,7 @@ _URL_AND_CARD = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a models.yaml entry that names a server; no request is sent yet.
+    """Return the model of a models.yaml entry whose source is a server; send no request yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.
@@ -66,10 +66,12 @@ class ServedIds(TokenModel):
     """A reward model on a vLLM or SGLang server, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Find the served model's tokenizer. Raises `ModelError` if there is none."""
+        """Find the tokenizer, prepare a client; raise `ModelError` if it or the key is missing."""
         self.spec, self._address = spec, server
         self._found = ServedRows(spec, cache)
-        self._server = _client(server, spec, self._found)
+        head, judge = _CLIENTS[server.kind]
+        client = head if spec.judge is None else judge
+        self._server = client(server.url, spec, lambda: self._found.verdict)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
         self.rows = Rows(self._found, spec.name, cache)
 
@@ -200,7 +202,7 @@ class ServedTexts(TextScorer):
     limits: ClassVar[dict[str, int]] = {}  # it does not say
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
-        """Find the tokenizer, if the entry names one. Raises `ModelError` if it is not there."""
+        """Prepare a client; find the tokenizer if one is named, or raise `ModelError`."""
         self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
         found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
         self._found, self._tokenizer = found, None if found is None else found.identity
@@ -282,16 +284,6 @@ class ServedTexts(TextScorer):
     def close(self) -> None:
         """Close the connections to the server."""
         self._server.close()
-
-
-def _client(server: Server, spec: ModelSpec, rows: ServedRows) -> IdsServer:
-    """Return the client of a vLLM or SGLang server, for a reward head or for a judge.
-
-    Raises `ModelError` if the server's API key is not set.
-    """
-    head, judge = _CLIENTS[server.kind]
-    kind = head if spec.judge is None else judge
-    return kind(server.url, spec, lambda: rows.verdict)
 
 
 def _row_lines(rows: Rows) -> Iterator[tuple[str, str]]:

@@ -91,7 +91,7 @@ class SglangServer(IdsServer):
         return checked_rewards(numbers, rows, f"{self.spec.name}: its server")
 
     def _only_number(self, item: dict[str, Any]) -> object:
-        """Return the single number in a row's item of /classify; raise if it has several."""
+        """Return the number in a row's item of /classify, unchecked; raise if it has several."""
         found = item.get("embedding")
         if isinstance(found, list) and len(found) > 1:
             message = f"{self.spec.name}: its server gives {len(found)} numbers for a row, and a "

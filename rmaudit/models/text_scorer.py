@@ -72,7 +72,7 @@ class TextScorer:
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Return where the function is from, and what identifies it."""
+        """Return where the function is from, and whether a version or its source identifies it."""
         known = self.identity
         how = f"version {known['version']}" if "version" in known else "the function's source"
         return {"source": self.spec.source, "scorer known by": how}
@@ -94,7 +94,9 @@ class TextScorer:
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:
-        """Return the vocabulary to score: a tokenizer's tokens, or texts numbered from 0.
+        """Return the declared tokenizer's tokens, or the declared texts, or else common words.
+
+        The ids of texts and words go from 0.
 
         Raises:
             ModelError: the tokenizer cannot be had.

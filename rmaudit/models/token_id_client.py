@@ -29,6 +29,8 @@ class IdsServer(ABC):
         limit: the option by which the server is started with longer rows.
         room: how many ids of the server's maximum length a row has to leave free.
         version: the software's version; "" before the check, or if the server does not state it.
+        stop: ends all requests under way, within about a second.
+        close: closes the connections to the server.
     """
 
     software: ClassVar[str]
@@ -36,11 +38,9 @@ class IdsServer(ABC):
     room: ClassVar[int] = 0
 
     def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids] = lambda: ()) -> None:
-        """Prepare a client for `url`; no request is sent yet.
-
-        `verdict` gives the ids of a judge's verdicts, yes and no.
-        """
+        """Prepare a client for `url`, send nothing; `verdict` gives a judge's ids of yes and no."""
         self.spec, self._client, self._lock = spec, HttpClient(url, spec), Lock()
+        self.stop, self.close = self._client.stop, self._client.close
         self._verdict = verdict
         self.version = ""
         self._checked = False
@@ -64,7 +64,7 @@ class IdsServer(ABC):
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """Return the server's entry for the model in its list /v1/models.
+        """Return the model's entry in the server's list /v1/models; raise unless one fits.
 
         Raises:
             ModelError: it serves no model of the name that models.yaml gives, or several and none
@@ -123,10 +123,9 @@ class IdsServer(ABC):
             raise ModelError(message)
 
     def check(self, rows: Sequence[Ids], text: str, ids: Ids) -> None:
-        """Check, at the first call only, that the server has this model and our tokenizer.
+        """Check, at the first call only, the server's model, tokenizer, row length and rewards.
 
-        It also checks that the server gives rewards. `rows` are a few test rows that no audit
-        scores; `text` is what `ids` read as.
+        `rows` are a few test rows that no audit scores; `text` is what `ids` read as.
 
         Raises:
             ModelError: it has another model or tokenizer, or gives no rewards.
@@ -139,10 +138,11 @@ class IdsServer(ABC):
                 self._check_rewards(rows)
                 self._checked = True
 
-    def _post(self, path: str, body: dict[str, Any], rows: int, served: str) -> Any:  # noqa: ANN401  (JSON)
-        """Post `body` to `path` and return the server's answer, whose size limit grows with `rows`.
+    def _post(self, path: str, body: dict[str, Any], rows: int, hint: str) -> Any:  # noqa: ANN401  (JSON)
+        """Post `body` to `path` and return the JSON answer; `hint` ends the error for a wrong path.
 
-        `served` ends the error for a missing path: which servers have it, and how they are started.
+        The answer's size limit grows with `rows`. The hint says which servers have the path, and
+        how they are started.
 
         Raises:
             ModelError: the server has no such path.
@@ -150,7 +150,7 @@ class IdsServer(ABC):
         try:
             return self._client.post(path, body, rows=rows)
         except NoSuchPath as error:
-            raise ModelError(f"{error}; {self.software} has {path} {served}") from None
+            raise ModelError(f"{error}; {self.software} has {path} {hint}") from None
 
     def _in_order(self, items: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
         """Return items sorted by `index`; raise `ScoreError` unless each index from 0 occurs once.
@@ -174,7 +174,7 @@ class IdsServer(ABC):
             raise ModelError(message)
 
     def _refuse_other_tokenizer(self, text: str, ids: Ids) -> None:
-        """Raise if the server tokenizes `text` into other ids than `ids`.
+        """Raise if the server tokenizes `text` into other ids than `ids`; pass without /tokenize.
 
         Ids of another tokenizer would be scored without a word.
         """
@@ -191,11 +191,3 @@ class IdsServer(ABC):
                 f"give the tokenizer of the model that is served"
             )
             raise ModelError(message)
-
-    def stop(self) -> None:
-        """End all requests under way, within about a second."""
-        self._client.stop()
-
-    def close(self) -> None:
-        """Close the connections to the server."""
-        self._client.close()

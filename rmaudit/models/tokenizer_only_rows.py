@@ -29,9 +29,10 @@ def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Return an entry whose source is a served model's tokenizer, or else its checkpoint; or None.
+    """Return an entry whose source has the tokenizer of a served or implicit model, or None.
 
-    For an implicit reward this is the entry itself, whose source is the policy.
+    The source is what a served model's entry names as its tokenizer, or else as its checkpoint. For
+    an implicit reward this is the entry itself, whose source is the policy.
     """
     if spec.implicit is not None:
         return spec
@@ -55,9 +56,8 @@ class ServedRows:
         )
         self._spec, self._cache = own, cache
         self.folder = adapter_files.tokenizer_folder(found, own, cache)
-        self._files = file_hashes.states(
-            file_hashes.tokenizer_files(self.folder)
-        )  # before any is read
+        # Before any is read:
+        self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
         self.layout: Layout = layout_in(
             self.folder, own, pairs=config_json.reads_pairs(found.path, model=spec.name)
         )
@@ -93,7 +93,7 @@ class ServedRows:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
         return verdict_ids(self._spec, self.layout, self.folder)
 
     def decided_by(self, cache: Path) -> dict[str, str]:

@@ -30,12 +30,12 @@ class Reading(NamedTuple):
 
 
 def readings(
-    rows: Sequence[Ids], before: Sequence[int], marks: Marks, pad: int | None
+    rows: Sequence[Ids], pads_before: Sequence[int], marks: Marks, pad: int | None
 ) -> Iterator[Reading]:
     """Yield rules for the index at which a trainer may read a row's reward, the model's own first.
 
-    `before` counts the pads before each row as it was logged; `pad` is the id that the model's own
-    rule skips.
+    `pads_before` counts the pads before each row as it was logged; `pad` is the id that the model's
+    own rule skips.
     """
     yield Reading("", tuple(_rightmost(row, frozenset({pad})) for row in rows))
     yield Reading("last id", tuple(len(row) - 1 for row in rows))
@@ -46,8 +46,8 @@ def readings(
     turn = [next((i for i, one in enumerate(row) if one == closing), len(row)) for row in rows]
     yield Reading("pad is eos", tuple(max(i - 1, 0) for i in turn), "before the first turn's end")
     yield Reading("one early", tuple(max(len(row) - 2, 0) for row in rows))
-    if any(before):
-        yield _left_padded(rows, before, "")
+    if any(pads_before):
+        yield _left_padded(rows, pads_before, "")
         return
     for size in (*(n for n in _BATCHES if n < len(rows)), len(rows)):
         batches = [range(k, min(k + size, len(rows))) for k in range(0, len(rows), size)]

@@ -96,9 +96,8 @@ def layouts_of_pairs(
     for prompt, response in pairs:
         slot = model.slot(prompt)
         own.append((*slot.prefix, *model.ids(response), *slot.suffix))
-    ways = dict(layouts_of_ids(own, marks))
-    ways["as its template"] = ways.pop("as logged")
-    ways = {"as its template": own, **ways}
+    ways = {"as its template": own, **layouts_of_ids(own, marks)}
+    del ways["as logged"]
     if marks.suffix:
         ways["without the template's end"] = [row[: -len(marks.suffix)] for row in own]
     for joint in _JOINTS:
@@ -112,12 +111,12 @@ def layouts_of_pairs(
     return ways
 
 
-def deviations(way: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
-    """Return how the layout of `rows` deviates from the model's own, in words such as "no BOS".
+def deviations(layout: str, rows: Sequence[Ids], marks: Marks) -> list[str]:
+    """Return how `rows`, in the named `layout`, deviate from the model's own, such as "no BOS".
 
-    `way` is the layout's name, which tells the deviation if the rows themselves show none.
+    The layout's name tells the deviation if the rows themselves show none.
     """
-    return _visible_deviations(rows, marks) or ([_CAUSE[way]] if way in _CAUSE else [])
+    return _visible_deviations(rows, marks) or ([_CAUSE[layout]] if layout in _CAUSE else [])
 
 
 def _visible_deviations(rows: Sequence[Ids], marks: Marks) -> list[str]:

@@ -64,7 +64,7 @@ class Native:
 
     @cached_property
     def _configured(self) -> Mapping[str, Any]:
-        """Return the embedding's `rows`, the `pad` id and the scoring `path`, by name."""
+        """Return the embedding's `rows`, the `pad` id and the `ScoringPath` as `path`, by name."""
         if self._cache is None:
             return self._read_configuration()
         found: Mapping[str, Any] = json_cache.cached(
@@ -126,7 +126,7 @@ class Native:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Return how the model is scored: head, pooling, dtype, scoring path and others."""
+        """Return how the model is scored: head, pooling, dtype, `ScoringPath` and others."""
         logit, objective = self.spec.logit, self.checked.objective
         return {
             "head": self.checked.head.family.NAME,
@@ -141,7 +141,7 @@ class Native:
 
     @cached_property
     def verdict(self) -> tuple[int, ...]:
-        """Return the token ids of a judge's verdict words; see `verdict_words.verdict_ids`."""
+        """Return the token ids of a judge's yes and no; () for other models. See `verdict_ids`."""
         return verdict_ids(self.spec, self.layout, self.checked.tokenizer_folder)
 
     @property
@@ -233,8 +233,8 @@ class Native:
 
             tokenizer, longest = self.layout.tokenizer, int(model.config.max_position_embeddings)
             types = "token_type_ids" in tokenizer.model_input_names
-            end = int(tokenizer.sep_token_id) if types else None
-            bert_token_types.add_token_types(backbone, end, longest=longest, name=checked.name)
+            sep = int(tokenizer.sep_token_id) if types else None
+            bert_token_types.add_token_types(backbone, sep, longest=longest, name=checked.name)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
@@ -268,13 +268,16 @@ def as_weights(
     from rmaudit.scoring import pipeline_parallelism
 
     scorer.pipeline = pipeline_parallelism.pipeline_of(model)
-    own = _reward_by_class(model, scorer) if classifier else _reward_by_head(scorer)
-    if verdict:
-        own = _by_logits(model, verdict)
-    weights = Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    outputs = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
+
+    def own(row: Ids) -> float:
+        return float(outputs(row).flatten()[0])
+
+    by_logits = _by_logits(model, verdict) if verdict else None
+    attention = model.config._attn_implementation  # noqa: SLF001  (its only name)
+    weights = Weights(name, model, scorer, by_logits or own, attention)
     if isinstance(scorer.head, OneOutput):
-        every = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
-        kept = objectives_in_one_pass.with_cache(every, model)
+        kept = objectives_in_one_pass.with_cache(outputs, model)
         return objectives_in_one_pass.weights_of_output(weights, kept, scorer.head.at, scorer)
     return weights
 
@@ -292,7 +295,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
 
 
 def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return names of tensors that may be missing in class or files, as rmaudit builds the head."""
+    """Return names of tensors, such as the head's, that the model class or the files may lack."""
     head = checked.head
     whole = classifier or head.family.NAME == verdict_logits.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED
@@ -322,19 +325,12 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
     return merged, checked.adapter.head(merged, checked.head.keys)
 
 
-def _reward_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to its reward, by transformers' forward pass.
-
-    Backbone, attention and pooling are transformers'; a plain head is in float32.
-
-    Of an encoder all is transformers', its head in the run's dtype too.
-    """
-    outputs = _outputs_by_class(model, scorer)
-    return lambda row: float(outputs(row)[0])
-
-
 def _outputs_by_class(model: Any, scorer: Scorer) -> Callable[[Ids], Tensor]:  # noqa: ANN401  (transformers' classes)
-    """Return a function from a row of ids to logits (labels,), by transformers' forward pass."""
+    """Return a function from a row of ids to logits (labels,), by transformers' forward pass.
+
+    Backbone, attention and pooling are transformers'; a plain head is in float32. Of an encoder all
+    is transformers', its head in the run's dtype too.
+    """
     import torch
 
     from rmaudit.scoring.row_runners import device_of, reset_rotary_lengths
@@ -383,17 +379,11 @@ def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  
         config.pad_token_id = before
 
 
-def _reward_by_head(scorer: Scorer) -> Callable[[Ids], float]:
-    """Return a function from a row of ids to its reward, by rmaudit's head on its hidden states.
-
-    Transformers has no class for this head.
-    """
-    outputs = _outputs_by_head(scorer)
-    return lambda row: float(outputs(row))
-
-
 def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
-    """Return a function from a row of ids to the output of rmaudit's head, () or (outputs,)."""
+    """Return a function from a row of ids to rmaudit's head's output for it, () or (outputs,).
+
+    It is for heads that transformers has no class for.
+    """
     from rmaudit.scoring.row_runners import FullRows
 
     head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head

@@ -91,7 +91,7 @@ class VllmServer(IdsServer):
         return checked_rewards(numbers, rows, whose)
 
     def _only_number(self, item: dict[str, Any]) -> object:
-        """Return the number of the only class in an item of /classify; raise if it has several."""
+        """Return the number in a row's item of /classify, unchecked; raise if it has several."""
         found = item.get("probs")
         if isinstance(found, list) and len(found) > 1:
             message = f"{self.spec.name}: its server classifies into {len(found)} classes, and a "
