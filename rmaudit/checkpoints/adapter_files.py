@@ -97,7 +97,7 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the head's tensors `keys`: from `merged` if a LoRA changes the head, else saved.
+        """Return the head's tensors: `merged`'s if a LoRA changes the head, else the saved `keys`.
 
         Saved ones are the adapter's if it has any of them, else the base's.
         """
@@ -257,7 +257,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _adapter_headers(found: CheckpointFiles) -> Headers:
-    """Return shapes and dtypes of the tensors in adapter_model.safetensors; raise without one."""
+    """Return the tensor headers in adapter_model.safetensors; raise if there is no such file."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)

@@ -297,7 +297,7 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
 
 
 def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
-    """Raise if one tensor is saved under two names that transformers takes for the same.
+    """Raise if tensors are named both `X` and `PART.X`, which transformers may take for the same.
 
     It takes `model.x` for `model.model.x`, and of two such tensors it would pick one.
     """

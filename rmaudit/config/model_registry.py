@@ -128,9 +128,7 @@ def load_registry(path: Path) -> Registry:
 
 
 def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
-    """Return the models that `--model PATTERN` means, or raise if it means none.
-
-    A pattern is a name, a folder, a glob or a hub id, or any of these with #OBJECTIVE after it.
+    """Return the models that `--model PATTERN` means: a name, a folder, a glob or a hub id.
 
     What comes first in this list is taken where a pattern could mean several. A glob means models
     of the file itself where it matches any, else of the bundled ones. After a # comes an objective:

@@ -34,7 +34,7 @@ class Strict(BaseModel):
 
 
 def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Create a pydantic model `name` whose fields are those of dataclasses, except `name` itself.
+    """Create a pydantic model of the fields `more` and those of dataclasses, less a field `name`.
 
     `more` are fields before these, or in the place of those that have their names.
     """

@@ -143,7 +143,7 @@ def unquoted(node: yaml.Node) -> bool:
 
 
 def short(text: str) -> str:
-    """Return a text in quotes; if it is cut, after 80 characters, with its length."""
+    """Return a text in quotes; if it is longer than 80 characters, cut there, with its length."""
     more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
     return f"{text[:_LONGEST]!r}{more}"
 

@@ -24,7 +24,7 @@ _OURS = "a bundled one has this name; give yours another"
 
 
 def with_run_prompts(file_or_names: str, known: OwnWords) -> OwnWords:
-    """Return prompts and lists `known` from models.yaml, and the prompts of --rm-prompts to ask.
+    """Return `known` (models.yaml's prompts and lists) with the prompts that --rm-prompts asks.
 
     `file_or_names` is the option's value: a YAML file, or names of prompts, with commas between.
 
@@ -63,7 +63,9 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Convert a type-checked YAML file to `OwnWords`; its paths are relative to its folder.
+    """Return the user's prompts, lexicons, words and rankings in `said`, a type-checked YAML file.
+
+    Paths in it are relative to its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.

@@ -119,9 +119,9 @@ def printed_texts(
     model: str,
     process: int = 0,
 ) -> list[str]:
-    """Return what the chat template prints for `prompt` and each answer, in child `process`.
+    """Return what the template prints for `prompt` and each answer, in child process `process`.
 
-    It is printed on the pinned day `TODAY`, by the child process of that number.
+    It is printed on the pinned day `TODAY`.
 
     Raises:
         ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or

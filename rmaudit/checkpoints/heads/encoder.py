@@ -131,7 +131,7 @@ def is_bert(config: Mapping[str, Any]) -> bool:
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the head's two layers."""
+    """Return the names of the head's two layers, by the encoder's architecture."""
     dense = {BERT: "bert.pooler.dense", MODERN: "head.dense"}
     return dense.get(config["architectures"][0], "pooler.dense"), "classifier"
 
