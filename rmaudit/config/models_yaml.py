@@ -283,7 +283,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem): `judge` if a server cannot judge, `source` if it lacks `version`."""
+    """Yield `judge` if a server cannot judge, `source` if it needs a `version`, and the reason."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"

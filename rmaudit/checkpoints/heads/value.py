@@ -150,9 +150,7 @@ def _saved_buffers(shapes: Shapes) -> frozenset[str]:
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
-    """Return mean and sd that normalise rewards: config.json's, else saved ones, else (0, 1).
-
-    They are (0, 1) too if rewards are not to be normalised.
+    """Return the mean and sd that normalise rewards (config.json's, else saved); (0, 1) if none do.
 
     OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
     """
