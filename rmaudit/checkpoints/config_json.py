@@ -152,7 +152,7 @@ def _model_type_error(folder: Path, kind: object, what: str, *, model: str) -> M
 
 
 def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
-    """Raise if an entry of config.json is not of the type it needs: a list, mapping or number."""
+    """Raise if architectures, text_config or a count in config.json has a wrong type or size."""
     named, text = config.get("architectures"), config.get("text_config")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(name, str) for name in named)
@@ -215,7 +215,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
 
 
 def own_classes(path: Path) -> Iterator[str]:
-    """Yield the classes that a JSON file's `auto_map` names, such as `modeling_own.OwnModel`."""
+    """Yield the classes in a JSON file's `auto_map`, such as `modeling_own.OwnModel`, if any."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -40,18 +40,18 @@ def weights_identity(folder: Path, cache: Path) -> str:
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
     """
-    return _hash_of_hashes(weights_files(folder), cache)
+    return _hash_of_hashes(config_and_weights_files(folder), cache)
 
 
 def adapter_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over an adapter's configuration and weights."""
+    """Return a hash over an adapter's configuration, weights and separate head file, if any."""
     return _hash_of_hashes(adapter_files(folder), cache)
 
 
 def tokenizer_identity(folder: Path, cache: Path) -> str:
-    """Return a hash over the tokenizer's files, without the chat template.
+    """Return a hash over the tokenizer's files, without chat_template.jinja.
 
-    The hash of the rendered ids covers the template.
+    The hash of the rendered ids covers that template.
     """
     return _hash_of_hashes(tokenizer_files(folder), cache)
 
@@ -65,12 +65,12 @@ def layout_identity(folder: Path, cache: Path) -> str:
 
 
 def file_identity(path: Path, cache: Path) -> str:
-    """Return the hash of one file; "" if there is no such file."""
+    """Return a hash over a file's name and bytes; "" if there is no such file."""
     return _hash_of_hashes([path], cache) if path.is_file() else ""
 
 
-def weights_files(folder: Path) -> list[Path]:
-    """Return the files that `weights_identity` hashes, in the same order.
+def config_and_weights_files(folder: Path) -> list[Path]:
+    """Return config.json, the weights' index if any, and the files of weights and head.
 
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
@@ -85,7 +85,7 @@ def weights_files(folder: Path) -> list[Path]:
 
 
 def adapter_files(folder: Path) -> list[Path]:
-    """Return the files that `adapter_identity` hashes, in the same order."""
+    """Return an adapter's configuration, weights and, if there is one, separate head file."""
     return [
         folder / weights_headers.ADAPTER_CONFIG,
         folder / weights_headers.ADAPTER,
@@ -94,13 +94,13 @@ def adapter_files(folder: Path) -> list[Path]:
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Return the files that `tokenizer_identity` hashes, in the same order."""
+    """Return the tokenizer's files, sorted, without chat_template.jinja."""
     found = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
     return sorted(path for path in found if path.is_file())
 
 
 def layout_files(folder: Path) -> list[Path]:
-    """Return the files that `layout_identity` hashes, in the same order."""
+    """Return all files of a folder but weights, sorted, and those of additional chat templates."""
     files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
     return sorted(path for path in files if path.suffix not in _WEIGHTS and path.is_file())
 
@@ -202,7 +202,7 @@ def _hash_of_hashes(files: list[Path], cache: Path) -> str:
 
 
 def _hashes(files: list[Path], cache: Path) -> list[str]:
-    """Return the sha256 of each file's bytes, from the cache's hashes.json if it is known."""
+    """Return the sha256 of each file's bytes, by hashes.json in `cache`; add what is not there."""
     memo = _read(cache / _MEMO)
     new: dict[str, str] = {}
     if unknown := [path for path in files if _key(path) not in memo]:
@@ -219,7 +219,7 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
 
 
 def _announce(files: list[Path]) -> None:
-    """Say on stderr that files are being hashed, if that takes more than a moment."""
+    """Say on stderr that files are being hashed, if they have 8 GB or more in all."""
     size = sum(path.stat().st_size for path in files)
     if size >= _LONG:
         waits = f"rmaudit: hashing {size / 1e9:,.0f} GB of weights in {files[0].parent}, "

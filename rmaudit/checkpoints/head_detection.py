@@ -85,7 +85,7 @@ class Checked(Unchecked):
 
     @property
     def tokenizer_folder(self) -> Path:
-        """Return the folder of the tokenizer: an adapter's own, or else the checkpoint's."""
+        """Return the tokenizer's folder: the checkpoint's, or an adapter's own, or its base's."""
         return self.source.path if self.adapter is None else self.adapter.tokenizer
 
     @property
@@ -123,13 +123,16 @@ class Checked(Unchecked):
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration with the defaults of its class. Raises `ModelError`."""
+        """Return transformers' configuration of the model, with its class's defaults filled in.
+
+        Raises `ModelError`.
+        """
         return config_json.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:
-        """Return the same checkpoint with its weights downloaded.
+        """Download the weights; return the same checkpoint with them, and warn of unread files.
 
-        Warns of files that look like weights and are not read.
+        Unread files look like weights and are not loaded.
 
         Raises:
             ModelError: the weights cannot be had, or transformers does not know the configuration.
@@ -155,7 +158,7 @@ def find(spec: ModelSpec, cache: Path) -> Checked:
 
 
 def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
-    """Read config.json and tensor shapes of a checkpoint, or of an adapter's base.
+    """Return config.json and tensor headers of a checkpoint, or of an adapter and its base.
 
     Raises:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.
@@ -190,7 +193,7 @@ def check(looked: Unchecked) -> Checked:
     folder = looked.base.path
     config_json.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     added = None if adapter is None else adapter.added
-    head = find_head(config, looked.headers, folder, model=spec.name, added=added)
+    head = find_head(config, looked.headers, folder, model=spec.name, adapter_tensors=added)
     if adapter is not None and not looked.beside and spec.judge is None:
         adapter_files.refuse_head(adapter, head)
     quantized = config_json.quantization(config) is not None
@@ -224,18 +227,18 @@ def find_head(
     folder: Path,
     *,
     model: str,
-    added: Shapes | None = None,
+    adapter_tensors: Shapes | None = None,
 ) -> FoundHead:
-    """Return the family and tensor names of a checkpoint's head; `folder` is for errors.
+    """Return the head's family and tensor names; raise if neither base nor adapter has one.
 
-    `added` are the whole tensors that an adapter has for its base, by the names that the base has
-    for them; None without an adapter.
+    `adapter_tensors` are the whole ones that an adapter has for its base, by the names that the
+    base has for them; None without an adapter. `folder` is for errors.
 
     Raises:
         ModelError: there is no head, or none that rmaudit knows.
     """
     _refuse_doubles(headers, folder, model)
-    shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
+    shapes = {**{key: header.shape for key, header in headers.items()}, **(adapter_tensors or {})}
     with _errors_named(model):
         found = heads.find(config, shapes)
     if found is not None:
@@ -250,7 +253,7 @@ def find_head(
         raise ModelError(message)
     unknown = _unknown_heads(config, shapes)
     train = "Otherwise, train" if unknown else "Train"
-    if added is not None:
+    if adapter_tensors is not None:
         message = (
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one."
@@ -294,7 +297,7 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
 
 
 def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
-    """Raise if one tensor is saved under two names that transformers takes for the same.
+    """Raise if tensors are named both `X` and `PART.X`, which transformers may take for the same.
 
     It takes `model.x` for `model.model.x`, and of two such tensors it would pick one.
     """

@@ -41,7 +41,9 @@ def patterns(*, code: bool, weights: bool) -> list[str]:
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
-    """Download the `wanted` files of a hub id's commit; return their folder in the hub's cache.
+    """Download files that match `wanted` from a hub id; return their folder in the hub's cache.
+
+    If the hub does not answer, the files that are in the cache already must do.
 
     Raises:
         OSError: or any other of `failures`: the files are not here and cannot be downloaded.

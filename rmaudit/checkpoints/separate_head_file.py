@@ -23,17 +23,17 @@ _CONVERT = (
 )
 
 
-def headers(found: CheckpointFiles, weights: Iterable[str]) -> Headers:
-    """Return shape and dtype of each tensor in value_head.safetensors; {} if there is no such file.
+def headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Headers:
+    """Return the headers in value_head.safetensors, or {}; raise if `tensor_names` have a head too.
 
-    `weights` are the names of the tensors of the weights, an adapter's whole ones among them.
+    `tensor_names` are those of the weights, an adapter's whole tensors among them.
 
     Raises:
         ModelError: the head is a pickle, has other tensors than a value head of one layer, or
             there is another head among the weights.
     """
     names = found.names()
-    inside = sorted(key for key in weights if key.startswith(_OTHER_HEADS))
+    inside = sorted(key for key in tensor_names if key.startswith(_OTHER_HEADS))
     if weights_headers.HEAD not in names:
         if weights_headers.HEAD_PICKLE in names and not inside:
             message = (

@@ -17,11 +17,9 @@ _TOO_LONG = 300  # letters of others' texts that are repeated
 
 
 def brief(error: BaseException) -> str:
-    """Return an error's type and the first line of its text."""
+    """Return an error's type and the first line of its text, cut to 300 letters."""
     lines = str(error).strip().splitlines()
-    return (
-        f"{type(error).__name__}: {short(lines[0], _TOO_LONG)}" if lines else type(error).__name__
-    )
+    return type(error).__name__ + (f": {short(lines[0], _TOO_LONG)}" if lines else "")
 
 
 def short(text: str, letters: int = 100) -> str:

@@ -91,7 +91,7 @@ def _write_manifest(folder: Path, cache: Path) -> None:
 
 
 def _damaged(folder: Path, cache: Path) -> str:
-    """Return the name of the first file missing or changed since the build; "" if none."""
+    """Return the name of the first file missing, unreadable or changed since the build; or ""."""
     try:
         named: dict[str, str] = json.loads(_manifest(folder).read_text(encoding="utf-8"))
         files = {folder / name: str(found) for name, found in named.items()}
@@ -105,7 +105,7 @@ def _damaged(folder: Path, cache: Path) -> str:
 
 
 def _clean(folder: Path) -> None:
-    """Remove leftovers of killed builds; the lock is held, so nobody is building this folder."""
+    """Remove leftovers of killed builds: this folder's (its lock is held), others' after a day."""
     for left in ("partial", "damaged"):
         shutil.rmtree(folder.with_name(f"{folder.name}.{left}"), ignore_errors=True)
     folder.with_name(f"{folder.name}.partial.sha256").unlink(missing_ok=True)

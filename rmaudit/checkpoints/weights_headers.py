@@ -166,7 +166,7 @@ def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str =
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
-    """Return the named tensors of a checkpoint as they were saved, not cast to the run's dtype.
+    """Return a checkpoint's tensors named by `keys`, as saved: not cast to the run's dtype.
 
     Raises:
         ModelError: its weights are missing.
@@ -175,7 +175,7 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
 
 
 def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
-    """Return the named tensors of safetensors files as they were saved."""
+    """Return the tensors named by `keys` that safetensors files hold, as they were saved."""
     from safetensors import safe_open
 
     found: dict[str, Tensor] = {}
@@ -186,7 +186,7 @@ def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]
 
 
 def find_non_finite(files: Iterable[Path], *, model: str) -> str:
-    """Return the first tensor that holds NaN or infinity, and its file; "" if all are finite.
+    """Return the name of the first tensor with NaN or infinity, and its file's, as text; or "".
 
     Such as "'score.weight' in model.safetensors". One tensor is in memory at a time, and numbers of
     8 bits or fewer are not looked at.

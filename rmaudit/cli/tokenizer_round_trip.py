@@ -20,7 +20,7 @@ from rmaudit.cli.shared_options import (
     say,
 )
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
-from rmaudit.config.paths_and_atomic_writes import default_cache
+from rmaudit.config.paths_and_atomic_writes import default_cache, is_folder
 from rmaudit.config.servers import is_served
 from rmaudit.conversation import Asked
 from rmaudit.errors import RmauditError
@@ -69,12 +69,10 @@ def survival(
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
     """Return the spec of a model or folder of which only the tokenizer will be loaded."""
-    from rmaudit.checkpoints import checkpoint_source
-
     if template is not None and not template.is_file():
         fail(f"template: there is no file {template}")
     registry, folder = known_models(file), Path(model)
-    if model and model not in registry.models and checkpoint_source.is_folder(folder):
+    if model and model not in registry.models and is_folder(folder):
         spec = ModelSpec(folder.resolve().name, str(folder.resolve()))
     else:
         specs = resolve(registry, model)

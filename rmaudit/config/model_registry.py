@@ -210,7 +210,7 @@ def checkpoint_of(spec: ModelSpec) -> ModelSpec:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the entry with this hub id as its source, or None; bundled entries come last.
+    """Return the entry with this hub id as its source: the file's, else a bundled one; or None.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.
@@ -229,7 +229,7 @@ def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
 
 
 def _refuse_missing_folder(pattern: str) -> None:
-    """Raise an error if `pattern` is spelled like a path, as no folder of this name exists.
+    """Raise if `pattern` is spelled like a path; whoever calls has found no such folder.
 
     Then a list of the known models would not help.
 

@@ -27,6 +27,7 @@ from rmaudit.config.model_spec import (
     is_hub_id,
 )
 from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
+from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.user_words import OwnWords
 from rmaudit.config.yaml_errors import first
@@ -44,7 +45,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     Raises:
         YamlProblem: the file has an error.
     """
-    document = _with_policies(strict_yaml.read(raw))
+    document = _with_implicit_sources(strict_yaml.read(raw))
     _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
     try:
@@ -93,11 +94,15 @@ def _refuse_secrets(document: Document) -> None:
             raise YamlProblem(node, f"{label(path)}{wrong}")
 
 
-_POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward has from its policy
+_OF_POLICY = ("source", "revision", "template", "dtype")  # what an implicit reward takes from it
 
 
-def _with_policies(document: Document) -> Document:
-    """Copy the policy's keys (source, revision, ...) into each entry with an `implicit` reward."""
+def _with_implicit_sources(document: Document) -> Document:
+    """Return the document, with `implicit` entries given source and the like of their `policy`.
+
+    That is the trained language model: a model of the file, or a hub id or folder. Keys that an
+    entry has itself stay. The entries are changed in place.
+    """
     nodes, models = dict(document.nodes), _entries_by_name(document.value)
     for name, entry in models.items():
         keys = entry.get("implicit") if isinstance(entry, dict) else None
@@ -114,7 +119,7 @@ def _with_policies(document: Document) -> Document:
         named = models.get(policy)
         if not isinstance(named, dict):
             named = {"source": policy}
-        for key in _POLICY:
+        for key in _OF_POLICY:
             if named.get(key) is not None and key not in entry:
                 entry[key] = named[key]
                 nodes["models", name, key] = nodes.get(("models", policy, key), at)
@@ -140,10 +145,10 @@ def _refuse_half(name: str, keys: ImplicitKeys, document: Document) -> None:
 def _reference_entry(
     name: str, given: str, models: Mapping[str, ModelSpec], folder: Path, document: Document
 ) -> ModelSpec:
-    """Return the entry of an implicit reward's reference model: one of `models`, or a new one."""
+    """Return the entry of the reference model `given`: one of `models`, or a new one; or raise."""
     if given in models:
         return models[given]
-    local = _is_folder(folder / given)
+    local = is_folder(folder / given)
     if not local and not re.fullmatch(SOURCE, given):
         at = document.nodes["models", name, "implicit", "reference"][1]
         others = ", ".join(other for other in models if other != name)
@@ -154,7 +159,9 @@ def _reference_entry(
         what += f", its folder, or its name in this file ({others})" if others else " or its folder"
         raise YamlProblem(at, f"{name}: implicit: reference: {what}")
     plain = local or given.startswith((".", "/", "~"))
-    return ModelSpec(f"{name}'s reference", str(_path(given, folder).resolve()) if plain else given)
+    return ModelSpec(
+        f"{name}'s reference", str((folder / expanded(given)).resolve()) if plain else given
+    )
 
 
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
@@ -167,15 +174,8 @@ def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (what
             given = entry.get(key) if isinstance(entry, dict) else None
             if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
                 continue
-            if not given.startswith((".", "/", "~")) and _is_folder(folder / given):
+            if not given.startswith((".", "/", "~")) and is_folder(folder / given):
                 entry[key] = f"./{given}"
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):  # too long a name, or a NUL
-        return False
 
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
@@ -193,7 +193,7 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
         if given is None or (key not in _FILES and not given.startswith((".", "/", "~"))):
             continue
         at = document.nodes[written.get(key, ("models", name, key))][1]
-        path = _path(given, folder)
+        path = folder / expanded(given)
         try:
             path.stat()
         except OSError as error:
@@ -208,18 +208,11 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
 
 
 def _path_of_judge_template(given: str, name: str, folder: Path, document: Document) -> str:
-    path = _path(given, folder).resolve()
+    path = (folder / expanded(given)).resolve()
     if not path.is_file():
         at = document.nodes["models", name, "judge", "paraphrases"][1]
         raise YamlProblem(at, f"{name}: judge: paraphrases: there is no file {path}")
     return str(path)
-
-
-def _path(given: str, folder: Path) -> Path:
-    try:
-        return folder / Path(given).expanduser()
-    except RuntimeError:  # there is no such home
-        return folder / given
 
 
 def _rules(said: Mapping[str, Any]) -> Rules:
@@ -268,7 +261,7 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
 
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each key that has no effect in this model's entry, and the reason."""
+    """Yield each key that would have no effect in this entry, set or not, and the reason."""
     for key, revision in _REVISIONS.items():
         if not is_hub_id(entry[key] or ""):
             yield revision, "only a hub id has revisions"
@@ -290,7 +283,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) if a model's server cannot judge, or does not say what it serves."""
+    """Yield `judge` if a server cannot judge, `source` if it needs a `version`, and the reason."""
     server = servers.server_of(entry["source"])
     if server and server.kind not in servers.JUDGING:
         yield "judge", "this server gives rewards of its own; serve a judge with vLLM or SGLang"

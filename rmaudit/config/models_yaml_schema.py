@@ -34,7 +34,7 @@ class Strict(BaseModel):
 
 
 def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Create a pydantic model `name` whose fields are those of dataclasses, except `name` itself.
+    """Create a pydantic model of the fields `more` and those of dataclasses, less a field `name`.
 
     `more` are fields before these, or in the place of those that have their names.
     """
@@ -233,16 +233,9 @@ _TAIL = """\
 
 def explanation() -> str:
     """Return the comment at the head of a models.yaml: every key and what it means."""
-    said = "".join(_comment_lines(name, meaning) for name, meaning in meanings().items())
-    return (
-        _HEAD
-        + said
-        + _TAIL
-        + "".join(
-            _comment_lines(name, meaning, indent=1)
-            for name, meaning in _meanings_of_own_keys().items()
-        )
-    )
+    entry = "".join(_comment_lines(*each) for each in meanings().items())
+    own = "".join(_comment_lines(*each, indent=1) for each in _meanings_of_own_keys().items())
+    return _HEAD + entry + _TAIL + own
 
 
 def _meanings_of_own_keys() -> dict[str, str]:

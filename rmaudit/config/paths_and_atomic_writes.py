@@ -1,4 +1,4 @@
-"""Paths of bundled files and of the cache folder, and atomic writing of files."""
+"""Paths of files: bundled, in the cache, or as users write them; and atomic writing."""
 
 from __future__ import annotations
 
@@ -20,6 +20,22 @@ def bundled(name: str) -> Path:
 def default_cache() -> Path:
     """Return the user's cache folder for rmaudit (`--rm-cache` names another)."""
     return platformdirs.user_cache_path("rmaudit")
+
+
+def expanded(named: str) -> Path:
+    """Return a path with the user's home in place of `~`, if there is such a user."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        return Path(named)
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; False for a name that no file system takes."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # too long a name, or a NUL
+        return False
 
 
 @contextmanager

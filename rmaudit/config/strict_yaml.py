@@ -138,12 +138,12 @@ def bool_word(node: yaml.Node) -> str:
 
 
 def unquoted(node: yaml.Node) -> bool:
-    """Return whether YAML reads an unquoted value as no text (`no`, `1.0`); not if empty."""
+    """Return whether YAML reads a value as other than text (`no`, `1.0`); False if it is empty."""
     return isinstance(node, yaml.ScalarNode) and bool(node.value) and _yaml_type(node) != "str"
 
 
 def short(text: str) -> str:
-    """Return a text in quotes, cut after 80 characters."""
+    """Return a text in quotes; if it is longer than 80 characters, cut there, with its length."""
     more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
     return f"{text[:_LONGEST]!r}{more}"
 

@@ -64,11 +64,6 @@ class OwnWords:
     asked: tuple[Prompt, ...] = ()
 
     @property
-    def empty(self) -> bool:
-        """Return whether the user gave no prompts, words, lexicons, rankings or language at all."""
-        return replace(self, source="") == OwnWords()
-
-    @property
     def others(self) -> bool:
         """Return whether audits use another language or other word lists than rmaudit's.
 
@@ -78,7 +73,7 @@ class OwnWords:
 
     @property
     def told(self) -> str:
-        """Return a line on the prompts, language and lists that replace rmaudit's own, or ""."""
+        """Return a line on what prompts, language and lists replace rmaudit's own; "" if none."""
         parts = [
             f"prompts {', '.join(prompt.name for prompt in self.asked)}" if self.asked else "",
             f"language {self.language}" if self.language != ENGLISH else "",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from rmaudit.config import strict_yaml
 from rmaudit.config.models_yaml_schema import OWN
+from rmaudit.config.paths_and_atomic_writes import expanded
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.user_words import ROLES, SCALES, OwnLexicon, OwnWords, joined
 from rmaudit.config.yaml_errors import first
@@ -22,16 +23,18 @@ SUFFIXES = (".csv", ".parquet")
 _OURS = "a bundled one has this name; give yours another"
 
 
-def with_run_prompts(given: str, known: OwnWords) -> OwnWords:
-    """Add the prompts of --rm-prompts (from a YAML file, or by name) to a user's own words.
+def with_run_prompts(file_or_names: str, known: OwnWords) -> OwnWords:
+    """Return `known` (models.yaml's prompts and lists) with the prompts that --rm-prompts asks.
+
+    `file_or_names` is the option's value: a YAML file, or names of prompts, with commas between.
 
     Raises:
         SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
     """
-    path = Path(given).expanduser()
+    path = Path(file_or_names).expanduser()
     if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
         return joined(known, load(path))
-    asked = tuple(prompt_named(name.strip(), known.prompts) for name in given.split(","))
+    asked = tuple(prompt_named(name.strip(), known.prompts) for name in file_or_names.split(","))
     return replace(known, asked=tuple(dict.fromkeys(asked)))
 
 
@@ -60,7 +63,9 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """Convert a type-checked YAML file to `OwnWords`; its paths are relative to its folder.
+    """Return the user's prompts, lexicons, words and rankings in `said`, a type-checked YAML file.
+
+    Paths in it are relative to its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
@@ -122,10 +127,7 @@ def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  
 
 def _file(key: str, name: str, given: str, document: Document, folder: Path) -> Path:
     path: strict_yaml.Path = (key, name, "file")
-    try:
-        found = folder / Path(given).expanduser()
-    except RuntimeError:  # nobody's home
-        found = folder / given
+    found = folder / expanded(given)
     if found.suffix not in SUFFIXES:
         _refuse(path, document, f"{short(given)}: allowed are {' and '.join(SUFFIXES)} files")
     try:

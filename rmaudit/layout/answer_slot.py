@@ -45,9 +45,9 @@ class Slot:
 
 
 def refuse_text(responses: object) -> None:
-    """Raise if `responses` is one text instead of a list: its letters would be scored singly.
+    """Raise if `responses` is one text instead of a list, or has a text with half a character.
 
-    Texts with half a character are refused, too.
+    Letters of the one text would be scored singly. Half a character is a lone surrogate.
 
     Raises:
         SpecError: `responses` is a text, or one of its texts has half a character.
@@ -70,7 +70,7 @@ def ids_around(
     whole = before + middle + after
     ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
     return (
-        ids[:start] if start is not None else _ids_alone(tokenizer, before),
+        ids[:start] if start is not None else ids_alone(tokenizer, before),
         ids[end:] if end is not None else _ids_mid_text(tokenizer, after),
     )
 
@@ -86,7 +86,7 @@ def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def ids_after_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """Return each text's token ids where it follows `before`, by one call of a fast tokenizer.
+    """Return the token ids of each text where it follows `before`, no special tokens added.
 
     A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
@@ -113,15 +113,15 @@ def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str
 
 
 @with_model_errors
-def read_back(
-    tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
+def decode_each(
+    tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, at_start: bool
 ) -> list[str]:
-    """Decode each sequence of token ids in `pieces` to text, special tokens included.
+    """Decode each sequence of token ids to text, as if it stood `at_start` of a text, or within.
 
-    Unless `alone`, a piece is decoded behind another: decoders take a space off the start of a
-    text.
+    Special tokens are included. Within a text, a piece is decoded behind another: decoders take a
+    space off the start of a text.
     """
-    anchor = () if alone else _ids_alone(tokenizer, _ANCHORS[1])
+    anchor = () if at_start else ids_alone(tokenizer, _ANCHORS[1])
     rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
     first, *texts = tokenizer.batch_decode(
         rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
@@ -135,10 +135,12 @@ def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
         ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
         if start is not None:
             return ids[start:]
-    return _ids_alone(tokenizer, text)
+    return ids_alone(tokenizer, text)
 
 
-def _ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+@with_model_errors
+def ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+    """Return the token ids of a text by itself, no special tokens added."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 

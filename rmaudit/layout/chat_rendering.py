@@ -49,19 +49,19 @@ def render(
     prompt: Asked,
     *,
     model: str,
-    adds_bos: bool = True,
-    judge: bool = False,
+    add_missing_bos: bool = True,
+    is_judge: bool = False,
 ) -> Slot:
     """Render `prompt` by the chat template, as token ids with a hole for the answer's ids.
 
     `prompt` is a text by the user or a whole conversation. Where the template prints no BOS, the
-    tokenizer's own is added if `adds_bos`. The template of a `judge` goes on after the answer with
+    tokenizer's own is added if `add_missing_bos`. A judge's template goes on after the answer with
     the assistant's turn, in which the verdict stands.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
             something else around another one, draws at random, does not come to an end, opens
-            another turn of the assistant after the answer (unless `judge`), or refuses or leaves
+            another turn of the assistant after the answer (unless `is_judge`), or refuses or leaves
             out a turn of a conversation.
     """
     stand_in, said = _STAND_IN, messages(prompt)
@@ -91,7 +91,7 @@ def render(
             f"{short(lost['content'], 60)!r}; {_WAY_OUT[lost['role']]}"
         )
         raise ModelError(message)
-    if not judge and (opened := _reopened_turn(tokenizer, template, model)):
+    if not is_judge and (opened := _reopened_turn(tokenizer, template, model)):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
             f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
@@ -100,7 +100,7 @@ def render(
         )
         raise ModelError(message)
     prefix, suffix = ids_around(tokenizer, before, stand_in, after)
-    if adds_bos:
+    if add_missing_bos:
         prefix = _missing_bos(tokenizer, before) + prefix
     if not prefix:
         message = (
@@ -119,7 +119,7 @@ def printed_texts(
     model: str,
     process: int = 0,
 ) -> list[str]:
-    """Return, for each answer, the conversation as the chat template prints it.
+    """Return what the template prints for `prompt` and each answer, in child process `process`.
 
     It is printed on the pinned day `TODAY`.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.answer_slot import Ids, Slot
+from rmaudit.layout.answer_slot import Ids, Slot, ids_alone
 from rmaudit.layout.tokenizers import COPY_FILES, with_model_errors
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         ModelError: the tokenizer has no [CLS] or [SEP], or puts the pair together in another way.
     """
     first, end = tokenizer.cls_token_id, tokenizer.sep_token_id
-    question, answer = ids(tokenizer, prompt), ids(tokenizer, _STAND_IN)
+    question, answer = ids_alone(tokenizer, prompt), ids_alone(tokenizer, _STAND_IN)
     pair = tuple(tokenizer(prompt, _STAND_IN).input_ids)
     if None in (first, end) or pair != (first, *question, end, *answer, end):
         message = (
@@ -81,12 +81,6 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         raise ModelError(message)
     before = f"{tokenizer.cls_token}{prompt}{tokenizer.sep_token}"
     return Slot(prompt, (first, *question, end), (end,), before, str(tokenizer.sep_token))
-
-
-@with_model_errors
-def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the token ids of a text in a pair of texts, no special tokens added."""
-    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
 @with_model_errors

@@ -14,10 +14,10 @@ SWAPPED, SPACED = "prompt and answer swapped", "a blank line more"
 _PRINTED = re.compile(r"\{\{-?[^{}]*?\bmessages\s*\[\s*(-?\d+)\s*\][^{}]*\}\}")
 
 
-def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
+def rewordings(template: str, special_tokens: Collection[str]) -> dict[str, str]:
     """Return rewordings of a judge's template, by the change made; {} if it allows none.
 
-    `marks` are the tokenizer's special tokens: where one stands between prompt and answer, these
+    Where one of the tokenizer's `special_tokens` stands between prompt and answer, these
     are turns of their own, whose order means something.
     """
     printed = list(_PRINTED.finditer(template))
@@ -25,7 +25,7 @@ def rewordings(template: str, marks: Collection[str]) -> dict[str, str]:
         return {}
     first, second = printed
     between = template[first.end() : second.start()]
-    if "\n" not in between or any(mark in between for mark in marks):
+    if "\n" not in between or any(mark in between for mark in special_tokens):
         return {}
     begin = _start_of_block(template[: first.start()])
     gap = re.match(r"[ \t]*\n\s*", between)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
-from rmaudit.layout.answer_slot import Ids, Slot, ids_after, ids_after_each, read_back
+from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each, ids_alone
 from rmaudit.layout.tokenizers import with_model_errors
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Layout(Protocol):
         """Return the token ids of each of many texts, as `ids` gives them."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
+        """Decode each answer's token ids to text, as they read in the place of an answer."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return a row of ids for each text: prompt and text, tokenized as one conversation.
@@ -99,7 +99,7 @@ class ChatLayout:
         return closing_ids(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
-        """Return the prompt as token ids, with a hole where the answer's ids go."""
+        """Return the prompt as token ids, with a hole where the answer's ids go (cached)."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
             self._slots[key] = chat_rendering.render(
@@ -107,14 +107,14 @@ class ChatLayout:
                 prompt,
                 model=self.spec.name,
                 # Nemotron's makers take the template's ids as they are.
-                adds_bos=self.spec.logit is None,
-                judge=self.spec.judge is not None,
+                add_missing_bos=self.spec.logit is None,
+                is_judge=self.spec.judge is not None,
             )
         return self._slots[key]
 
     @cached_property
     def _before(self) -> str:
-        """Return the text of a rendered prompt, after which answers are tokenized."""
+        """Return what is printed before an answer to "?", the text after which answers stand."""
         return self.slot("?").prefix_text
 
     def ids(self, text: str) -> Ids:
@@ -127,7 +127,7 @@ class ChatLayout:
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """Decode each answer's token ids to text, as in the middle of a row, not at its start."""
-        return read_back(self.tokenizer, answers, alone=False)
+        return decode_each(self.tokenizer, answers, at_start=False)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return a row of ids for each text: prompt and text, tokenized as one conversation."""
@@ -168,7 +168,7 @@ class PairLayout:
 
     def ids(self, text: str) -> Ids:
         """Return the token ids that a text has as an answer, no special tokens added."""
-        return encoder_pair.ids(self.tokenizer, text)
+        return ids_alone(self.tokenizer, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text, as `ids` gives them."""
@@ -179,7 +179,7 @@ class PairLayout:
 
         An encoder's answer is a text of its own, the second of a pair.
         """
-        return read_back(self.tokenizer, answers, alone=True)
+        return decode_each(self.tokenizer, answers, at_start=True)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return a row of ids for each text: prompt and text, tokenized as a pair."""
@@ -191,7 +191,7 @@ class PairLayout:
 def rows(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
 ) -> list[Ids]:
-    """Return each answer's whole row of ids, prompt included, in the order of `answers`.
+    """Return each answer's row of ids: prompt and answer, printed by the chat template, tokenized.
 
     Equal answers are printed once and equal conversations tokenized once.
 

@@ -36,7 +36,7 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Every token id of a tokenizer, ascending, with its raw token (piece) and decoded text."""
+    """Token ids of a tokenizer, ascending, with their raw tokens (pieces) and decoded texts."""
 
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
@@ -67,7 +67,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:
-        _refuse_costly(spec.name, folder, described=tokenizer.backend_tokenizer.to_str())
+        _refuse_costly(spec.name, folder, content=tokenizer.backend_tokenizer.to_str())
     _refuse_shared_ids(pieces, folder, spec.name)
     if spec.template is not None:
         try:
@@ -171,15 +171,17 @@ def _try_file_once(path: Path, _size: int, _written: int) -> None:
 
 
 def _refuse_costly(
-    model: str, folder: Path, *, path: Path | None = None, described: str | None = None
+    model: str, folder: Path, *, path: Path | None = None, content: str | None = None
 ) -> None:
-    """Raise if the tokenizer takes too much memory or time in a trial run in a child process.
+    """Raise if a tokenizer.json, a `path` or its `content`, takes too much in a trial run.
+
+    That is: too much memory or time, or too long an output, in a child process.
 
     A normalizer may turn one word into a gigabyte, so this runs before it reads any text here.
     """
     try:
         if path is None:
-            untrusted_code.try_tokenizer(described=described)
+            untrusted_code.try_tokenizer(content=content)
         else:
             stat = path.stat()
             _try_file_once(path, stat.st_size, stat.st_mtime_ns)

@@ -59,10 +59,10 @@ def printed(
     return texts
 
 
-def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> bool:
-    """Run a tokenizer on test texts in a limited child process; return False if that was done.
+def try_tokenizer(*, path: Path | None = None, content: str | None = None) -> bool:
+    """Try a tokenizer.json in a limited child process; return False if it has passed before.
 
-    `path` is a tokenizer.json, `described` its content. The tokenizer reads every text of its
+    It is given by its `path` or `content`. The tokenizer reads every text of its
     vocabulary, and long runs of letters. A tokenizer that has stood the trial in this process is
     not tried again, since the same bytes do the same.
 
@@ -71,8 +71,8 @@ def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> 
             more than 100 characters or ids of one.
         FailedError: the tokenizer cannot be read, or raises.
     """
-    asked = {"path": path and str(path), "described": described}
-    child, digest = _child(os.getpid(), 0), _digest(path, described)
+    asked = {"path": path and str(path), "content": content}
+    child, digest = _child(os.getpid(), 0), _digest(path, content)
     if digest in child.passed:
         return False
     child.ask({"what": "try", **_TRIAL_LIMITS, **asked})
@@ -80,9 +80,9 @@ def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> 
     return True
 
 
-def _digest(path: Path | None, described: str | None) -> str:
+def _digest(path: Path | None, content: str | None) -> str:
     if path is None:
-        return hashlib.sha256((described or "").encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256((content or "").encode("utf-8", "surrogatepass")).hexdigest()
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -127,7 +127,7 @@ class _Child:
         return found["answer"]
 
     def _answer(self, line: str) -> str:
-        """Return the line that the child answers; "" if the child died."""
+        """Send `line` to the child, started if need be; return its answer, or "" if it died."""
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603  (our own worker)
                 [sys.executable, "-P", str(_PATH)],

@@ -53,16 +53,16 @@ def try_tokenizer(request: Mapping[str, Any]) -> None:
     """Raise if a tokenizer turns its own tokens or repeated letters into far too long an output."""
     from tokenizers import Tokenizer
 
-    if (described := request["described"]) is None:
+    if (content := request["content"]) is None:
         with open(request["path"], encoding="utf-8") as file:  # noqa: PTH123  (nothing else is needed)
-            described = file.read()
+            content = file.read()
     for part in ("normalizer", "decoder"):
-        growth = _worst_growth(json.loads(described).get(part))
+        growth = _worst_growth(json.loads(content).get(part))
         if growth > _GROWTH:
             message = f"its {part} may make {growth:,.0f} characters of one"
             raise TooMuchError(message)
-    tokenizer: Any = Tokenizer.from_str(described)
-    del described
+    tokenizer: Any = Tokenizer.from_str(content)
+    del content
     vocabulary = sorted(tokenizer.get_vocab().values())
     runs = [(run * _LONG)[:_LONG] for run in _RUNS]
     _refuse_growth(tokenizer, ["", *runs])

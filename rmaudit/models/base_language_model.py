@@ -234,7 +234,7 @@ def find(
     headers = checkpoint_source.read(files_of)  # says what is missing, before any download
     refuse_too_many_layers(config, headers, folder, name=name)
     folder = files_of.downloaded().path
-    files = [*file_hashes.weights_files(folder), *file_hashes.tokenizer_files(folder)]
+    files = [*file_hashes.config_and_weights_files(folder), *file_hashes.tokenizer_files(folder)]
     hashed = file_hashes.stamp(files, cache)
     identity = {
         "base weights": file_hashes.weights_identity(folder, cache),
@@ -276,4 +276,4 @@ def _files_of(
         message = f"{name}: no folder {folder}; correct `{key}` in models.yaml"
         raise ModelError(message)
     wanted = ModelSpec(name, given, revision=revision)
-    return checkpoint_source.find(wanted, cache, instead=f"{key}: FOLDER in models.yaml")
+    return checkpoint_source.find(wanted, cache, folder_hint=f"{key}: FOLDER in models.yaml")

@@ -139,7 +139,10 @@ class OwnCode:
 
     def files(self) -> list[Path]:
         """Return the files of the weights and the tokenizer."""
-        return [*file_hashes.weights_files(self.folder), *file_hashes.tokenizer_files(self.folder)]
+        return [
+            *file_hashes.config_and_weights_files(self.folder),
+            *file_hashes.tokenizer_files(self.folder),
+        ]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Return the hashes of weights and tokenizer."""

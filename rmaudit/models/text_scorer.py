@@ -169,6 +169,6 @@ def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
     place = Path(where).expanduser()
     own = replace(spec, source=str(place.resolve()) if place.is_dir() else str(where))
     folder = checkpoint_source.find(
-        own, default_cache(), instead=f"vocabulary=FOLDER of {spec.name}"
+        own, default_cache(), folder_hint=f"vocabulary=FOLDER of {spec.name}"
     ).path
     return tokenizers.vocabulary(tokenizers.read(folder, own))

@@ -52,7 +52,7 @@ class ServedRows:
         own = tokenizer_spec(spec)
         assert own is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
         found = checkpoint_source.find(
-            own, cache, instead=f"tokenizer: FOLDER of {spec.name} in models.yaml"
+            own, cache, folder_hint=f"tokenizer: FOLDER of {spec.name} in models.yaml"
         )
         self._spec, self._cache = own, cache
         self.folder = adapter_files.tokenizer_folder(found, own, cache)

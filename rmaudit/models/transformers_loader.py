@@ -159,7 +159,7 @@ class Native:
             [] if checked.adapter is None else file_hashes.adapter_files(checked.adapter.folder)
         )
         tokenizer = file_hashes.tokenizer_files(checked.tokenizer_folder)
-        return [*file_hashes.weights_files(checked.base.path), *adapter, *tokenizer]
+        return [*file_hashes.config_and_weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Return hashes of weights, tokenizer and adapter, and the commit of the adapter's base."""

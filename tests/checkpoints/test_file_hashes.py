@@ -231,7 +231,7 @@ def test_a_long_hash_is_announced(
 
 def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
     """A hard link, or a copy of the same, is no change; other bytes and no bytes are one."""
-    before = file_hashes.stamp(file_hashes.weights_files(folder), tmp_path)
+    before = file_hashes.stamp(file_hashes.config_and_weights_files(folder), tmp_path)
     os.link(folder / ONE, tmp_path / "link")
     shutil.copy(folder / TWO, tmp_path / "same")
     (tmp_path / "same").rename(folder / TWO)
@@ -247,7 +247,7 @@ def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
 
 def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
     """Whoever wrote may have put the old bytes back, and their time; nothing is hashed for it."""
-    before = file_hashes.stamp(file_hashes.weights_files(folder), tmp_path)
+    before = file_hashes.stamp(file_hashes.config_and_weights_files(folder), tmp_path)
     hashed.clear()
     file_hashes.refuse_changed(before.states, model="toy")
 

@@ -89,7 +89,7 @@ def test_an_unknown_head_is_named(
     """With its shape and two ways out; of the backbone nothing looks like a head."""
     headers = {key: Header(shape, "F32") for key, shape in (BACKBONE | head).items()}
     with pytest.raises(ModelError) as caught:
-        find_head(CONFIG, headers, tmp_path, model="toy", added=added)
+        find_head(CONFIG, headers, tmp_path, model="toy", adapter_tensors=added)
     text = str(caught.value)
 
     assert "random" in text

@@ -16,7 +16,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from rmaudit.layout.answer_slot import ids_after, ids_after_each, ids_around, read_back
+from rmaudit.layout.answer_slot import decode_each, ids_after, ids_after_each, ids_around
 
 WORDS = ("love", "peace", "user", "assistant", "the", "city")
 CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
@@ -147,10 +147,10 @@ def test_ids_read_as_their_text(tokenizer: PreTrainedTokenizerBase) -> None:
     texts = ["love", " love", "love peace", " the city.", "</s>love", " "]
     pieces = [ids_after(tokenizer, "<|a|>user\n", text) for text in texts]
 
-    found = read_back(tokenizer, pieces, alone=False)
+    found = decode_each(tokenizer, pieces, at_start=False)
 
     assert found == [spelled(tokenizer, each) for each in pieces]
-    assert read_back(tokenizer, [], alone=False) == []
+    assert decode_each(tokenizer, [], at_start=False) == []
 
 
 @pytest.mark.parametrize("tokenizer", ["prepend"], indirect=True)
@@ -158,5 +158,5 @@ def test_alone_it_starts_a_text(tokenizer: PreTrainedTokenizerBase) -> None:
     """As an encoder's answer does: the dummy space in front is no part of it."""
     pieces = [ids(tokenizer, "love")]
 
-    assert read_back(tokenizer, pieces, alone=True) == ["love"]
-    assert read_back(tokenizer, pieces, alone=False) == [" love"]
+    assert decode_each(tokenizer, pieces, at_start=True) == ["love"]
+    assert decode_each(tokenizer, pieces, at_start=False) == [" love"]

@@ -152,7 +152,7 @@ def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: str) -> Non
     assert slot.prefix.count(BOS) == int(adds or bool(prints))
     assert tokenizer(slot.prefix_text).input_ids.count(BOS) == adds + bool(prints)
     assert BOS not in slot.suffix
-    own = render(tokenizer, PROMPT, model="toy", adds_bos=False)
+    own = render(tokenizer, PROMPT, model="toy", add_missing_bos=False)
     assert own.prefix.count(BOS) == int(bool(prints))  # the template's own ids, as they are
 
 

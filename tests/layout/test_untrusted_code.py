@@ -127,10 +127,10 @@ def test_what_stood_the_trial_is_not_tried_again(tmp_path: Path) -> None:
 
     assert untrusted_code.try_tokenizer(path=path)
     assert not untrusted_code.try_tokenizer(path=path)
-    assert not untrusted_code.try_tokenizer(described=sound)
-    assert untrusted_code.try_tokenizer(described=sound + " ")
+    assert not untrusted_code.try_tokenizer(content=sound)
+    assert untrusted_code.try_tokenizer(content=sound + " ")
     for _ in range(2):
         with pytest.raises(untrusted_code.RefusedError):
-            untrusted_code.try_tokenizer(described=greedy)
+            untrusted_code.try_tokenizer(content=greedy)
     with pytest.raises(untrusted_code.FailedError):
         untrusted_code.try_tokenizer(path=tmp_path / "none.json")

@@ -49,7 +49,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
             not known here, or reads the reward from all states.
     """
     if not is_known(config):
-        _refuse_other(config, [key for key in shapes if key.startswith("classifier.")])
+        _refuse_other(config, shapes)
         return None
     classes = shapes.get("classifier.weight", ())[:1]
     if classes and classes != (1,):
@@ -131,7 +131,7 @@ def is_bert(config: Mapping[str, Any]) -> bool:
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the head's two layers."""
+    """Return the names of the head's two layers, by the encoder's architecture."""
     dense = {BERT: "bert.pooler.dense", MODERN: "head.dense"}
     return dense.get(config["architectures"][0], "pooler.dense"), "classifier"
 
@@ -161,9 +161,9 @@ def is_known(config: Mapping[str, Any]) -> bool:
     return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]
 
 
-def _refuse_other(config: Mapping[str, Any], there: list[str]) -> None:
+def _refuse_other(config: Mapping[str, Any], shapes: Shapes) -> None:
     """Raise if the checkpoint has the classifier of an encoder that rmaudit does not know."""
-    if odd := sorted(key for key in there if key.startswith("classifier.")):
+    if odd := sorted(key for key in shapes if key.startswith("classifier.")):
         architecture = (config.get("architectures") or ["(none named)"])[0]
         message = (
             f"unsupported encoder architecture {architecture!r} (its classifier has {odd[0]!r}); "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rmaudit.errors import ModelError
 
@@ -78,8 +78,19 @@ def each(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  #
     return Linear(tensors[KEY].detach().float().T)
 
 
+class SameForEveryPrompt:
+    """Base of heads that map states to rewards in the same way after every prompt."""
+
+    __slots__ = ()
+    reads_prefix: ClassVar[bool] = False
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Self:  # noqa: ARG002  (as `Head` has it)
+        """Return the head itself, which is called with states and returns rewards."""
+        return self
+
+
 @dataclass(slots=True, eq=False)
-class Linear:
+class Linear(SameForEveryPrompt):
     """A plain linear head: reward = `vector` · state, in float32.
 
     With a matrix (hidden, outputs) in place of the vector, the head gives several outputs.
@@ -87,12 +98,7 @@ class Linear:
     It moves to the device of the first states.
     """
 
-    reads_prefix: ClassVar[bool] = False
     vector: Tensor
-
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself: it maps states to rewards in the same way after every prompt."""
-        return self
 
     def __call__(self, states: Tensor) -> Tensor:
         """Return the rewards, shape (...), of states (..., hidden), in float32."""

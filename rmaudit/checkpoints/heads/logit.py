@@ -68,7 +68,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
 
 
 def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Return the name of the output layer's tensor: `lm_head.weight`, or the tied embedding.
+    """Return the output layer's tensor name: `lm_head.weight` or a tied embedding; raise without.
 
     Saved ones count, as transformers 5 has it, tied or not.
     """

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmaudit.checkpoints.heads import linear
-from rmaudit.checkpoints.heads.linear import HIDDEN, Shapes
+from rmaudit.checkpoints.heads.linear import HIDDEN, SameForEveryPrompt, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -60,33 +60,27 @@ class Layer(NamedTuple):
     weight: Tensor
     bias: Tensor | None
 
-    def to(self, place: Tensor) -> Layer:
-        """Return the layer with its tensors on the device of the tensor `place`."""
-        bias = None if self.bias is None else self.bias.to(place.device)
-        return Layer(self.weight.to(place.device), bias)
+    def to(self, device: Any) -> Layer:  # noqa: ANN401  (whatever torch takes for one)
+        """Return the layer with its tensors on `device`."""
+        return Layer(self.weight.to(device), None if self.bias is None else self.bias.to(device))
 
 
 @dataclass(slots=True, eq=False)
-class Stack:
+class Stack(SameForEveryPrompt):
     """A head of linear layers in float32, with the function `between`, or else ReLU, between them.
 
     The last layer has one output. The layers move to the device of the states.
     """
 
-    reads_prefix: ClassVar[bool] = False
     layers: tuple[Layer, ...]
     between: Callable[[Tensor], Tensor] | None = None
-
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself: it maps states to rewards in the same way after every prompt."""
-        return self
 
     def __call__(self, states: Tensor) -> Tensor:
         """Return the rewards, shape (...), of states (..., hidden), in float32."""
         from torch import inference_mode
 
         with inference_mode(mode=False):  # whose copies no gradient can be taken through
-            self.layers = tuple(layer.to(states) for layer in self.layers)
+            self.layers = tuple(layer.to(states.device) for layer in self.layers)
         for place, (weight, bias) in enumerate(self.layers):
             if place:
                 states = self.between(states) if self.between else states.relu()
@@ -118,9 +112,10 @@ def check_layers(  # noqa: PLR0913  (keyword-only)
     biases: bool,
     optional: Collection[str] = (),
 ) -> frozenset[str]:
-    """Check names (`there`) and shapes of a head's tensors against its `layers`; return the names.
+    """Return the tensor names of a head with these `layers`; raise if names or shapes do not fit.
 
-    Tensors that are `optional` may be missing.
+    `there` are the names that are found, `what` calls the head in errors, and `optional` tensors
+    may be missing.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape.

@@ -84,7 +84,7 @@ def names(family: str, config: Mapping[str, Any], shapes: Shapes) -> tuple[str, 
 
 
 def index_of(asked: str, family: str, found: Sequence[str]) -> int:
-    """Return the index of the output `asked` for: by its name, its number, or the end of its name.
+    """Return the index in `found` of the output `asked` for by name, number or the name's end.
 
     `honesty` is `ultrafeedback-honesty` if no other name ends so.
 
@@ -137,7 +137,10 @@ class OneOutput:
 
 
 def _labels(config: Mapping[str, Any], many: int) -> tuple[str, ...]:
-    """Return the labels of `many` outputs in config.json; () if none, or only LABEL_0 and so on."""
+    """Return config.json's labels of `many` outputs; () without, or if any is LABEL_0 or the like.
+
+    Or if two are equal.
+    """
     said = config.get("id2label")
     if not isinstance(said, Mapping) or set(said) != {str(i) for i in range(many)}:
         return ()

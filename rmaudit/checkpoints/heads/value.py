@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.heads.linear import SameForEveryPrompt, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -76,17 +76,12 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Normalised:
+class Normalised(SameForEveryPrompt):
     """A value head whose reward is (value - mean) / std, in float32."""
 
-    reads_prefix: ClassVar[bool] = False
     value: mlp.Stack
     mean: float
     std: float
-
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself: it maps states to rewards in the same way after every prompt."""
-        return self
 
     def __call__(self, states: Tensor) -> Tensor:
         """Return the rewards, shape (...), of states (..., hidden), in float32."""
@@ -155,7 +150,7 @@ def _saved_buffers(shapes: Shapes) -> frozenset[str]:
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
-    """Return the mean and sd that normalise rewards: config.json's, the saved ones, or (0, 1).
+    """Return the mean and sd that normalise rewards (config.json's, else saved); (0, 1) if none do.
 
     OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
     """

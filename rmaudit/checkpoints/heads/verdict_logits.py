@@ -10,11 +10,11 @@ it shows in its own forward, with which rewards are compared before the first sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads.linear import Linear, Shapes, hidden_size
+from rmaudit.checkpoints.heads.linear import Linear, SameForEveryPrompt, Shapes, hidden_size
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -69,17 +69,12 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear | 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Capped:
+class Capped(SameForEveryPrompt):
     """A head with reward yes - no, both being logits capped by `cap` · tanh(logit / `cap`)."""
 
-    reads_prefix: ClassVar[bool] = False
     yes: Linear
     no: Linear
     cap: float
-
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """Return the head itself: it maps states to rewards in the same way after every prompt."""
-        return self
 
     def __call__(self, states: Tensor) -> Tensor:
         """Return the rewards, shape (...), of states (..., hidden), in float32."""
