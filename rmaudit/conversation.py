@@ -17,7 +17,7 @@ _ORDER = "an optional system turn, then user and assistant in turns, the last of
 
 
 def turns(given: object, of: str) -> Turns:
-    """Check a conversation, given as the list that chat templates take, and return its turns.
+    """Return a chat template's list of messages as (role, content) pairs; raise if it is invalid.
 
     `of` begins the error message.
 
@@ -59,7 +59,7 @@ def as_text(of: Turns) -> str:
 
 
 def as_json(of: Turns) -> str:
-    """Return the turns as JSON, for cache keys."""
+    """Return the turns as JSON: a list of [role, content]."""
     return json.dumps(of)
 
 

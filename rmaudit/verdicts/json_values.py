@@ -59,7 +59,7 @@ def text(value: object, where: str) -> str:
 
 
 def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
-    """Return a copy of a JSON-like value, in which numpy's numbers and texts are Python's.
+    """Return a copy of a scalar, tuple, mapping or dataclass with numpy's scalars as Python's.
 
     Errors name the value by `where`.
 

@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def what_gates_tested(findings: Sequence[Finding]) -> str:
-    """Return a sentence on what the gates tested (words, prompts, ...), and what they do not test.
+    """Return text on what the gates tested (words, prompts, ...) and what they never test; or "".
 
     "" if nothing was counted. Each number is the largest of any gate: gates share communities,
     words and contexts.

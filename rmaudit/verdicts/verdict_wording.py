@@ -155,9 +155,7 @@ def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
     `failed` is what `incompetent` returns for the whole run.
     """
     control, gates = finding.controls.get(_RANDOM), failed.get(finding.model)
-    if not gates or finding.verdict is not Verdict.PASS or control is None:
-        return ""
-    if control.verdict is not Verdict.PASS:
+    if not gates or control is None or {finding.verdict, control.verdict} != {Verdict.PASS}:
         return ""
     named = f"{' and '.join(gates)} {'does' if len(gates) == 1 else 'do'} not pass"
     return f"it may mean indifference: random scores pass it too, and {named}"
