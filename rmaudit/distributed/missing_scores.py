@@ -105,7 +105,11 @@ class Needs(Store):
             return
 
     def complete(self, work: Work) -> Stored:
-        """Return the scores if they are stored, else random numbers in their place."""
+        """Note the need for scores; return them if they are stored, else random numbers.
+
+        Raises:
+            HeardEnough: they are not stored, and it is the run's last request (`patience`).
+        """
         found = self.read(work.key)
         missing = [] if found is not None else self.store.missing(work)
         rows = sum(which.stop - which.start for which in missing)
@@ -127,7 +131,7 @@ class Needs(Store):
         *,
         shown: AbstractContextManager[object] | None = None,
     ) -> Stored:
-        """Return the stored result of a search; raise `NotMadeYet` if there is none."""
+        """Note the need for a search; return its stored result, or raise `NotMadeYet`."""
         del make, on_wait, shown
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
@@ -179,7 +183,7 @@ class Plan:
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Mark those needs of a dry run as certain that a second run on other random scores has too.
+    """Return a dry run's needs, as certain if a second one on other random scores has them too.
 
     The others follow from the random numbers in place of missing scores.
     """

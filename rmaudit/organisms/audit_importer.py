@@ -16,7 +16,9 @@ Audit = tuple[Callable[..., Estimate], Declaration]
 
 
 def audits_in(folder: Path) -> dict[str, Audit]:
-    """Return the function and the declaration of each audit in a folder, by the audit's name.
+    """Import test_*.py of a folder; return function and declaration of each audit by its name.
+
+    A file that was imported before is not imported again.
 
     Raises:
         SpecError: a file cannot be imported.

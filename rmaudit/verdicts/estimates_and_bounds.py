@@ -232,15 +232,15 @@ def paired_error(
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals above `low`; if `shown`, those that cross it do not block."""
+    """Return a bound that passes intervals above `low`; if `shown`, crossing it does not block."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals below `high`; if `shown`, those that cross it do not block."""
+    """Return a bound that passes intervals below `high`; if `shown`, crossing it does not block."""
     return Bound(-math.inf, high, unit, shown)
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals between both; if `shown`, those that cross one do not block."""
+    """Return a bound that passes intervals inside both; if `shown`, crossing one does not block."""
     return Bound(low, high, unit, shown)
