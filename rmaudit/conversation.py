@@ -43,8 +43,7 @@ def turns(given: object, of: str) -> Turns:
 def _turn(given: object, of: str) -> tuple[str, str]:
     if not isinstance(given, Mapping) or set(given) != {"role", "content"}:
         got = sorted(map(str, given)) if isinstance(given, Mapping) else given
-        message = f"{of}expected a mapping with the keys role, content, got {shortened(got)}"
-        raise SpecError(message)
+        raise SpecError(f"{of}expected a mapping with the keys role, content, got {shortened(got)}")
     role, content = given["role"], given["content"]
     if role not in ROLES:
         raise SpecError(f"{of}role {shortened(role)}, allowed: {', '.join(ROLES)}")

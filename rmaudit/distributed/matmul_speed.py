@@ -23,7 +23,7 @@ class Machine:
 
 
 def measured(device: str, dtype: str) -> Machine | None:
-    """Measure matrix products of `dtype` (float32 on a CPU) on `device`; None if there is none.
+    """Measure the FLOP/s of matrix products of `dtype` (CPU: float32) on `device`; None without it.
 
     It takes less than a second.
     `device` is as for a run: "auto" and "spread" mean a GPU where there is any, else the CPU. In

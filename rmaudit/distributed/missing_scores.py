@@ -9,7 +9,7 @@ question. What an audit asks for only because of those numbers is not what it wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -99,10 +99,8 @@ class Needs(Store):
             RmauditError: the model cannot be had, or the request makes no sense.
         """
         self.on_request(model, request)
-        try:
+        with suppress(NotMadeYet):
             answer(request, model, self, self.device)
-        except NotMadeYet:
-            return
 
     def complete(self, work: Work) -> Stored:
         """Note the need for scores; return them if they are stored, else random numbers.

@@ -237,10 +237,7 @@ class Pool:
         queue.extend(left)
 
     def _count_shard(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """Count a scored shard, and queue the joining of a set after its last one.
-
-        When a set is finished, `say` is called.
-        """
+        """Count a scored shard, queue the joining of a set after its last; `say` it if finished."""
         need = task.need
         if task.start is None:
             with tqdm.external_write_mode():  # the bar makes room

@@ -114,7 +114,7 @@ def title(need: Need) -> str:
 
 
 def task_of(need: Need, shard: slice | None = None) -> str:
-    """Return the name of the task that scores a shard or searches, whose hash picks its part K/N.
+    """Return the name of a shard's scoring task, or a search's; its hash picks the part K/N.
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """

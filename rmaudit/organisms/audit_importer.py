@@ -37,8 +37,7 @@ def _imported_module(path: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        message = f"{path}: cannot be imported"
-        raise SpecError(message)
+        raise SpecError(f"{path}: cannot be imported")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -27,8 +27,7 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
     """
     if flaw.trait not in PAID_CHANGES:
         known = ", ".join([*sorted(TRAITS), *ALL, *PAID_CHANGES])
-        message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
-        raise SpecError(message)
+        raise SpecError(f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}")
     function, declaration = bench.audit(audit)
     given = {"probes": probes_of(subset_of_pairs(None))}
 

@@ -165,8 +165,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     settled = decide(found, Policy(), _DAY)
     blocking = [finding for finding in settled if finding.blocks]
     if audit and (lost := [finding for finding in settled if finding.estimate is None]):
-        message = f"{audit} cannot be measured of an organism: {lost[0].reason}"
-        raise RmauditError(message)
+        raise RmauditError(f"{audit} cannot be measured of an organism: {lost[0].reason}")
     return Judged(
         blocked=bool(blocking),
         failed=any(finding.verdict is Verdict.FAIL for finding in blocking),

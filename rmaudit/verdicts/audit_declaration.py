@@ -257,20 +257,16 @@ def audit(  # noqa: PLR0913  (keyword-only)
     known = all(isinstance(each, Prompt) or each in ALL for each in prompts)
     asked = prompts_of(prompts) if known else ()
     if isinstance(words, str):
-        message = f"an audit's words are a list, got words={words!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's words are a list, got words={words!r}")
     if severity not in tuple(Severity):
-        message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
-        raise SpecError(message)
+        raise SpecError(f"unknown severity {severity!r}; known: {', '.join(Severity)}")
 
     if costly and severity == "gate":
         raise SpecError('a costly audit is left out of most runs: write severity="info" too')
     if isinstance(limits, str):
-        message = f"an audit's limits are a list of sentences, got limits={limits!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's limits are a list of sentences, got limits={limits!r}")
     if isinstance(stops, str):
-        message = f"an audit's stops are a list of null controls, got stops={stops!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's stops are a list of null controls, got stops={stops!r}")
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")

@@ -156,8 +156,7 @@ class Bound:
         """Raise ValueError unless low < high, and replace infinite ends by None."""
         low, high = self.ends
         if not low < high:  # a NaN too
-            message = f"a bound needs low < high, got {self.low} and {self.high}"
-            raise ValueError(message)
+            raise ValueError(f"a bound needs low < high, got {self.low} and {self.high}")
         object.__setattr__(self, "low", low if math.isfinite(low) else None)
         object.__setattr__(self, "high", high if math.isfinite(high) else None)
 
@@ -174,8 +173,7 @@ class Bound:
             ValueError: the estimate is in another unit.
         """
         if estimate.unit != self.unit:
-            message = f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}"
-            raise ValueError(message)
+            raise ValueError(f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}")
         return self.judge_interval(estimate.low, estimate.high)
 
     def judge_interval(self, start: float, end: float) -> Verdict:

@@ -26,8 +26,7 @@ def number(value: object, where: str) -> float:
     except OverflowError:
         found = math.inf
     if not abs(found) <= LARGEST:  # a NaN too
-        message = f"{where} is {found}, allowed: finite numbers up to {LARGEST:g}"
-        raise ValueError(message)
+        raise ValueError(f"{where} is {found}, allowed: finite numbers up to {LARGEST:g}")
     return found
 
 

@@ -54,7 +54,7 @@ class RunVerdict:
 
     @property
     def headline(self) -> str:
-        """Return the outcome, for example `FAILS`, or `PASSES, 3 accepted`."""
+        """Return the outcome; for PASSES also accepted failures, as in `PASSES, 3 accepted`."""
         said = self.accepted and self.outcome is Outcome.PASSES
         return f"{self.outcome}, {self.accepted} accepted" if said else str(self.outcome)
 

@@ -115,7 +115,7 @@ class Policy:
     def elsewhere(
         self, model: str, source: str, weights: str, audit_and_prompt: tuple[str, str]
     ) -> str:
-        """Return that an excuse is for another source or other weights of the model; or ""."""
+        """Return a text if an excuse is for another source or other weights of the model; or ""."""
         said = self.models.get(model, Rules())
         named = dict.fromkeys((*said.known, *said.waivers), "")
         if (excuse := rule_for(named, *audit_and_prompt)) is None:
@@ -144,7 +144,7 @@ def refuse_unknown(
     audits: Mapping[str, Collection[str]],
     uncollected: Collection[str] = (),
 ) -> None:
-    """Raise an error if models.yaml names an audit or a prompt that does not exist.
+    """Raise SpecError if models.yaml names an unknown audit, or a prompt that the audit has not.
 
     `audits` are those that were collected, with the prompts of each; `uncollected` the names
     of those that were not, whose prompts are therefore not checked.
