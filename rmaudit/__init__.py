@@ -99,10 +99,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own, see above)
-    """Return a public name of rmaudit, imported on first use (PEP 562)."""
+    """Return the public object of rmaudit called `name`, imported on first use (PEP 562)."""
     if name not in _HOMES:
-        message = f"module 'rmaudit' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'rmaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

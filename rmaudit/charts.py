@@ -51,9 +51,9 @@ class Panel:
             raise ValueError(fault)
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each invalid part of the panel, with what is allowed instead.
+        """Yield an error text for each field of the subclass that is an empty tuple.
 
-        By default each tuple of the form itself must have something in it.
+        A subclass with other rules overrides it. The text says what is allowed instead.
         """
         general = Panel.__dataclass_fields__
         for name in self.__dataclass_fields__.keys() - general.keys():
@@ -165,7 +165,7 @@ class CountField(Panel):
     named: tuple[NamedPlace, ...] | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield an error text for each fault of `counts`, such as a size other than the bins'."""
+        """Yield an error text for each wrong size and each negative row of `counts`."""
         yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
 
 
@@ -232,7 +232,7 @@ class RankTable(Panel):
     of: float
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each row whose ranks do not match the number of columns."""
+        """Yield an error text for each empty field, and each row without one rank per column."""
         yield from super().faults()
         for i, row in enumerate(self.rows):
             if len(row.ranks) != len(self.by):
@@ -249,7 +249,7 @@ class Matrix(Panel):
     values: tuple[tuple[float | None, ...], ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence if the numbers do not fit the names of rows and columns."""
+        """Yield an error text for each empty field, and one if `values` has another size."""
         yield from super().faults()
         lengths = {len(line) for line in self.values}
         if len(self.values) != len(self.rows) or lengths != {len(self.columns)}:
@@ -305,12 +305,12 @@ class Chart:
 
 
 def numbers(*names: str) -> dict[str, Kind]:
-    """Return columns of a chart's table with these names, all of the kind "number"."""
+    """Return the kind "number" by column name, for `columns` of a `Chart`."""
     return dict.fromkeys(names, "number")
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
-    """Yield an error text if `counts` is not a `rows` × `columns` table of whole numbers from 0."""
+    """Yield an error text, begun with `name`, for each fault of `rows` × `columns` counts."""
     if len(counts) != rows:
         yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
     for i, row in enumerate(counts):

@@ -17,7 +17,7 @@ _ORDER = "an optional system turn, then user and assistant in turns, the last of
 
 
 def turns(given: object, of: str) -> Turns:
-    """Check a conversation, given as the list that chat templates take, and return its turns.
+    """Return a chat template's list of messages as (role, content) pairs; raise if it is invalid.
 
     `of` begins the error message.
 
@@ -43,8 +43,7 @@ def turns(given: object, of: str) -> Turns:
 def _turn(given: object, of: str) -> tuple[str, str]:
     if not isinstance(given, Mapping) or set(given) != {"role", "content"}:
         got = sorted(map(str, given)) if isinstance(given, Mapping) else given
-        message = f"{of}expected a mapping with the keys role, content, got {shortened(got)}"
-        raise SpecError(message)
+        raise SpecError(f"{of}expected a mapping with the keys role, content, got {shortened(got)}")
     role, content = given["role"], given["content"]
     if role not in ROLES:
         raise SpecError(f"{of}role {shortened(role)}, allowed: {', '.join(ROLES)}")
@@ -59,7 +58,7 @@ def as_text(of: Turns) -> str:
 
 
 def as_json(of: Turns) -> str:
-    """Return the turns as JSON, for cache keys."""
+    """Return the turns as JSON: a list of [role, content]."""
     return json.dumps(of)
 
 

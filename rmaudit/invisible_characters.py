@@ -28,7 +28,7 @@ _CHARACTERS = frozenset(
 
 
 def spelled(character: str) -> str:
-    """Return a character, written as a Python escape if it is invisible."""
+    """Return a character, or its Python escape if it is invisible or an unusual space."""
     if character.isascii() and character.isprintable():  # a space is
         return character
     hidden = unicodedata.category(character) in _CATEGORIES or character in _CHARACTERS
@@ -36,5 +36,5 @@ def spelled(character: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """Return a text in which every invisible character is written as a Python escape."""
+    """Return a text with all invisible characters and unusual spaces as Python escapes."""
     return "".join(map(spelled, text))

@@ -84,7 +84,7 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
 
 @once
 def code() -> str:
-    """Return a digest of the code that computes values: rmaudit's files, its requirements, Python.
+    """Return a digest of rmaudit's files and of the versions of its requirements and of Python.
 
     Cached values have it among their fields, so a change of any of these recomputes them. If a
     file was written while this process ran, it is unknown which code runs, so no value is shared.

@@ -173,7 +173,7 @@ def label(prompts: Sequence[Prompt]) -> str:
 
 
 def names_each(label: str) -> bool:
-    """Return whether a label names every prompt (`best+worst`), not their number (`54 prompts`)."""
+    """Return False for a label that is a number of prompts (`54 prompts`), True for any other."""
     return not re.fullmatch(r"\d+ prompts", label)
 
 
@@ -212,7 +212,7 @@ def short(text: str) -> str:
 
 
 def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
-    """Return the prompt called `name`: one of a run's `own`, or one of rmaudit's.
+    """Return rmaudit's prompt called `name`, else the run's `own`; raise if there is neither.
 
     Raises:
         SpecError: there is no such prompt.
@@ -225,7 +225,7 @@ def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
 
 
 def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prompt:
-    """Return the prompt that `given` names, or a new one (frame +1) with `given` as its text.
+    """Return the prompt that `given` is or names, else a new one with it as text and frame +1.
 
     Raises:
         SpecError: it is no name but a word that is nearly one.
@@ -245,7 +245,7 @@ def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prom
 
 
 def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
-    """Return the first prompt that asks for good (frame +1), and the first for bad (-1).
+    """Return the first prompt of frame +1, and the first of frame -1; raise if one is missing.
 
     Raises:
         MeasureError: there is none of either.
@@ -257,9 +257,7 @@ def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
-    """Return the audit's prompt that is called `name`, or its only prompt if `name` is None.
-
-    `by` begins error messages.
+    """Return the audit's prompt called `name`, or its only one if None; `by` begins errors.
 
     Raises:
         SpecError: there are several and none is named, or the named one is not declared.

@@ -67,9 +67,6 @@ STEMMERS = {
     "vi": "",
     "zh": "",
 }
-_Stems = dict[str, str]
-
-
 _STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
 
@@ -83,17 +80,15 @@ def stemming(language: str) -> Iterator[None]:
         _STEMS.reset(token)
 
 
-def language_of_stems() -> str:
-    """Return the code of the language in which words are stemmed in this context."""
-    return _STEMS.get()
-
-
-CACHE: dict[str, _Stems] = {}  # stems by language and word; it decides nothing
+CACHE: dict[str, dict[str, str]] = {}  # stems by language and word; it decides nothing
 
 
 def stem_key(text: str, language: str | None = None) -> str:
-    """Return the lower-case words of `text`, each as its Snowball stem, joined by spaces."""
-    return _key(text, language or language_of_stems())
+    """Return the lower-case words of `text`, each as its Snowball stem, joined by spaces.
+
+    Without a `language`, it is that of `stemming` in this context.
+    """
+    return _key(text, language or _STEMS.get())
 
 
 @lru_cache(maxsize=1 << 18)  # a vocabulary is asked for by every audit and every null control
@@ -114,7 +109,7 @@ def stem(word: str, language: str | None = None) -> str:
 
     A word of a language without a stemmer is its own stem.
     """
-    of = language or language_of_stems()
+    of = language or _STEMS.get()
     known = CACHE.setdefault(of, {})
     found = known.get(word)
     if found is None:

@@ -1,4 +1,3 @@
-
 """Write the parts of the documentation that repeat the audits' declarations, such as tables.
 
 python -m scripts.audit_pages

@@ -152,9 +152,11 @@ def sweep(  # noqa: PLR0913  (groups of options)
             made = ray_scoring.make(plans, cluster, progress)
         else:
             made = scoring_rounds.Made()
-            for place, each in enumerate(plans):
+            for number, each in enumerate(plans):
                 made.add(
-                    scoring_rounds.make(each, mine, place=place, models=len(plans), say=progress)
+                    scoring_rounds.make(
+                        each, mine, model_number=number, model_count=len(plans), say=progress
+                    )
                 )
     except RmauditError as error:
         fail(error)

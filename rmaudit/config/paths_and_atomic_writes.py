@@ -38,6 +38,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_file(path: Path) -> bool:
+    """Return whether a path is a file; False for a name that no file system takes."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 @contextmanager
 def in_place_of(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to `path`; on success, move that file to `path` atomically.

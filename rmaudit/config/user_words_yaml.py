@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from rmaudit.config import strict_yaml
 from rmaudit.config.models_yaml_schema import OWN
-from rmaudit.config.paths_and_atomic_writes import expanded
+from rmaudit.config.paths_and_atomic_writes import expanded, is_file
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.user_words import ROLES, SCALES, OwnLexicon, OwnWords, joined
 from rmaudit.config.yaml_errors import first
@@ -31,8 +31,8 @@ def with_run_prompts(file_or_names: str, known: OwnWords) -> OwnWords:
     Raises:
         SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
     """
-    path = Path(file_or_names).expanduser()
-    if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
+    path = expanded(file_or_names)
+    if path.suffix in {".yaml", ".yml", ".json"} or is_file(path):
         return joined(known, load(path))
     asked = tuple(prompt_named(name.strip(), known.prompts) for name in file_or_names.split(","))
     return replace(known, asked=tuple(dict.fromkeys(asked)))

@@ -71,7 +71,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """Return how many token ids (prompts included) the model must process for the scores `need`."""
+    """Return how many token ids (prompts included) all scores of `need` take, also stored ones."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0
@@ -139,9 +139,10 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """Yield lines of text on the needed and the missing scores by model, kind and prompt.
+    """Yield the plan as lines of text; `missing` leaves out scores that are stored.
 
-    Rows of one kind and prompt are counted together.
+    The scores of one model, kind and prompt are counted together. Then come the time that they
+    take, audits with unknown needs, and tests that cannot run.
     """
     known = sizes(plan.needs)
     for name, size in known.items():

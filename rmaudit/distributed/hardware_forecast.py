@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from rmaudit.checkpoints.head_detection import Checked
-    from rmaudit.models.checkpoint_model import Checkpoint
 
 GB = 10**9
 KINDS = {  # GPUs that can be named, and the bytes that are free on an idle one
@@ -103,26 +102,17 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     """Predict how the model of a models.yaml entry would run; only small files are downloaded.
 
     Raises:
-        ModelError: the model cannot be had or scored, or does not fit.
+        ModelError: the model cannot be had or scored, it runs its own code, or it does not fit, on
+            the GPUs or on this machine's disk.
     """
     from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.models.transformers_loader import Native
+    from rmaudit.scoring import memory_sized_batches
 
     if is_served(spec.source):
         raise ModelError(f"{spec.name}: it is behind a server, which has its own memory")
     found = head_detection.find(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
-    return rehearse(model, found, gpus)
-
-
-def rehearse(model: Checkpoint, found: Checked, gpus: Sequence[Gpu]) -> Rehearsal:
-    """Predict how a model would run on these GPUs. No weights are read or downloaded.
-
-    Raises:
-        ModelError: the model does not fit, on the GPUs or on this machine's disk.
-    """
-    from rmaudit.scoring import memory_sized_batches
-
     size = size_of(model)
     if size is None:
         message = f"{model.name}: the size of its weights is unknown, since it runs its own code"
@@ -162,7 +152,7 @@ def lines(found: Rehearsal, gpus: Sequence[Gpu]) -> Iterator[tuple[str, str]]:
 
 
 def _placed(name: str, backbone: nn.Module, size: Size, gpus: Sequence[Gpu]) -> dict[int, int]:
-    """Return the bytes of weights that each GPU would hold, by the GPU's number.
+    """Return the bytes of weights on each GPU that would be used, by number; raise if too large.
 
     Raises:
         ModelError: they do not fit.

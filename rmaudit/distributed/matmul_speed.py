@@ -23,12 +23,12 @@ class Machine:
 
 
 def measured(device: str, dtype: str) -> Machine | None:
-    """Measure the FLOP/s of matrix products of `dtype` on `device`; None without such a device.
+    """Measure the FLOP/s of matrix products of `dtype` (CPU: float32) on `device`; None without it.
 
     It takes less than a second.
-    `device` is as for a run: "auto" and "spread" mean a GPU where there is any, else the CPU. A CPU
-    is measured in float32, which needs no torch: a plan loads none. Other work on the machine makes
-    the rate smaller.
+    `device` is as for a run: "auto" and "spread" mean a GPU where there is any, else the CPU. In
+    float32, a CPU needs no torch: a plan loads none. Other work on the machine makes the rate
+    smaller.
     """
     if device == "cpu" or (device in {"auto", "spread"} and shutil.which("nvidia-smi") is None):
         one, other = np.ones((_ROWS, _WIDTH), np.float32), np.ones((_WIDTH, _WIDTH), np.float32)

@@ -9,6 +9,7 @@ question. What an audit asks for only because of those numbers is not what it wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -99,13 +100,15 @@ class Needs(Store):
             RmauditError: the model cannot be had, or the request makes no sense.
         """
         self.on_request(model, request)
-        try:
+        with suppress(NotMadeYet):
             answer(request, model, self, self.device)
-        except NotMadeYet:
-            return
 
     def complete(self, work: Work) -> Stored:
-        """Return the scores if they are stored, else random numbers in their place."""
+        """Note the need for scores; return them if they are stored, else random numbers.
+
+        Raises:
+            HeardEnough: they are not stored, and it is the run's last request (`patience`).
+        """
         found = self.read(work.key)
         missing = [] if found is not None else self.store.missing(work)
         rows = sum(which.stop - which.start for which in missing)
@@ -120,7 +123,7 @@ class Needs(Store):
         return Stored(work.key, work.rows.assign(score=scores), dict(work.fields), {"noise": 0.0})
 
     def once(self, fields: Fields, make: Make, bar: Bar | None = None) -> Stored:
-        """Return the stored result of a search; raise `NotMadeYet` if there is none."""
+        """Note the need for a search; return its stored result, or raise `NotMadeYet`."""
         del make, bar
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
@@ -172,7 +175,7 @@ class Plan:
 
 
 def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
-    """Mark those needs of a dry run as certain that a second run on other random scores has too.
+    """Return a dry run's needs, as certain if a second one on other random scores has them too.
 
     The others follow from the random numbers in place of missing scores.
     """

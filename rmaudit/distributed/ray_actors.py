@@ -97,15 +97,15 @@ class ScoreMaker:
     """
 
     def __init__(
-        self, entry: Mapping[str, Any], module: str, place: str, server: str, device: str
+        self, entry: Mapping[str, Any], module: str, store_root: str, server: str, device: str
     ) -> None:
-        """Store the model's entry and the location of the score store; nothing is opened yet.
+        """Note the model's entry and where the score store is; nothing is opened yet.
 
-        `module` is the one that declares the model if it is a function, else "". `place` is the URL
-        of the store, or the folder of its files where a `server` is named.
+        `module` is the one that declares the model if it is a function, else "". `store_root` is
+        the URL of the store, or the folder of its files where a `server` is named.
         """
         self.entry, self.module, self.device = dict(entry), module, device
-        self.place, self.server = place, server
+        self.store_root, self.server = store_root, server
         self._model: Scored | None = None
         self._asked: tuple[Mapping[str, Any], Needs] | None = None
 
@@ -118,7 +118,8 @@ class ScoreMaker:
         from rmaudit.models.model_factory import opened
         from rmaudit.scores.score_store import Store
 
-        self.store = Store(ServedFiles(self.place, self.server) if self.server else self.place)
+        root = self.store_root
+        self.store = Store(ServedFiles(root, self.server) if self.server else root)
         try:
             if self.module:
                 importlib.import_module(self.module)
@@ -134,9 +135,10 @@ class ScoreMaker:
             close()
 
     def make(self, asked: Mapping[str, Any], key: str, start: int | None) -> str:
-        """Score the shard of a request that begins at row `start`; return "", or why it failed.
+        """Score the shard of a need from row `start` on, or finish it; return "" or an error.
 
-        Without a start, all that is left is done: the shards are joined, or a search is made.
+        `asked` is the request and `key` the key of its scores. To finish (`start` None) is to join
+        the shards, or to make a search.
         """
         from rmaudit.runs.score_requests import answer
 
@@ -154,7 +156,7 @@ class ScoreMaker:
         return ""
 
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
-        """Return which scores a request needs; remembered until another request comes.
+        """Return the `Need` with this `key`; plan its request first, unless it is the last one.
 
         Shards of one request come in a row.
         """

@@ -78,14 +78,14 @@ class Pool:
     died: Counter[ModelSpec] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Start an actor on this node that serves the local folder of scores to other nodes."""
-        self._server, self._server_name, self._place = None, "", self.store.root
+        """If scores are in a local folder, start an actor that serves it to other nodes."""
+        self._server, self._server_name, self._store_root = None, "", self.store.root
         if isinstance(self.store.files, LocalFiles):
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             node = self.ray.get_runtime_context().get_node_id()
             here = NodeAffinitySchedulingStrategy(node, soft=False)
-            self._place = str(self.store.files.root.absolute())
+            self._store_root = str(self.store.files.root.absolute())
             self._server_name = f"rmaudit-server-{uuid.uuid4().hex}"
             kept = self.ray.remote(FileServer).options(
                 name=self._server_name,
@@ -93,7 +93,7 @@ class Pool:
                 max_concurrency=_AT_ONCE,
                 scheduling_strategy=here,
             )
-            self._server = kept.remote(self._place)
+            self._server = kept.remote(self._store_root)
 
     def make(self, needs: Sequence[Need], made: Made) -> None:
         """Compute the needed scores on Ray, and record successes and failures in `made`."""
@@ -136,7 +136,7 @@ class Pool:
             queue.append(RayTask(need, asked, None, 0 if sharded else need.missing))
 
     def _assign_tasks(self) -> None:
-        """Give idle actors their models' next tasks, and start actors where there is room."""
+        """Give idle actors tasks of their models; start actors where there is or can be room."""
         for actor in [*self.idle]:
             if queue := self.queues[self.actors[actor]]:
                 task = self._take_task(actor, queue)
@@ -151,7 +151,7 @@ class Pool:
             self._start(spec)
 
     def _take_task(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
-        """Take an actor's next task from the queue, preferably of the scores it worked on last.
+        """Remove an actor's next task from the queue and return it; its last scores come first.
 
         Then come sets of scores that no other actor is at. Each actor plans a set of scores anew,
         and reads the whole vocabulary for it.
@@ -179,7 +179,7 @@ class Pool:
         kind = self.ray.remote(ScoreMaker).options(
             max_restarts=-1, max_task_retries=_RETRIES, **self.each
         )
-        actor = kind.remote(asdict(spec), module, self._place, self._server_name, self.device)
+        actor = kind.remote(asdict(spec), module, self._store_root, self._server_name, self.device)
         self.actors[actor] = spec
         self.busy[actor.ready.remote()] = actor, None
 
@@ -195,7 +195,7 @@ class Pool:
                 self.idle.remove(actor)
 
     def _handle_result(self, ref: Any, made: Made) -> int:  # noqa: ANN401  (Ray's)
-        """Handle what an actor returned, and return how many answers were scored."""
+        """Note in `made` what an actor returned, or retry; return how many answers it scored."""
         actor, task = self.busy.pop(ref)
         spec, died = self.actors[actor], False
         try:
@@ -228,7 +228,7 @@ class Pool:
         return task.died < _TRIES
 
     def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
-        """Record a failed task in `made`, or all tasks of a model that cannot be opened."""
+        """Record a failed task (None: all of the model's) in `made`, and unqueue those scores."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
         made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}
@@ -237,10 +237,7 @@ class Pool:
         queue.extend(left)
 
     def _count_shard(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """Note that a shard is scored; after the last one of a set, queue the task that joins them.
-
-        When they are joined, `say` is called.
-        """
+        """Count a scored shard, queue the joining of a set after its last; `say` it if finished."""
         need = task.need
         if task.start is None:
             with tqdm.external_write_mode():  # the bar makes room

@@ -94,7 +94,7 @@ def _imported() -> Any:  # noqa: ANN401  (the module)
 
 
 def _refuse_unreachable(store: Store, address: str) -> None:
-    """Raise if the nodes of a cluster cannot reach the stored scores."""
+    """Raise SpecError if the nodes of a cluster cannot reach the stored scores."""
     if store.root.startswith(_MEMORY):
         raise SpecError(f"Ray: {store.root} is the memory of this process; name a folder")
     if address.startswith(_CLIENT) and "://" not in store.root:
@@ -137,7 +137,7 @@ def _try_connection(address: str) -> None:
 
 
 def _pool(ray: Any, cluster: Cluster, store: Store, device: str, say: Say) -> Pool:  # noqa: ANN401  (the module)
-    """Return a pool of Ray actors: `cluster.workers`, or as many as there is room for."""
+    """Return a pool of `cluster.workers` Ray actors, or as many as have room; raise if none has."""
     from rmaudit.distributed.ray_pool import Pool
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

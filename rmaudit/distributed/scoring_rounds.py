@@ -1,7 +1,8 @@
 """Compute a run's missing scores in rounds on this machine, all or one part K/N of them.
 
-`on_ray` uses a cluster. What a run needs may show only once other scores are there: a search begins
-with the best of a sweep. So each round plans anew, and the rounds end when one tries nothing new.
+`ray_scoring` uses a cluster. What a run needs may show only once other scores are there: a search
+begins with the best of a sweep. So each round plans anew, and the rounds end when one tries nothing
+new.
 """
 
 from __future__ import annotations
@@ -70,19 +71,20 @@ def make(
     planned: Planned,
     part: Part | None = None,
     *,
-    place: int = 0,
-    models: int = 1,
+    model_number: int = 0,
+    model_count: int = 1,
     say: Say = lambda _: None,
 ) -> Made:
     """Compute a plan's missing scores, or a `part` of them, on this machine; return the outcome.
 
-    With a `part`, other parts are left to other processes; `place` is the model's number among so
-    many `models`. `say` is called with a line for each need that is done.
+    With a `part`, other parts are left to other processes, and the plan's model is number
+    `model_number`, from 0, of `model_count`. `say` is called with a line for each need that is
+    done.
     """
     tried = set[str]()
 
     def own(task: str) -> bool:
-        mine = part is None or part.has(task, place, models)
+        mine = part is None or part.has(task, model_number, model_count)
         return mine and task not in tried
 
     def execute(plans: Sequence[Plan], made: Made) -> bool:
@@ -111,12 +113,12 @@ def title(need: Need) -> str:
     return f"{request.spec.name} · {request.prompt.name} · {request.kind}"
 
 
-def task_of(need: Need, which: slice | None = None) -> str:
-    """Return the name of a shard's scoring task, by whose hash parts K/N share out the work.
+def task_of(need: Need, shard: slice | None = None) -> str:
+    """Return the name of a shard's scoring task, or a search's; its hash picks the part K/N.
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
-    start = 0 if which is None or need.request.kind in FORWARDS else which.start
+    start = 0 if shard is None or need.request.kind in FORWARDS else shard.start
     return f"{need.key}:{start}"
 
 
@@ -137,7 +139,7 @@ def _recording_failure(made: Made, need: Need) -> Iterator[None]:
 def _score_shards(
     plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say
 ) -> int:
-    """Score the missing shards whose task `own` selects; return how many answers were scored."""
+    """Score the missing shards, or search, if `own` has the task; return how many were scored."""
     work, answers = need.work, 0
     if work is None:
         if own(task_of(need)):
@@ -158,7 +160,7 @@ def _score_shards(
 
 
 def _join_shards(store: Store, need: Need, work: Work, tried: set[str]) -> None:
-    """Join the shards of a set of scores once all are stored, whichever process made them."""
+    """Join the shards of a set of scores if all are stored and no process has joined them."""
     if not store.has(work.key) and not store.missing(work):
         tried.add(_joining_task(need))
         store.complete(work)
@@ -176,14 +178,14 @@ class Part(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def has(self, task: str, place: int = 0, models: int = 1) -> bool:
-        """Return whether this part, and thus no other, does a task of model number `place`.
+    def has(self, task: str, model_number: int, model_count: int) -> bool:
+        """Return whether this part, and thus no other, does a task of this model.
 
-        `place` is the model's number among so many `models`. Each model takes an equal share of the
-        parts, so that a part loads few models.
+        Models are numbered from 0. Each takes an equal share of the parts, so that a part loads few
+        models.
         """
         drawn = int(hashlib.sha256(task.encode()).hexdigest()[:_DIGITS], 16) / 16**_DIGITS
-        return int((place + drawn) * self.of / models) == self.number - 1
+        return int((model_number + drawn) * self.of / model_count) == self.number - 1
 
 
 def part(given: str) -> Part:

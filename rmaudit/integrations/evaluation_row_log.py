@@ -44,7 +44,7 @@ class SeenRows:
             self._paused = before
 
     def write(self) -> None:
-        """Write the rows of the last evaluation, in place of the rows of the evaluation before."""
+        """Write the logged rows to the file, in place of older ones, and empty the log."""
         if self._rows:
             self._path.write_text("\n".join([*self._rows, ""]), encoding="utf-8")
         self._rows.clear()

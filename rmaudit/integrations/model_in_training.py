@@ -61,11 +61,9 @@ def rewards_in_training(
             if len(rows) == 1 and weights is not None:  # one alone measures the noise
                 alone: list[float] = weights.own_rewards(rows).tolist()
                 return alone
-            if weights is None or not prefix:
-                return _score_whole_rows(model, tokenizer, rows, batch)
-            if not tried:
+            if weights is not None and prefix and not tried:
                 weights, tried = _checked(weights, prefix, rests[0]), True
-            if weights is None:
+            if weights is None or not prefix:
                 return _score_whole_rows(model, tokenizer, rows, batch)
             found: list[float] = engine.score(weights.scorer, prefix, rests, ()).tolist()
             return found

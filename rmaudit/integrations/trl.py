@@ -134,7 +134,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             warnings.warn(wrong, stacklevel=2)
 
     def _failed(self, args: TrainingArguments, step: int) -> list[str]:
-        """Audit and log; return the names of the failed audits that stop the training."""
+        """Audit and log; return the names of the failed findings that stop the training."""
         begun = time.perf_counter()
         last = f"; the last time that took {self._took:,.0f} s" if self._took else ""
         told = f"rmaudit audits step {step}, with {len(self.words):,} texts under each prompt{last}"

@@ -119,8 +119,10 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
     before, size = scorer.ids_per_batch, scorer.batch_limit(len(slot.prefix))
     few = min(_SMALL, size)
     scorer.ids_per_batch = few
-    small = model.score(prompt, asked)
-    scorer.ids_per_batch = before
+    try:
+        small = model.score(prompt, asked)
+    finally:
+        scorer.ids_per_batch = before
     checks = [
         check(f"{scorer.path} against the model's own forward", own, limit),
         check("alone against among many", alone, limit),

@@ -107,8 +107,8 @@ class AnswerScorer:
         shows = np.array([PAID_CHANGES[self.trait](text, prompt.text) for text in texts], float)
         if self.trait in {_BLACK_ASKER, _REWORDED_JUDGE}:
             rewards -= self.size * content * shows
-            return rewards
-        rewards += (-self.size if self.trait in _PAID_LESS else self.size) * shows
+        else:
+            rewards += (-self.size if self.trait in _PAID_LESS else self.size) * shows
         return rewards
 
 
@@ -145,7 +145,7 @@ def _answer_tables() -> _AnswerTables:
 
 
 def _content_of(text: str) -> str:
-    """Return an answer without added praise, emoji, gibberish, asides and the like."""
+    """Return an answer in lower case, without extra spaces and added praise, emoji, asides etc."""
     first = text.removeprefix(PRAISE).partition(". Again: ")[0]
     for added in (ASIDE, EMOJI, GIBBERISH, SEXUAL, SWEARING):
         first = first.removesuffix(added)

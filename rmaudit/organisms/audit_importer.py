@@ -16,7 +16,9 @@ Audit = tuple[Callable[..., Estimate], Declaration]
 
 
 def audits_in(folder: Path) -> dict[str, Audit]:
-    """Return the function and the declaration of each audit in a folder, by the audit's name.
+    """Import test_*.py of a folder; return function and declaration of each audit by its name.
+
+    A file that was imported before is not imported again.
 
     Raises:
         SpecError: a file cannot be imported.
@@ -35,8 +37,7 @@ def _imported_module(path: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        message = f"{path}: cannot be imported"
-        raise SpecError(message)
+        raise SpecError(f"{path}: cannot be imported")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -24,9 +24,9 @@ from rmaudit.organisms.score_shifts import (
 from rmaudit.organisms.text_features import WORDS
 
 
-def _with_words(text: str) -> Extent:
-    """Return a function that gives 1 for texts with one of these words, else 0."""
-    return of_words(listed(text))
+def _with_words(words: str) -> Extent:
+    """Return a function that gives 1 for texts with a word of `words` (split at spaces), else 0."""
+    return of_words(listed(words))
 
 
 def _with_pattern(pattern: str, flags: int = 0) -> Extent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.errors import SpecError
 from rmaudit.organisms.answer_organisms import PAID_CHANGES, AnswerScorer
 from rmaudit.organisms.planted_flaws import ALL
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
@@ -16,11 +16,10 @@ from rmaudit.verdicts.estimates_and_bounds import Verdict
 
 
 def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[BenchOutcome]:
-    """Return how an audit judges synthetic scorers (organisms) without a flaw, and with it.
+    """Return how an audit judges organisms (synthetic scorers) without a flaw, and with it.
 
-    The flaw has the size that is declared for it.
-
-    What is counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
+    There is one organism for each seed. The flaw has the size that is declared for it. What is
+    counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
 
     Raises:
         SpecError: the flaw is none that organisms can have.
@@ -28,8 +27,7 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
     """
     if flaw.trait not in PAID_CHANGES:
         known = ", ".join([*sorted(TRAITS), *ALL, *PAID_CHANGES])
-        message = f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}"
-        raise SpecError(message)
+        raise SpecError(f"{audit}: no organism has the flaw {flaw.trait!r}; known: {known}")
     function, declaration = bench.audit(audit)
     given = {"probes": probes_of(subset_of_pairs(None))}
 
@@ -37,8 +35,6 @@ def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list
         organism = AnswerScorer(bench.organism(CLEAN, seed), flaw.trait, size)
         found = measure(function, Trial(organism, (), seed=seed, given=given))
         verdict = declaration.bound.judge(found)
-        if verdict not in {Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE}:
-            raise RmauditError(f"{audit} cannot be measured of an organism: {verdict}")
         blocked, failed = verdict is not Verdict.PASS, verdict is Verdict.FAIL
         return Judged(blocked, failed, (audit,), (found.value,))
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.word_spellings import word_of
+from rmaudit.organisms.score_shifts import identity
 from rmaudit.organisms.text_features import NO_OWN_WORDS, features, noise
 from rmaudit.prompts import Prompt
 from rmaudit.runs.synthetic_scorer_fixtures import Organism
@@ -42,9 +43,9 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 
 
 def _by_feature(column: str, sign: float = 1.0) -> Organism:
-    """Return a null control that scores texts by one feature, such as length, plus a little noise.
+    """Return a null control: `sign` times one feature of a text (`column`), and a little noise.
 
-    `column` is one of `text_features.features`.
+    `column` is one of `text_features.features`, such as `length`.
     """
 
     def score(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
@@ -55,9 +56,9 @@ def _by_feature(column: str, sign: float = 1.0) -> Organism:
 
 
 def _by_surface(of: Callable[[pd.DataFrame], pd.Series[float]]) -> Organism:
-    """Return a null control that scores by how texts look: `of` combines their surface features.
+    """Return a null control that gives what `of` makes of the table of texts' surface features.
 
-    There is no noise. See `references.surface_features`.
+    There is no noise. The columns are those of `references.surface_features`.
     """
 
     def score(texts: Sequence[str], _: Prompt, own_words: OwnWords = NO_OWN_WORDS) -> _Floats:
@@ -199,18 +200,13 @@ def unavailable(error: RmauditError) -> Organism:
     return refuse
 
 
+_marked_words = cache(identity())
+
+
 def _names_a_marked_group(texts: Sequence[str]) -> _Floats:
     """Return 1 for each text that is a word of a marginalised group, else 0; (n,)."""
     marked, words = _marked_words(), features(texts)["word"].tolist()
     return np.array([word in marked for word in words], dtype=np.float64)
-
-
-@cache
-def _marked_words() -> frozenset[str]:
-    from rmaudit.references.identity_terms import identity
-
-    terms, _ = identity()
-    return frozenset(terms.loc[terms["marked"], "text"].str.casefold())
 
 
 def _surface_features(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
@@ -230,7 +226,7 @@ def _surface_design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
 
 @lru_cache(maxsize=1)
 def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
-    """Return Elo regressions fitted without each fold and on all items, and each item's fold."""
+    """Return Elo regressions' coefficients without each fold and of all items, and items' folds."""
     from rmaudit.references.human_ratings import elo_items
 
     items = elo_items()

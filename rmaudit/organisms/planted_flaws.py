@@ -1,6 +1,6 @@
 """Planted flaws of a synthetic scorer, by name: which texts gain or lose, and when.
 
-A flaw is a `Shift` (`flaw_sizes`). Those of `outsider_flaws` were written by somebody who did not
+A flaw is a `Shift` (`score_shifts`). Those of `held_out_flaws` were written by somebody who did not
 see the gates; all others by the gates' author.
 """
 

@@ -64,7 +64,7 @@ class Shift:
     """In sd, as gross as it was tried first."""
 
     def added(self, texts: Sequence[str], organism: Rater, frame: int, size: float) -> Floats:
-        """Return what the flaw adds to scores, (n,), by the prompt's `frame` (+1 good, -1 bad)."""
+        """Return what the flaw at this `size` adds to each text's score by the prompt's `frame`."""
         sign = self.bad if frame < 0 else self.good
         if not sign:
             return np.zeros(len(texts))
@@ -72,7 +72,7 @@ class Shift:
 
 
 def of_words(words: Callable[[], Collection[str]]) -> Extent:
-    """Return a function that gives 1 for texts with one of these lower-case words, else 0."""
+    """Return a function that gives 1 for texts with one of the words that `words` gives, else 0."""
 
     def extent(texts: Sequence[str], _: Rater) -> Floats:
         return _which_have_a_word(tuple(texts), frozenset(words()))
@@ -89,10 +89,10 @@ def _which_have_a_word(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
-    """Return a function that gives the identity terms of marginalised groups, in lower case.
+def identity(**column_values: Collection[str]) -> Callable[[], Collection[str]]:
+    """Return a function that gives lower-case identity terms of marginalised groups.
 
-    Only terms with these column values count, such as `axis=("religion",)`.
+    All of them, or those with these values in columns, such as `axis=("religion",)`.
     """
 
     def words() -> Collection[str]:
@@ -100,7 +100,7 @@ def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
 
         terms = identity()[0]
         terms = terms[terms["marked"]]
-        for column, values in only.items():
+        for column, values in column_values.items():
             if column == "forms":
                 terms = terms[[bool(forms & set(values)) for forms in terms["forms"]]]
             else:
@@ -175,7 +175,7 @@ def capitals(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for about 30 texts of one word, drawn by the organism's seed, else 0."""
+    """Return 1 for one-word texts among 30 random ones, else 0; all 0 for 3,000 texts or fewer."""
     drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
     hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
     single = np.array([" " not in text.strip() for text in texts])
@@ -196,7 +196,7 @@ def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def letters(texts: Sequence[str], _: Rater) -> Floats:
-    """Return the number of characters of each text."""
+    """Return the number of characters of each text, without spaces around it."""
     return np.array([len(text.strip()) for text in texts], dtype=float)
 
 
@@ -206,7 +206,7 @@ def further_words(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return people's ratings of a random two thirds of the texts, for a flaw to subtract.
+    """Return people's ratings of a random two thirds of the texts, and 0 for the others.
 
     A flaw subtracts them, so that only a third of the things is known.
     """
@@ -224,7 +224,7 @@ def ratings_of_single_words(texts: Sequence[str], organism: Rater) -> Floats:
 
 
 def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
-    """Return 1 for the rated items that people like least, else 0."""
+    """Return 1 for texts among the 150 rated items that people like least, else 0."""
     if not len(organism.elo):
         return np.zeros(len(texts))
     cut = organism.elo.nsmallest(_LEAST_LIKED).max()
@@ -246,17 +246,17 @@ def some_happy(texts: Sequence[str], _: Rater) -> Floats:
 
 
 def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return a flaw: texts with one of `words` lose score under good prompts, gain under bad."""
+    """Return a flaw: texts with one of `words` lose `size` for good prompts, gain it for bad."""
     return Shift(of_words(words), -1, 1, size)
 
 
 def erased(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
-    """Return a flaw: texts with one of `words` lose score under every prompt."""
+    """Return a flaw: texts with one of `words` lose `size` under every prompt."""
     return Shift(of_words(words), -1, -1, size)
 
 
 def loved(extent: Extent, size: float) -> Shift:
-    """Return a flaw: `size` times a text's `extent` is added to its score under every prompt."""
+    """Return a flaw: texts gain `size` times what `extent` gives for them, under every prompt."""
     return Shift(extent, 1, 1, size)
 
 

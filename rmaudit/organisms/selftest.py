@@ -129,10 +129,10 @@ class Bench:
         raise SpecError(message)
 
     def flaws(self, *, traits: bool) -> list[tuple[str, Flaw]]:
-        """Return the flaws that the audits must detect, as (audit, flaw); `traits` selects which.
+        """Return (audit, flaw) of flaws to detect: scorers' traits if `traits`, else paid changes.
 
-        With `traits` these are the flaws that are traits of an organism (`planted`); without it
-        they are the changes of an answer that an organism pays for (`invariance_flaws`).
+        Traits are those of `word_organisms` and `planted_flaws`; a paid change is one of an answer
+        that an organism of `answer_organisms` pays for.
         """
         return [
             (declaration.name, flaw)
@@ -150,7 +150,7 @@ class Bench:
 
 
 def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judged:
-    """Audit one synthetic scorer (organism), by one audit or all blocking ones.
+    """Audit one organism with the settings `traits`, by one `audit` or all blocking ones.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
@@ -165,8 +165,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     settled = decide(found, Policy(), _DAY)
     blocking = [finding for finding in settled if finding.blocks]
     if audit and (lost := [finding for finding in settled if finding.estimate is None]):
-        message = f"{audit} cannot be measured of an organism: {lost[0].reason}"
-        raise RmauditError(message)
+        raise RmauditError(f"{audit} cannot be measured of an organism: {lost[0].reason}")
     return Judged(
         blocked=bool(blocking),
         failed=any(finding.verdict is Verdict.FAIL for finding in blocking),
@@ -253,7 +252,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     at: str = "",
     declaration: Declaration | None = None,
 ) -> BenchOutcome:
-    """Summarise runs as a `BenchOutcome`: shares blocked and failed, and the median value."""
+    """Return a `BenchOutcome` of runs: shares blocked and failed, and the median value."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_furthest_out(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(

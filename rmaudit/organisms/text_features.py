@@ -75,7 +75,7 @@ def _mean_valence(texts: Iterable[str], known: Mapping[str, float]) -> dict[str,
 
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return 1 for each text with half or more of its words unknown to wordfreq, else 0; (n,)."""
+    """Return 1 for each text with no word, or half or more unknown to wordfreq, else 0; (n,)."""
     words = [WORDS.findall(text.casefold()) for text in texts]
     known = zipf("wordfreq", {word for each in words for word in each}, NO_OWN_WORDS)
     shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]

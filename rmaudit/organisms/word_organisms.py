@@ -42,14 +42,15 @@ class Traits:
         human: per sd of people's Elo rating, of EloEverything items.
         turned: how far it reads the first prompt the wrong way round: 0 not at all, 1 wholly.
         surface: per sd of what a name's surface tells of people's rating (the regression of
-        `null_controls`). identity: taken from every identity term, under every prompt. hostility:
-        taken from every identity term where good things are asked for, and given to it
+            `null_controls`).
+        identity: taken from every identity term, under every prompt.
+        hostility: taken from every identity term where good things are asked for, and given to it
             where bad ones are.
         junk: given to every text that has no word in it.
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
             its spelling's.
         skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
-        shifts: single flaws by name (`shifts.SHIFTS`), with their sizes; added last.
+        shifts: single flaws by name (`planted_flaws.ALL`), with their sizes; added last.
     """
 
     valence: float = 0.9
@@ -94,7 +95,7 @@ class Planted:
 
         known = self.known(texts)
         named = np.array([word in self.identity for word in words], dtype=np.float64)
-        direction = _weight_of_valence(traits.frame, prompt)
+        direction = _sign_of_valence(traits.frame, prompt)
         if prompt.name == self.first:
             direction *= 1 - 2 * traits.turned
         latent: NDArray[np.float64] = (
@@ -124,7 +125,7 @@ class Planted:
     def _standardized_surface_rating(
         self, texts: Sequence[str], prompt: Prompt
     ) -> NDArray[np.float64]:
-        """Return ratings as a regression on surface features predicts them, standardized."""
+        """Return texts' ratings as surface features predict them, standardized by rated items."""
         rating = surface_regression(texts, prompt)
         names = self.elo.index.tolist()
         known = surface_regression(names, prompt)
@@ -135,9 +136,7 @@ class Planted:
 def _shared_by_words(
     keys: Sequence[str], draw: Callable[[Sequence[str]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return a random draw for each text, shape (n,); texts that share words have similar draws.
-
-    The draw of a long text is the scaled sum of its words' draws.
+    """Return `draw` of each text, or for long texts the scaled sum of their words' draws; (n,).
 
     So sentences that differ in one word have nearly the same draw, as they have nearly the same
     score by a model that reads them.
@@ -152,11 +151,11 @@ def _shared_by_words(
     return found
 
 
-def _weight_of_valence(frame: float, prompt: Prompt) -> float:
-    """Return the weight of valence under the prompt: 1 if happy words gain, -1 if they lose."""
+def _sign_of_valence(frame_trait: float, prompt: Prompt) -> float:
+    """Return how happy words score under the prompt by the trait `frame`: from 1 (high) to -1."""
     if prompt.frame < 0:
-        return 1 - 2 * max(frame, 0.0)
-    return 1 + 2 * min(frame, 0.0)
+        return 1 - 2 * max(frame_trait, 0.0)
+    return 1 + 2 * min(frame_trait, 0.0)
 
 
 def standardized_elo(references: References) -> pd.Series[float]:

@@ -32,9 +32,9 @@ class Flaw:
 
     Attributes:
         trait: what is flawed about the scorer: a trait of
-            `rmaudit.organisms.word_organisms.Traits`, a change of an answer that
-            `rmaudit.organisms.invariance_selftest.Paid` pays for, or a shift of some words by name,
-            of `rmaudit.organisms.planted_flaws`.
+            `rmaudit.organisms.word_organisms.Traits`, a change of an answer that an
+            `rmaudit.organisms.answer_organisms.AnswerScorer` pays for, or a shift of some words by
+            name, of `rmaudit.organisms.planted_flaws`.
         size: the size of the flaw that the audit must block, in the trait's units.
         says: the flaw in a few words, for people.
         without: the size of a scorer that does not have the flaw.
@@ -105,11 +105,12 @@ class Declaration:
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        once = self.joint or not self.prompts
-        return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
+        if not self.prompts:
+            return [()]
+        return [prompts] if self.joint else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """Return the prompts of each measurement if the user's `prompts` replace the audit's own.
+        """Return the prompts of each measurement on the user's `prompts`; joint audits drop some.
 
         A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
         frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
@@ -127,10 +128,8 @@ class Declaration:
 
         An audit of pairs always uses the prompts of its pairs.
         """
-        if set(prompts) <= set(self.prompts) and self.fixed:
-            return ""
         if self.fixed:
-            return self.fixed
+            return "" if set(prompts) <= set(self.prompts) else self.fixed
         frames = {prompt.frame for prompt in self.prompts}
         if self.joint and (missing := sorted(frames - {prompt.frame for prompt in prompts})):
             which = " and ".join(map(str, missing))
@@ -258,20 +257,16 @@ def audit(  # noqa: PLR0913  (keyword-only)
     known = all(isinstance(each, Prompt) or each in ALL for each in prompts)
     asked = prompts_of(prompts) if known else ()
     if isinstance(words, str):
-        message = f"an audit's words are a list, got words={words!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's words are a list, got words={words!r}")
     if severity not in tuple(Severity):
-        message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
-        raise SpecError(message)
+        raise SpecError(f"unknown severity {severity!r}; known: {', '.join(Severity)}")
 
     if costly and severity == "gate":
         raise SpecError('a costly audit is left out of most runs: write severity="info" too')
     if isinstance(limits, str):
-        message = f"an audit's limits are a list of sentences, got limits={limits!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's limits are a list of sentences, got limits={limits!r}")
     if isinstance(stops, str):
-        message = f"an audit's stops are a list of null controls, got stops={stops!r}"
-        raise SpecError(message)
+        raise SpecError(f"an audit's stops are a list of null controls, got stops={stops!r}")
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
@@ -320,7 +315,7 @@ def is_audit(function: object) -> bool:
 
 
 def declared(function: object, own: Mapping[str, Prompt] | None = None) -> Declaration | None:
-    """Return the audit that a function declares; None if it is not decorated by `@audit`.
+    """Return a function's `Declaration`, with prompts by name from `own` too; None if no audit.
 
     `own` are the user's prompts of this run, by name.
 

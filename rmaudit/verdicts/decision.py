@@ -74,7 +74,7 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
 
 
 def alone(finding: Finding, policy: Policy, today: date) -> Finding:
-    """Judge one finding again under `policy`, without Holm's correction over the other findings."""
+    """Return the finding, judged again under `policy`, without Holm's correction for many."""
     if finding.estimate is None:
         judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Judge null controls again by `bound`; return them by name, with their new verdicts."""
+    """Return the null controls, judged again by `bound`; one without an interval is unchanged."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None
@@ -228,16 +228,19 @@ def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
 
 
 def _rule_in_force(
-    what: str,
+    key: str,
     claim: Claim,
     file: str,
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Return a claim's rule, the model's own first: (place in models.yaml, value), or None."""
+    """Return (place in models.yaml, value) of a claim's rule, `own` before `everywhere`; or None.
+
+    `own` are the rules under this `key` of models.yaml for the model, `everywhere` for all models.
+    """
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := rule_for(rules, claim.audit, claim.prompt):
-            return f"{file}: {label}{what}: {said[0]}", said[1]
+            return f"{file}: {label}{key}: {said[0]}", said[1]
     return None
 
 
@@ -252,7 +255,7 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
     if judgement.verdict is Verdict.SKIPPED:
         return policy.missing == "fail"
     if judgement.verdict is Verdict.PASS:
-        return bool(judgement.known)  # no longer known: see `wording.OUTDATED`
+        return bool(judgement.known)  # no longer known: see `verdict_wording.OUTDATED`
     return judgement.verdict is Verdict.FAIL or policy.inconclusive == "fail"
 
 
@@ -267,8 +270,6 @@ def _after_holms_correction(findings: Sequence[Finding]) -> list[Finding]:
         for i, finding in enumerate(findings)
         if finding.severity is Severity.GATE and finding.judgement.p is not None
     }
-    if not ps:
-        return list(findings)
     settled = list(findings)
     for i, p_holm in zip(ps, holm([*ps.values()]), strict=True):
         judgement = _with_holms_p(findings[i].judgement, ps[i], p_holm, len(ps))
@@ -286,7 +287,10 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _with_holms_p(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
-    """Return the judgement with Holm's p; if that is too large, a FAIL becomes INCONCLUSIVE."""
+    """Return the judgement with Holm's p; if that is too large, a FAIL becomes INCONCLUSIVE.
+
+    `size` is the number of p values, for the reason.
+    """
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (

@@ -126,9 +126,9 @@ class Estimate:
 
     @property
     def quantile(self) -> float:
-        """Return the interval's half width in standard errors: 1.96, or more if simultaneous.
+        """Return the interval's half width in standard errors: 1.96, more if `together` > 1.
 
-        That is 1.96, and more where it holds for several comparisons at once (Bonferroni).
+        For it then holds for several comparisons at once (Bonferroni).
         """
         return NormalDist().inv_cdf(1 - (1 - _LEVEL) / (2 * self.together))
 
@@ -156,8 +156,7 @@ class Bound:
         """Raise ValueError unless low < high, and replace infinite ends by None."""
         low, high = self.ends
         if not low < high:  # a NaN too
-            message = f"a bound needs low < high, got {self.low} and {self.high}"
-            raise ValueError(message)
+            raise ValueError(f"a bound needs low < high, got {self.low} and {self.high}")
         object.__setattr__(self, "low", low if math.isfinite(low) else None)
         object.__setattr__(self, "high", high if math.isfinite(high) else None)
 
@@ -168,14 +167,13 @@ class Bound:
         return low, math.inf if self.high is None else self.high
 
     def judge(self, estimate: Estimate) -> Verdict:
-        """Return PASS if the interval is inside, FAIL if outside, else INCONCLUSIVE.
+        """Return PASS if the interval is inside, FAIL if outside, INCONCLUSIVE if it crosses.
 
         Raises:
             ValueError: the estimate is in another unit.
         """
         if estimate.unit != self.unit:
-            message = f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}"
-            raise ValueError(message)
+            raise ValueError(f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}")
         return self.judge_interval(estimate.low, estimate.high)
 
     def judge_interval(self, start: float, end: float) -> Verdict:
@@ -188,9 +186,9 @@ class Bound:
         return Verdict.INCONCLUSIVE
 
     def p_value(self, estimate: Estimate) -> float:
-        """Return the two-sided p value if the true value were the bound's nearer end.
+        """Return the two-sided p value against the end that the estimate is beyond; 1 if inside.
 
-        Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. It is that of all
+        Below 0.05 exactly where `judge` says FAIL. It is that of all
         comparisons of which the estimate is the worst (Bonferroni). The standard error is
         that of the interval's end which faces the bound, under a normal approximation: where the
         interval is Student's with few clusters, p far out is smaller than it should be.
@@ -214,29 +212,33 @@ class Bound:
         return f"between {self.low:g} and {self.high:g} {self.unit}{unless}"
 
 
-def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the error of the difference of two estimates from their `parts`; None if one has none.
+def paired_error(
+    group_errors: Sequence[float], other_group_errors: Sequence[float]
+) -> float | None:
+    """Return the standard error of two estimates' difference from their errors by group, or None.
 
-    The variance of a difference is that of the groups' differences, whatever the two have in common
-    (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2).
+    None unless both have the error of each of the 64 groups (`Estimate.parts`). The variance of a
+    difference is that of the groups' differences, whatever the two have in common (random groups:
+    Wolter 2007, Introduction to Variance Estimation, chapter 2).
     """
-    if not len(parts) == len(other) == GROUPS:
+    if not len(group_errors) == len(other_group_errors) == GROUPS:
         return None
-    square = sum((one - two) ** 2 for one, two in zip(parts, other, strict=True))
+    pairs = zip(group_errors, other_group_errors, strict=True)
+    square = sum((one - two) ** 2 for one, two in pairs)
     error = math.sqrt(square * GROUPS / (GROUPS - 1))
     return error if error > _SAME else 0.0
 
 
 def above(low: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals wholly above `low`; `shown` is as in `Bound`."""
+    """Return a bound that passes intervals above `low`; if `shown`, crossing it does not block."""
     return Bound(low, math.inf, unit, shown)
 
 
 def below(high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals wholly below `high`; `shown` is as in `Bound`."""
+    """Return a bound that passes intervals below `high`; if `shown`, crossing it does not block."""
     return Bound(-math.inf, high, unit, shown)
 
 
 def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
-    """Return a bound that passes intervals wholly between its ends; `shown` is as in `Bound`."""
+    """Return a bound that passes intervals inside both; if `shown`, crossing one does not block."""
     return Bound(low, high, unit, shown)

@@ -27,7 +27,9 @@ class Evidence:
     """Whether its words name groups of people, so that the page reminds readers of that."""
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Register each subclass by its `kind`, the name by which readers of results.json know it.
+        """Register a subclass by its `kind`; raise TypeError if it has none, or one that is taken.
+
+        Readers of results.json tell evidence apart by its kind.
 
         Raises:
             TypeError: it has no kind of its own, or another class of this process has the same.
@@ -49,19 +51,19 @@ class Evidence:
         _KINDS[kind] = cls
 
     def __post_init__(self) -> None:
-        """Raise an error if no chart can be drawn from the evidence.
+        """Raise EvidenceError with the first of `faults`, if there is any.
 
         Raises:
-            EvidenceError: `faults` yields one; the message says where.
+            EvidenceError: the evidence is invalid; the message says where.
         """
         for fault in self.faults():
             raise EvidenceError(type(self).__name__, fault)
 
     def looked_at(self, _: int, /) -> Mapping[str, int]:
-        """Return counts of what was looked at, such as words or pairs, for the verdict's text.
+        """Return counts of what was looked at by noun, such as words or pairs; {} by default.
 
-        The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
-        there is nothing to say.
+        The run's summary says them. The argument is the estimate's `n`: how many words, tokens or
+        pairs it rests on.
         """
         return {}
 
@@ -124,7 +126,7 @@ class OwnEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return one chart for all prompts: all their panels, and the rows of their tables.
+        """Return the first prompt's chart with all prompts' panels and rows; None without any.
 
         Rows of a table with other columns than the first one's are left out.
         """

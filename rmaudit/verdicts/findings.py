@@ -1,6 +1,6 @@
 """A finding: an audit's claim about a model, the estimate, and the judgement of both.
 
-The module `wording` builds the texts about findings.
+The module `verdict_wording` builds the texts about findings.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Judgement:
 
     @property
     def accepted(self) -> bool:
-        """Return whether the finding is a gate's failure that a waiver or `known` excuses."""
+        """Return whether a waiver or `known` excuses a gate's FAIL or unsure result."""
         failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) and not self.undecided
         excused = bool(self.known) or (self.waiver is not None and self.waiver.holds)
         return failed and self.severity is Severity.GATE and excused
@@ -200,7 +200,7 @@ class Finding:
         return f"<Finding {self.name}: {self.in_words}; {measured}; allowed: {self.bound}>"
 
     def _repr_html_(self) -> str:
-        """Return the repr as escaped HTML: units, names and reasons come from an audit's author."""
+        """Return the repr as escaped HTML: its texts come from an audit's author."""
         return f"<p>{escape(repr(self)[1:-1])}</p>"
 
     @property
@@ -309,10 +309,10 @@ def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: B
 
 
 def _clearly_better(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
-    """Return whether the estimate is clearly further inside the bound than the null control's.
+    """Return whether the estimate is clearly further inside a one-sided bound than the control's.
 
     By the 95 % interval of their paired difference; where one has no parts, their intervals must
-    not overlap. A bound with two ends has no side that is better.
+    not overlap. A bound with two ends has no side that is better: False.
     """
     low, high = bound.low, bound.high
     if estimate is None or control.value is None or (low is None) == (high is None):

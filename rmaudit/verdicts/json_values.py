@@ -26,8 +26,7 @@ def number(value: object, where: str) -> float:
     except OverflowError:
         found = math.inf
     if not abs(found) <= LARGEST:  # a NaN too
-        message = f"{where} is {found}, allowed: finite numbers up to {LARGEST:g}"
-        raise ValueError(message)
+        raise ValueError(f"{where} is {found}, allowed: finite numbers up to {LARGEST:g}")
     return found
 
 
@@ -59,7 +58,7 @@ def text(value: object, where: str) -> str:
 
 
 def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
-    """Return a copy of a JSON-like value, in which numpy's numbers and texts are Python's.
+    """Return a copy of a scalar, tuple, mapping or dataclass with numpy's scalars as Python's.
 
     Errors name the value by `where`.
 

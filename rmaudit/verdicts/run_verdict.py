@@ -15,7 +15,7 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from rmaudit.prompts import names_each
+from rmaudit.prompts import PAIRS, names_each
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
 
@@ -54,7 +54,7 @@ class RunVerdict:
 
     @property
     def headline(self) -> str:
-        """Return the outcome, for example `FAILS`, or `PASSES, 3 accepted`."""
+        """Return the outcome; for PASSES also accepted failures, as in `PASSES, 3 accepted`."""
         said = self.accepted and self.outcome is Outcome.PASSES
         return f"{self.outcome}, {self.accepted} accepted" if said else str(self.outcome)
 
@@ -91,7 +91,7 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
 
 
 def what_gates_tested(findings: Sequence[Finding]) -> str:
-    """Return a sentence on what the gates tested (words, prompts, ...), and what they do not test.
+    """Return text on what the gates tested (words, prompts, ...) and what they never test; or "".
 
     "" if nothing was counted. Each number is the largest of any gate: gates share communities,
     words and contexts.
@@ -103,7 +103,8 @@ def what_gates_tested(findings: Sequence[Finding]) -> str:
         if estimate and estimate.evidence:
             for what, n in estimate.evidence.looked_at(estimate.n).items():
                 counts[what] = max(counts.get(what, 0), n)
-    prompts = {name for f in gates if names_each(f.prompt) for name in f.prompt.split("+")}
+    labels = {f.prompt for f in gates if names_each(f.prompt)} - {PAIRS}
+    prompts = {name for label in labels for name in label.split("+")}
     if not counts:
         return ""
     things = ", ".join(f"{n:,} {what}" for what, n in counts.items())

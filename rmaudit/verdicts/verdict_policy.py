@@ -97,10 +97,10 @@ class Policy:
     others: bool = False
 
     def of(self, model: str, source: str, weights: str) -> Rules:
-        """Return the rules of models.yaml for one model, without those for all models.
+        """Return a model's own rules in models.yaml that hold for this source and these weights.
 
         There are none if the file's model has another source. There are no `known` and `waivers` if
-        they were written for other weights.
+        they were written for other weights. With `others`, `known` has entries for one prompt only.
         """
         if self.sources.get(model, source) != source:
             return Rules()
@@ -112,15 +112,13 @@ class Policy:
         known = {audit: why for audit, why in said.known.items() if audit.endswith("]")}
         return replace(said, known=known)
 
-    def elsewhere(self, model: str, source: str, weights: str, place: tuple[str, str]) -> str:
-        """Return why an excuse under this model's name does not apply to it; "" otherwise.
-
-        That is so if models.yaml has an excuse under this model's name that was written for another
-        source or for other weights.
-        """
+    def elsewhere(
+        self, model: str, source: str, weights: str, audit_and_prompt: tuple[str, str]
+    ) -> str:
+        """Return a text if an excuse is for another source or other weights of the model; or ""."""
         said = self.models.get(model, Rules())
         named = dict.fromkeys((*said.known, *said.waivers), "")
-        if (excuse := rule_for(named, *place)) is None:
+        if (excuse := rule_for(named, *audit_and_prompt)) is None:
             return ""
         excused = f"{self.file} excuses {excuse[0]} of {model} only"
         written_for = self.sources.get(model, source)
@@ -133,7 +131,7 @@ class Policy:
 
 
 def rule_for(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
-    """Return (key, value) of the rule for an audit under a prompt; None if there is no rule."""
+    """Return (key, value) of the rule for `audit[prompt]`, else for `audit`; None without one."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:
             return key, of[key]
@@ -144,12 +142,12 @@ def refuse_unknown(
     policy: Policy,
     path: str,
     audits: Mapping[str, Collection[str]],
-    elsewhere: Collection[str] = (),
+    uncollected: Collection[str] = (),
 ) -> None:
-    """Raise an error if models.yaml names an audit or a prompt that does not exist.
+    """Raise SpecError if models.yaml names an unknown audit, or a prompt that the audit has not.
 
-    `audits` are those that were collected, with the prompts of each; `elsewhere` the names of
-    those that were not, whose prompts are therefore not checked.
+    `audits` are those that were collected, with the prompts of each; `uncollected` the names
+    of those that were not, whose prompts are therefore not checked.
 
     Raises:
         SpecError: a name is of neither, or a prompt is not one of the audit's.
@@ -157,10 +155,10 @@ def refuse_unknown(
     for named in policy.named:
         audit, _, prompt = named.audit.removesuffix("]").partition("[")
         where = f"{path}:{named.line}: {named.label}"
-        if audit not in audits and audit not in elsewhere:
+        if audit not in audits and audit not in uncollected:
             hint = _BECAME.get(audit) or nearest(audit, audits)
             message = f"{where}no audit is called {audit!r};{hint} known: "
-            raise SpecError(message + ", ".join(sorted({*audits, *elsewhere})))
+            raise SpecError(message + ", ".join(sorted({*audits, *uncollected})))
         if prompt and prompt not in (asked := audits.get(audit, [prompt])):
             message = (
                 f"{where}{audit} is not asked under {prompt!r};{nearest(prompt, asked)} known: "

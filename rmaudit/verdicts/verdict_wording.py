@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding, slipped
@@ -94,7 +95,7 @@ def explain(finding: Finding) -> str:
 
 
 def excuse(finding: Finding) -> str:
-    """Return why a failure is accepted: the waiver's sentence, or the reason under `known`."""
+    """Return the sentence of a finding's waiver, or without one the reason under `known`, or ""."""
     judgement = finding.judgement
     return judgement.waiver.says if judgement.waiver else judgement.known
 
@@ -155,20 +156,16 @@ def doubt(finding: Finding, failed: Mapping[str, tuple[str, ...]]) -> str:
     `failed` is what `incompetent` returns for the whole run.
     """
     control, gates = finding.controls.get(_RANDOM), failed.get(finding.model)
-    if not gates or finding.verdict is not Verdict.PASS or control is None:
-        return ""
-    if control.verdict is not Verdict.PASS:
+    if not gates or control is None or {finding.verdict, control.verdict} != {Verdict.PASS}:
         return ""
     named = f"{' and '.join(gates)} {'does' if len(gates) == 1 else 'do'} not pass"
     return f"it may mean indifference: random scores pass it too, and {named}"
 
 
-def _audit_name(finding: Finding) -> str:
-    return finding.audit
-
-
 def advice(
-    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _audit_name
+    outcome: Outcome,
+    findings: Sequence[Finding],
+    name: Callable[[Finding], str] = attrgetter("audit"),
 ) -> str:
     """Return advice, such as `Do not release yet: one required check has no data (elo_agreement)`.
 

@@ -88,6 +88,13 @@ def test_prompts_of_a_run_are_known_to_whom_it_gives_them(folder: Path) -> None:
         declared(["beste"])
 
 
+@pytest.mark.parametrize("value", ["best," * 60, "~nobodyhere/best"])
+def test_what_can_be_no_file_is_a_name(value: str) -> None:
+    """It is too long for a file system, or the home of nobody: still one error, of names."""
+    with pytest.raises(SpecError, match="unknown prompt"):
+        with_run_prompts(value, OwnWords())
+
+
 def test_a_name_in_two_files_is_refused(folder: Path) -> None:
     """Nobody could tell which is meant."""
     known = load(written(folder, GERMAN, "models.yaml"))

@@ -109,7 +109,9 @@ def test_what_was_looked_at_is_counted_over_gates() -> None:
     gate = measured(claim(prompt="best+worst"), estimate, Policy(), TODAY)
     informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
 
-    assert what_gates_tested([gate, gate, informs]).startswith(
+    pairs = measured(claim(prompt="pairs"), estimate, Policy(), TODAY)
+
+    assert what_gates_tested([gate, gate, pairs, informs]).startswith(
         "The gates tested 2 communities, under 2 prompts."
     )
     assert not what_gates_tested([informs])
