@@ -11,7 +11,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.cli.shared_options import FAILED, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.cli.shared_options import (
+    FAILED,
+    AsJson,
+    Cached,
+    Registered,
+    echo_json,
+    ending_on_failure,
+    fail,
+    say,
+)
 from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.servers import is_served
@@ -127,10 +136,8 @@ def check(  # noqa: PLR0913  (its options)
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
     registry, cache = _registry(file or file_before), cache or cache_before or default_cache()
-    try:
+    with ending_on_failure():
         specs = resolve(registry, model)
-    except RmauditError as error:
-        fail(error)
     checked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:
@@ -151,7 +158,7 @@ def check(  # noqa: PLR0913  (its options)
 def _check_lines(
     spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
+    """Yield (topic, text) lines: how a model would be scored and, with `on`, how on these GPUs."""
     from rmaudit.distributed import hardware_forecast
     from rmaudit.models import scoring_preview
 
@@ -161,10 +168,8 @@ def _check_lines(
         yield what, said
     if on is None or refused:
         return
-    try:
+    with ending_on_failure():
         gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
-    except RmauditError as error:
-        fail(error)
     if not gpus:
         fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
     try:
@@ -231,7 +236,5 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
 
 
 def _registry(file: Path | None) -> Registry:
-    try:
+    with ending_on_failure():
         return known_models(file)
-    except RmauditError as error:
-        fail(error)

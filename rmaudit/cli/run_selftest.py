@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, fail, say
+from rmaudit.cli.shared_options import (
+    FAILED,
+    AsJson,
+    Cached,
+    echo_json,
+    ending_on_failure,
+    say,
+)
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:
     from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
@@ -38,10 +45,8 @@ def organism(
     """
     from rmaudit.organisms import trained_organisms
 
-    try:
+    with ending_on_failure():
         registry = trained_organisms.build(name, cache or default_cache()) / FILE
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json({"name": name, "registry": str(registry)})
     else:
@@ -67,15 +72,13 @@ def selftest(  # noqa: PLR0913  (its options)
     --audit these flaws alone are tried, and with --out they replace those of the folder's page.
     Exit code 0 if all are as stated, 1 if one is not.
     """
-    try:
+    with ending_on_failure():
         bench = _bench(audits, model)
         outcomes = []
         for outcome in _outcomes(bench, seeds, jobs, only or []):
             outcomes.append(outcome)
             if not as_json:
                 say(_line(outcome))
-    except RmauditError as error:
-        fail(error)
     if out is not None:
         from rmaudit.report.charts import selftest_results
 
@@ -122,9 +125,8 @@ def _bench(audits: Path, model: str) -> Bench:
 def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterator[BenchOutcome]:
     """Run the self-test in `jobs` processes; yield its outcomes in order, each as it is done.
 
-    The number of processes does not affect results.
-
-    With `only`, those of the flaws of these audits.
+    The number of processes does not affect results. `seeds` is the number of runs of each kind.
+    With `only`, the flaws of these audits alone are tried.
     """
     from rmaudit.organisms import selftest as test
 
