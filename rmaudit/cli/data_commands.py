@@ -154,7 +154,7 @@ def _import_tables(
         with_words.update(table.models)
         yield _line_and_json(os.path.commonpath(paths), table)
     yield from _lines_on_missing_tables(
-        models, *found.values(), with_words, folder=folder, models_named=models_named
+        models, found[TOKENS], found[ITEMS], with_words, folder=folder, models_named=models_named
     )
 
 
@@ -170,11 +170,7 @@ def _table_files(folder: Path) -> list[Path]:
 def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
     said = f"{table.said}; {', '.join(table.models)}"
     said = said if table.models else "passed over, it is of none of these models"
-    return f"{where}: {said}", {
-        "path": where,
-        "models": list(table.models),
-        "said": table.said,
-    }
+    return f"{where}: {said}", {"path": where, "models": list(table.models), "said": table.said}
 
 
 def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was asked for)

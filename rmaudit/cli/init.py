@@ -17,14 +17,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.rmaudit_requirement import fits, requirement
-from rmaudit.cli.shared_options import (
-    USAGE,
-    AsJson,
-    echo_json,
-    ending_if_unwritable,
-    fail,
-    say,
-)
+from rmaudit.cli.shared_options import USAGE, AsJson, echo_json, ending_if_unwritable, fail, say
 from rmaudit.config.model_registry import FILE, is_hub_id
 from rmaudit.config.paths_and_atomic_writes import bundled
 

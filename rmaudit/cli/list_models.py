@@ -71,7 +71,8 @@ def models(  # noqa: PLR0913  (its options)
     if keys:
         _explain(as_json=as_json)
         return
-    registry, before = _registry(file), ""
+    with ending_on_failure():
+        registry, before = known_models(file), ""
     listed = _listed(registry, cache or default_cache(), online=online)
     if as_json:
         echo_json([one.said() for one in listed])
@@ -135,8 +136,9 @@ def check(  # noqa: PLR0913  (its options)
     from rmaudit.models import scoring_preview
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
-    registry, cache = _registry(file or file_before), cache or cache_before or default_cache()
+    cache = cache or cache_before or default_cache()
     with ending_on_failure():
+        registry = known_models(file or file_before)
         specs = resolve(registry, model)
     checked: list[dict[str, Any]] = []
     for spec in specs:
@@ -213,9 +215,7 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
     kept = counts(cache)
 
     def asked(spec: ModelSpec) -> str | None:
-        if not online:
-            return None
-        if is_served(spec.source):
+        if not online or is_served(spec.source):
             return None
         known = checkpoint_source.presence(spec, cache) in {
             checkpoint_source.DOWNLOADED,
@@ -233,8 +233,3 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
         )
         for spec in registry.models.values()
     ]
-
-
-def _registry(file: Path | None) -> Registry:
-    with ending_on_failure():
-        return known_models(file)

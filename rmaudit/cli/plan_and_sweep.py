@@ -174,7 +174,7 @@ def _print_script(
 
 
 def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
-    """Print the numbers of scored and missing answers; exit with 3 on failures, 2 if any is missing."""
+    """Print the counts of scored and missing answers; exit with 3 on failures, 2 if any is left."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:
         echo_json({"scored": made.answers, "left": left, "failed": failed})

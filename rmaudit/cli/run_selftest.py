@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import (
-    FAILED,
-    AsJson,
-    Cached,
-    echo_json,
-    ending_on_failure,
-    say,
-)
+from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, ending_on_failure, say
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import SpecError

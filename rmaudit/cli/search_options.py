@@ -115,8 +115,7 @@ class GcgOptions:
     )
     fresh: Annotated[bool, typer.Option(help="GCG: nothing is tried twice")] = _GCG.fresh
     distance: Annotated[
-        float,
-        typer.Option(help="GCG: penalty on a swap's distance in the embedding; 0: none"),
+        float, typer.Option(help="GCG: penalty on a swap's distance in the embedding; 0: none")
     ] = _GCG.distance
     target: Annotated[
         float | None, typer.Option(help="GCG: the authors' squared error to this reward")

@@ -128,12 +128,12 @@ def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  
     if kind is RunOptions:
         return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
     hints = get_type_hints(kind, include_extras=True)
-    (*found,) = ((one.name, hints[one.name].__metadata__[0]) for one in fields(kind))
-    return {name: each if isinstance(each, Option) else None for name, each in found}
+    found = {one.name: hints[one.name].__metadata__[0] for one in fields(kind)}
+    return {name: each if isinstance(each, Option) else None for name, each in found.items()}
 
 
 def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
-    """Return the typer parameter of the dataclass field `name`: by `option`, or else by its hint."""
+    """Return the typer parameter for a field of a dataclass: by `option`, or else by its hint."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]
         default = next(one.default for one in fields(kind) if one.name == name)

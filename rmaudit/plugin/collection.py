@@ -81,7 +81,7 @@ def in_order(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize each audit over models and prompts; a joint audit gets all prompts at once."""
+    """Parametrize an audit over models and prompts (joint: all at once); refuse a wrong audit."""
     own_words = metafunc.config.stash[SESSION].own_words
     try:
         declaration = declared(metafunc.function, own_words.prompts)
@@ -185,7 +185,7 @@ def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
-    """Raise if models.yaml names an audit or a prompt that does not exist.
+    """Raise if models.yaml names an unknown audit or prompt; a run of a part only warns of audits.
 
     A run of single files, or of a part of the tests, does not know all audits: it warns of a name
     that is none of the audits that come with rmaudit.
@@ -231,7 +231,7 @@ def left_out(config: pytest.Config) -> str:
 
 
 def _first_names(named: Sequence[str]) -> str:
-    """Return up to three test files or ids on one line, without their folders."""
+    """Return the first three test files or ids, without folders, and how many more there are."""
     names = [arg.replace("\\", "/").rpartition("/")[2] for arg in named]
     more = len(names) - _FEW
     return " ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")

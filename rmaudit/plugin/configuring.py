@@ -77,7 +77,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Raise if a file that an option names cannot be read."""
+    """Raise if the file of `--rm-ledger`, `--rm-pairs` or `--rm-samples` is missing or wrong."""
     if asked.ledger:
         from rmaudit.search import exploit_strings
 
@@ -130,7 +130,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: the size of its sample, in answers and as a share."""
+        """Return a line for each model: its prompts, answers of the sample, and their share."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []

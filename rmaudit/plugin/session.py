@@ -94,28 +94,28 @@ class Session:
 SESSION = pytest.StashKey[Session]()
 
 
-def refuse_no_pairs(path: Path, where: str = "") -> None:
+def refuse_no_pairs(path: Path, prefix: str = "") -> None:
     """Raise if a file has no pairs of answers, a malformed line or an unknown kind of conduct.
 
     Raises:
-        pytest.UsageError: the file is wrong; the message begins with `where`.
+        pytest.UsageError: the file is wrong; the message begins with `prefix`.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs
     from rmaudit.scores.pair_files import read
 
-    refuse_wrong(lambda: conduct_pairs(read(path)), where)
+    refuse_wrong(lambda: conduct_pairs(read(path)), prefix)
 
 
-def refuse_wrong(read: Callable[[], object], where: str) -> None:
+def refuse_wrong(read: Callable[[], object], prefix: str) -> None:
     """Call `read`, which reads a file; turn its `SpecError` into a usage error.
 
     Raises:
-        pytest.UsageError: the file is wrong; the message begins with `where`.
+        pytest.UsageError: the file is wrong; the message begins with `prefix`.
     """
     try:
         read()
     except SpecError as error:
-        raise pytest.UsageError(f"{where}{error}") from None
+        raise pytest.UsageError(f"{prefix}{error}") from None
 
 
 def audit_options(config: pytest.Config) -> RunSettings:
@@ -177,7 +177,7 @@ def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
 def _blessed_releases(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
-    """Return the blessed (approved) releases of these models, found beside models.yaml.
+    """Return the blessed (approved) releases of models: of `--rm-blessed`, or beside models.yaml.
 
     Raises:
         SpecError: a file is missing, damaged or of another family.
