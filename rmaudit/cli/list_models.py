@@ -158,14 +158,14 @@ def check(  # noqa: PLR0913  (its options)
 
 
 def _check_lines(
-    spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
+    spec: ModelSpec, cache: Path, name_for_option: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield (topic, text) lines: how a model would be scored and, with `on`, how on these GPUs."""
     from rmaudit.distributed import hardware_forecast
     from rmaudit.models import scoring_preview
 
     refused = False
-    for what, said in scoring_preview.look(spec, cache, called, weights=weights):
+    for what, said in scoring_preview.look(spec, cache, name_for_option, weights=weights):
         refused |= what == scoring_preview.REFUSED
         yield what, said
     if on is None or refused:

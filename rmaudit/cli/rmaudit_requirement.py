@@ -60,7 +60,7 @@ def _public_address(address: str) -> str:
 
 
 def _output_of_git(folder: Path, *command: str) -> str:
-    """Return what a git command prints in the top folder of a repository; "" in other folders."""
+    """Return what a git command prints in a repository's top folder; "" elsewhere and on errors."""
     if not (folder / ".git").exists():
         return ""
     try:

@@ -71,9 +71,9 @@ def search(  # noqa: PLR0913  (groups of options)
 
 
 def _searches(
-    name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
+    name: str, asked: SearchOptions, common: Settings, loading: Loading, ledger: Path | None
 ) -> Iterator[SearchResult]:
-    """Run a search per prompt, start and direction; yield each, and add its strings to ledgers."""
+    """Yield a search per prompt, start and direction; note its strings in the cache and in `ledger`."""
     from rmaudit.models.model_factory import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
@@ -82,8 +82,8 @@ def _searches(
     model = load(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
-    if shared is not None and shared.exists():
-        exploit_strings.read(shared)  # refused before a search is made in vain
+    if ledger is not None and ledger.exists():
+        exploit_strings.read(ledger)  # refused before a search is made in vain
     for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
             given = _settings_starting_at(model, common, start, asked)
@@ -91,8 +91,8 @@ def _searches(
                 settings = replace(given, direction=direction)
                 found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
                 exploit_strings.remember(cache or default_cache(), found, model)
-                if shared is not None:
-                    exploit_strings.append(shared, found, model)
+                if ledger is not None:
+                    exploit_strings.append(ledger, found, model)
                 yield found
 
 

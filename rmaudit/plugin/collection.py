@@ -132,9 +132,8 @@ def rate(declaration: Declaration, prompt: str) -> str:
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stop on wrong input before anything is measured; keep each model on one xdist worker."""
-    error = config.stash[SESSION].error
-    if error is not None:
-        raise pytest.UsageError(str(error))
+    if error := config.stash[SESSION].error:
+        raise pytest.UsageError(error)
     audits = [(item, audit) for item in items if (audit := audited(item))]
     plan = config.stash[SESSION].plan
     plan.collected = len(audits)

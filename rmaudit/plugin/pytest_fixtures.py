@@ -34,8 +34,8 @@ CASE = "_case"  # the fixture that all others are made of
 _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
 
-def module() -> ModuleType:
-    """Return a pytest plugin with all fixtures of audits."""
+def plugin_of_fixtures() -> ModuleType:
+    """Return a module that is a pytest plugin with all fixtures of audits."""
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {

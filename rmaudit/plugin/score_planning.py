@@ -88,7 +88,10 @@ class Planner:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Return a stand-in for `store` that scores nothing and notes the requests."""
+        """Return a stand-in for `store` that notes the requests, and set it as `needs`.
+
+        `device` is where a base model runs.
+        """
         from rmaudit.distributed.missing_scores import Needs
 
         self.needs = Needs(store, device)

@@ -61,7 +61,7 @@ class Session:
     blessed: Mapping[str, Blessing] = field(default_factory=dict)  # by model
     own_words: OwnWords = field(default_factory=OwnWords)
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
-    error: SpecError | None = None
+    error: str = ""  # why no models could be found for the names that were given
     options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
@@ -158,10 +158,8 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
                 spec for name in names for spec in _models_meant(config, registry, name)
             )
             session.blessed = _blessed_releases(config, registry, session.specs)
-        except SpecError as error:
-            session.specs, session.error = [], error
-        except ModelError as error:  # a checkpoint was to say which objectives it has
-            session.specs, session.error = [], SpecError(str(error))
+        except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
+            session.specs, session.error = [], str(error)
     return session.specs
 
 

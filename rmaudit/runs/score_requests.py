@@ -96,7 +96,7 @@ def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
-    """Return the scores that a request asks of a model, from the store `kept` or newly computed.
+    """Return a request's scores, from `kept` or new; then score other heads of the same checkpoint.
 
     Other objectives of the model's checkpoint are then scored for the same request, from the same
     pass, so that their audits find their scores in the store.
