@@ -73,7 +73,10 @@ def search(  # noqa: PLR0913  (groups of options)
 def _searches(
     name: str, asked: SearchOptions, common: Settings, loading: Loading, ledger: Path | None
 ) -> Iterator[SearchResult]:
-    """Yield a search per prompt, start and direction; note its strings in the cache and in `ledger`."""
+    """Yield a search per prompt, start and direction; add its strings to both exploit ledgers.
+
+    These are the cache's own and the file `ledger`, if any.
+    """
     from rmaudit.models.model_factory import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
