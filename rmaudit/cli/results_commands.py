@@ -313,7 +313,7 @@ def _policy_of_file(path: Path) -> Policy:
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
-    """Write all reports into `folder`, and results.json unless `besides` is there; return paths.
+    """Write all reports into `folder`, and results.json if `besides` lies elsewhere; return paths.
 
     `besides` is the results.json that was read, if any.
     """

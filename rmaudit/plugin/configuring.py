@@ -129,7 +129,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: its prompts, answers of the sample, and their share."""
+        """Return a line for each model: its number of prompts, answers per prompt, and their share."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []
@@ -145,7 +145,7 @@ def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
-    """Describe the size of one model's sample; "" if the model cannot be opened."""
+    """Return the numbers of prompts and answers of a model's sample; "" if it cannot be opened."""
     from rmaudit.models.recorded_model import Recorded
     from rmaudit.scores.token_sample import answers_in_sample
 

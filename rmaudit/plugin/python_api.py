@@ -93,10 +93,7 @@ class AuditRun:
 
     @property
     def _summary(self) -> list[str]:
-        """Return the lines that pytest's summary would have: verdict, reasons, what was left out.
-
-        The last line says where the charts are.
-        """
+        """Return the lines of pytest's summary (verdict, reasons, gaps), and one on the charts."""
         from rmaudit.report.writers import terminal
 
         lines = terminal.summary(self.findings, self.verdict, self.results.run.gaps)
