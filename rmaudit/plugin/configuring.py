@@ -129,7 +129,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: its number of prompts, answers per prompt, and their share."""
+        """Return a line for each model: its prompts, answers per prompt, and share of the whole."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []
