@@ -38,7 +38,7 @@ def folder_or_url(text: str) -> str | None:
 
 
 def whole_number_from(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to 2**63 - 1; it refuses others (ValueError)."""
+    """Return a parser of whole numbers from `least` to 2**63 - 1; else it raises ValueError."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
