@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli.shared_options import (
-    ERROR,
     AsJson,
     Loading,
     Named,
     echo_json,
+    ending_if_unwritable,
+    ending_on_failure,
     fail,
     grouped,
     prompt_from_option,
@@ -22,7 +23,6 @@ from rmaudit.cli.shared_options import (
 )
 from rmaudit.config.model_registry import known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
-from rmaudit.errors import RmauditError
 from rmaudit.prompts import NAMES, PROMPTS
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from rmaudit.scores.sweep import Sweep
 
 _WIDTH = 28  # columns of the terminal that a token may take
-_ENDS = ("best", "worst")
 
 
 @grouped
@@ -72,14 +71,12 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
     Slurs, swear words and sexual words on rmaudit's lists are masked; --json has every token as it
     is.
     """
-    try:
+    with ending_on_failure():
         from rmaudit.scores.sweep import sweep
 
         asked = [prompt_from_option(name, loading.file) for name in prompt or PROMPTS]
         opened = _open_model(model, loading, recorded=recorded)
         swept = [sweep(opened, each, protocol=protocol, cache=loading.scores) for each in asked]
-    except RmauditError as error:
-        fail(error)
     if csv is not None:
         _write_csv(csv, swept, top)
     if as_json:
@@ -93,7 +90,7 @@ def tokens(  # noqa: PLR0913  (keyword-only after the model)
 
 
 def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
-    """Return the one model that `name` means; if `recorded`, only its published scores."""
+    """Open the one model that `name` means; if `recorded`, only its published scores."""
     from rmaudit.runs.audit_case import RunSettings, opened
 
     registry = known_models(loading.file)
@@ -112,9 +109,9 @@ def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
 
 
 def _best_and_worst(sweep: Sweep, top: int) -> dict[str, pd.DataFrame]:
-    """Return a sweep's `top` best and `top` worst tokens, by heading of the printed column."""
-    found = zip(_ENDS, (sweep.top(top), sweep.bottom(top)), strict=True)
-    return {end: frame[frame["score"].notna()] for end, frame in found}
+    """Return a sweep's `top` "best" and `top` "worst" tokens (by these keys) that have a score."""
+    found = {"best": sweep.top(top), "worst": sweep.bottom(top)}
+    return {end: frame[frame["score"].notna()] for end, frame in found.items()}
 
 
 def _lines(sweep: Sweep, top: int) -> Iterator[str]:
@@ -129,14 +126,14 @@ def _lines(sweep: Sweep, top: int) -> Iterator[str]:
     yield ", ".join(f"{name} {value}" for name, value in found.items())
     yield from sweep.caveats
     columns = [_tokens_of_equal_width(frame) for frame in _best_and_worst(sweep, top).values()]
-    yield f"{'':>5}{_ENDS[0]:<{_WIDTH + 12}}{_ENDS[1]}"
+    yield f"{'':>5}{'best':<{_WIDTH + 12}}worst"
     for place, row in enumerate(zip(*columns, strict=True), 1):
         yield f"{place:>4} {''.join(row)}".rstrip()
     yield ""
 
 
 def _tokens_of_equal_width(frame: pd.DataFrame) -> list[str]:
-    """Format each token with its reward, padded so that all texts have the same width."""
+    """Return a text for each token: its reward and the token, cut or padded to one width."""
     from rmaudit.scores.sweep_notebook_views import quoted_or_masked
 
     return [
@@ -158,18 +155,15 @@ def _padded_to_width(text: str) -> str:
 
 
 def _write_csv(path: Path, swept: Sequence[Sweep], top: int) -> None:
-    """Write the best and worst tokens of all prompts to a CSV file, or end the command.
+    """Write the best and worst tokens of all prompts to a CSV file; end the command if it cannot.
 
     Tokens are written as Python string literals, so that no spreadsheet takes one for a formula.
     """
     import pandas as pd
 
     rows = [row for sweep in swept for row in _rows(sweep, top)]
-    try:
-        with in_place_of(path) as own:
-            pd.DataFrame(rows).to_csv(own, index=False)
-    except OSError as error:
-        fail(f"--csv {path}: cannot be written: {error.strerror}", ERROR)
+    with ending_if_unwritable(f"--csv {path}"), in_place_of(path) as own:
+        pd.DataFrame(rows).to_csv(own, index=False)
 
 
 def _rows(sweep: Sweep, top: int) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import ERROR, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.cli.shared_options import (
+    ERROR,
+    AsJson,
+    Cached,
+    Registered,
+    echo_json,
+    ending_on_failure,
+    fail,
+    say,
+)
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import ReferenceMissing, RmauditError, nearest
@@ -89,14 +98,14 @@ def import_(
 
     Exit code 3 if a table is wrong, or if a model has none that was asked for.
     """
-    try:
+    with ending_on_failure():
         registry = known_models(file)
         specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
-    except RmauditError as error:
-        fail(error)
     if not folder.is_dir():
         fail(f"{folder}: no such folder; {_GIVE}")
-    told = _import_tables(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
+    told = _import_tables(
+        folder, list(specs.values()), cache or default_cache(), models_named=bool(model)
+    )
     said = []
     for line, one in told:
         said.append(one)
@@ -109,9 +118,9 @@ def import_(
 
 
 def _import_tables(
-    folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
+    folder: Path, specs: list[ModelSpec], cache: Path, *, models_named: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Import each table of scores; yield a line to print, and a dict for JSON, errors included."""
+    """Import tables of scores; yield a line and a dict for JSON on each, and on missing ones."""
     from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_score_tables, published_word_scores
     from rmaudit.scores import published_scores
@@ -133,7 +142,7 @@ def _import_tables(
             found[table.answers].update(table.models)
             yield _line_and_json(str(path), table)
     by_stem = {published_word_scores.stem_of(model.spec.source): model for model in models}
-    listed: set[str] = set()
+    with_words: set[str] = set()
     for stem, paths in words.items():
         try:
             table = published_scores.Imported(WORDS, (), "")
@@ -142,14 +151,15 @@ def _import_tables(
         except RmauditError as error:
             yield str(error), {"path": str(paths[0]), "error": str(error)}
             continue
-        listed.update(table.models)
+        with_words.update(table.models)
         yield _line_and_json(os.path.commonpath(paths), table)
-    swept, rated = found.values()
-    yield from _lines_on_missing_tables(models, swept, rated, listed, folder=folder, asked=asked)
+    yield from _lines_on_missing_tables(
+        models, found[TOKENS], found[ITEMS], with_words, folder=folder, models_named=models_named
+    )
 
 
 def _table_files(folder: Path) -> list[Path]:
-    """Return the CSV and Parquet files at most three folders deep, which may be tables."""
+    """Return the CSV and Parquet files at most three folders deep; Parquet if a file has both."""
     from rmaudit.references.published_word_scores import without_twins
 
     depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
@@ -160,37 +170,36 @@ def _table_files(folder: Path) -> list[Path]:
 def _line_and_json(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
     said = f"{table.said}; {', '.join(table.models)}"
     said = said if table.models else "passed over, it is of none of these models"
-    return f"{where}: {said}", {
-        "path": where,
-        "models": list(table.models),
-        "said": table.said,
-    }
+    return f"{where}: {said}", {"path": where, "models": list(table.models), "said": table.said}
 
 
 def _lines_on_missing_tables(  # noqa: PLR0913  (what was found, and what was asked for)
     models: list[Recorded],
-    swept: set[str],
-    rated: set[str],
-    listed: set[str],
+    with_tokens: set[str],
+    with_items: set[str],
+    with_words: set[str],
     *,
     folder: Path,
-    asked: bool,
+    models_named: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield lines on models of which a table of token scores is missing, or every table.
+    """Yield a line and a dict for JSON on models without a token table, and on those without any.
 
-    A table of tokens is expected of models that the user named (`asked`), that the paper ranks, or
-    that have scores of items (`rated`); a table of words (`listed`) will do instead.
+    A table of tokens is expected of models that the user named, that the paper ranks, or that have
+    scores of items; a table of words will do instead.
     """
-    missing = [model.name for model in models if model.name not in swept | rated | listed]
-    if not asked and len(missing) == len(models):
+    some = with_tokens | with_items | with_words
+    missing = [model.name for model in models if model.name not in some]
+    if not models_named and len(missing) == len(models):
         line = f"{folder} has no published scores of the models in models.yaml; {_GIVE}"
         yield line, {"path": str(folder), "error": line}
         return
-    expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
-    if unswept := [m for m in expected if m.files and m.name not in swept | listed]:
+    expected = [
+        m for m in models if models_named or m.spec.rewardbench_rank or m.name in with_items
+    ]
+    if unswept := [m for m in expected if m.files and m.name not in with_tokens | with_words]:
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}
-    if missing and asked:
+    if missing and models_named:
         line = f"{folder} has no published scores of {', '.join(missing)}"
         yield line, {"path": str(folder), "error": line}

@@ -17,7 +17,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.rmaudit_requirement import fits, requirement
-from rmaudit.cli.shared_options import ERROR, USAGE, AsJson, echo_json, fail, say
+from rmaudit.cli.shared_options import USAGE, AsJson, echo_json, ending_if_unwritable, fail, say
 from rmaudit.config.model_registry import FILE, is_hub_id
 from rmaudit.config.paths_and_atomic_writes import bundled
 
@@ -66,10 +66,8 @@ def init(
     kept: list[str] = []
     source = source or requirement()
     for name, text in _files_to_write(folder, model, source):
-        try:
+        with ending_if_unwritable(folder / name):
             there = _write_or_exists(folder / name, text)
-        except OSError as error:
-            fail(f"{folder / name}: cannot be written: {error.strerror}", ERROR)
         (kept if there else written).append(name)
     if as_json:
         echo_json({"folder": str(folder), "written": written, "kept": kept})
@@ -103,7 +101,7 @@ def _write_or_exists(path: Path, text: str) -> bool:
 def _files_to_write(
     folder: Path, model: str | None, source: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the files to write: each path relative to `folder`, and its text."""
+    """Yield the path below `folder` and the text of each file that `rmaudit init` writes."""
     yield FILE, _models_yaml_of(folder, model)
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
@@ -113,7 +111,7 @@ def _files_to_write(
 
 
 def _workflow_installing(workflow: str, source: str | None) -> str:
-    """Return the CI workflow that installs `source`; if None, the user must fill in OWNER."""
+    """Put the requirement `source` into a CI workflow; if None, the user must fill in OWNER."""
     if source is None:
         return workflow.replace("VERSION", rmaudit.__version__)
     known = f'      - run: pip install "{source}"\n'
@@ -121,7 +119,7 @@ def _workflow_installing(workflow: str, source: str | None) -> str:
 
 
 def _models_yaml_of(folder: Path, model: str | None) -> str:
-    """Return the text of a models.yaml with one model."""
+    """Return the text of a models.yaml with one model; if None, with the bundled R-Smol-135M."""
     if model is None:
         own = bundled(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
@@ -180,11 +178,9 @@ def new_audit(
     if there := [path for path in texts if path.exists()]:
         fail(f"{there[0]} is there already; give the audit another name, or edit the file", USAGE)
     for path, text in texts.items():
-        try:
+        with ending_if_unwritable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("NAME", name), encoding="utf-8")
-        except OSError as error:
-            fail(f"{path}: cannot be written: {error.strerror}", ERROR)
     if as_json:
         echo_json({"wrote": [str(path) for path in texts]})
         return

@@ -11,7 +11,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.cli.shared_options import FAILED, AsJson, Cached, Registered, echo_json, fail, say
+from rmaudit.cli.shared_options import (
+    FAILED,
+    AsJson,
+    Cached,
+    Registered,
+    echo_json,
+    ending_on_failure,
+    fail,
+    say,
+)
 from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.servers import is_served
@@ -62,7 +71,8 @@ def models(  # noqa: PLR0913  (its options)
     if keys:
         _explain(as_json=as_json)
         return
-    registry, before = _registry(file), ""
+    with ending_on_failure():
+        registry, before = known_models(file), ""
     listed = _listed(registry, cache or default_cache(), online=online)
     if as_json:
         echo_json([one.said() for one in listed])
@@ -126,11 +136,10 @@ def check(  # noqa: PLR0913  (its options)
     from rmaudit.models import scoring_preview
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
-    registry, cache = _registry(file or file_before), cache or cache_before or default_cache()
-    try:
+    cache = cache or cache_before or default_cache()
+    with ending_on_failure():
+        registry = known_models(file or file_before)
         specs = resolve(registry, model)
-    except RmauditError as error:
-        fail(error)
     checked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:
@@ -149,22 +158,20 @@ def check(  # noqa: PLR0913  (its options)
 
 
 def _check_lines(
-    spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
+    spec: ModelSpec, cache: Path, name_for_option: str, on: str | None, *, weights: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield (topic, text) lines: how a model would be scored and, with `on`, would run on GPUs."""
+    """Yield (topic, text) lines: how a model would be scored and, with `on`, how on these GPUs."""
     from rmaudit.distributed import hardware_forecast
     from rmaudit.models import scoring_preview
 
     refused = False
-    for what, said in scoring_preview.look(spec, cache, called, weights=weights):
+    for what, said in scoring_preview.look(spec, cache, name_for_option, weights=weights):
         refused |= what == scoring_preview.REFUSED
         yield what, said
     if on is None or refused:
         return
-    try:
+    with ending_on_failure():
         gpus = hardware_forecast.gpus_here() if on == "here" else hardware_forecast.gpus_named(on)
-    except RmauditError as error:
-        fail(error)
     if not gpus:
         fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
     try:
@@ -208,9 +215,7 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
     kept = counts(cache)
 
     def asked(spec: ModelSpec) -> str | None:
-        if not online:
-            return None
-        if is_served(spec.source):
+        if not online or is_served(spec.source):
             return None
         known = checkpoint_source.presence(spec, cache) in {
             checkpoint_source.DOWNLOADED,
@@ -228,10 +233,3 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine
         )
         for spec in registry.models.values()
     ]
-
-
-def _registry(file: Path | None) -> Registry:
-    try:
-        return known_models(file)
-    except RmauditError as error:
-        fail(error)

@@ -15,14 +15,14 @@ from rmaudit.cli.shared_options import (
     UNDECIDED,
     AsJson,
     echo_json,
+    ending_on_failure,
     fail,
     grouped,
-    place,
+    path_or_url,
     say,
 )
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
-from rmaudit.errors import RmauditError
 from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -93,15 +93,13 @@ def plan(
     from rmaudit.distributed import cost
     from rmaudit.plugin.score_planning import PlanningCache
 
-    try:
+    with ending_on_failure():
         found = planned([str(path) for path in audits or ()], run, PlanningCache())
         if as_json:
             echo_json(cost.as_json(found, missing=missing))
         else:
             for line in cost.lines(found, missing=missing):
                 say(line)
-    except RmauditError as error:
-        fail(error)
 
 
 @grouped
@@ -142,7 +140,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
         _print_script(what or [], run, prompt or [], array)
         return
     progress = (lambda _: None) if as_json else say
-    try:
+    with ending_on_failure():
         mine = None if part is None else parsed(part)
         plans = list(jobs(what or [], run, prompt or []))
         if ray:
@@ -158,8 +156,6 @@ def sweep(  # noqa: PLR0913  (groups of options)
                         each, mine, model_number=number, model_count=len(plans), say=progress
                     )
                 )
-    except RmauditError as error:
-        fail(error)
     _exit_with_counts(made, as_json=as_json)
 
 
@@ -180,7 +176,7 @@ def _print_script(
 
 
 def _exit_with_counts(made: scoring_rounds.Made, *, as_json: bool) -> None:
-    """Print how many answers were scored and are missing, and exit with the matching code."""
+    """Print the counts of scored and missing answers; exit with 3 on failures, 2 if any is left."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:
         echo_json({"scored": made.answers, "left": left, "failed": failed})
@@ -204,9 +200,9 @@ def command(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> tup
 
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
-    """Yield, for each model, a function that plans the scores of a run, or sweeps under `prompts`.
+    """Yield a planning function for each model: of the run's scores, or of sweeps under `prompts`.
 
-    They are sweeps under `prompts`, where prompts are given.
+    `what` are audits; where prompts are given, it is one model.
     """
     from rmaudit.plugin.score_planning import PlanningCache
     from rmaudit.prompts import prompt_meant
@@ -234,13 +230,13 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
 def _planner_of_model(
     spec: ModelSpec, run: RunOptions, prompts: Sequence[Prompt], own_words: OwnWords
 ) -> Planned:
-    """Return a function that plans one model's sweeps under these prompts."""
+    """Return a function that plans one model's sweeps under `prompts`: which scores are missing."""
     from rmaudit.distributed.missing_scores import Needs, Plan
     from rmaudit.runs.audit_case import RunSettings, opened
     from rmaudit.runs.score_requests import Request
     from rmaudit.scores.score_store import store_at
 
-    store = store_at(place(run.cache))
+    store = store_at(path_or_url(run.cache))
     options = RunSettings(store.local, device=run.device, dtype=run.dtype, own_words=own_words)
     model = opened(spec, options)
     asked = [Request(spec, prompt, "sweep", sample=run.sample, seed=run.seed) for prompt in prompts]
@@ -255,7 +251,7 @@ def _planner_of_model(
 
 
 def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
-    """Return a plan of the scores that these audits (or, if none is named, all audits) need."""
+    """Return a plan of the scores that `audits` need; if none, those in audits/ or bundled ones."""
     from rmaudit.plugin.score_planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))

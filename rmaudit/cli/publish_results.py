@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import ERROR, AsJson, echo_json, fail, say
+from rmaudit.cli.shared_options import ERROR, AsJson, echo_json, ending_on_failure, fail, say
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
 
     foreign: list[str] = []
     _refuse_contradictions(results, benchmark, to, source)
-    try:
+    with ending_on_failure():
         if results is None:
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
         else:
@@ -78,8 +78,6 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
                 store=every_eval_ever,
                 pull_request=pull_request,
             )
-    except RmauditError as error:
-        fail(error)
     for name in foreign:
         say(f"{name} is left out: it is no task of the benchmark", err=True)
     written = _write(pushes, out) if out else []

@@ -18,6 +18,8 @@ from rmaudit.cli.shared_options import (
     AsJson,
     Registered,
     echo_json,
+    ending_if_unwritable,
+    ending_on_failure,
     fail,
     git_user,
     say,
@@ -154,10 +156,8 @@ def compare(  # noqa: PLR0913  (its options)
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read_results(old), _read_results(new)
-    try:
+    with ending_on_failure():
         said = run_comparison.compare(before, after, model=model, other=other, margin=margin)
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json(asdict(said))
     else:
@@ -187,20 +187,14 @@ def history(
     from rmaudit.report.page import history_page
     from rmaudit.report.results_document import write_text
 
-    try:
+    with ending_on_failure(ERROR):
         runs, left = over.read_all(folder)
-    except RmauditError as error:
-        fail(error, ERROR)
-    try:
+    with ending_on_failure():
         families = over.group_families(runs, family)
-    except RmauditError as error:
-        fail(error)
     apart = [] if family else over.why_several_families(runs)
     page = out or folder / "history.html"
-    try:
+    with ending_if_unwritable(page):
         write_text(page, history_page.render(families, left, apart))
-    except OSError as error:
-        fail(f"{page}: cannot be written: {error.strerror}", ERROR)
     if as_json:
         found = [over.as_json(each) for each in families]
         echo_json({"families": found, "passed over": left, "apart": apart, "page": str(page)})
@@ -277,10 +271,8 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
             fail(f"--alike: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)
     was = blessed_release.read(path) if path.is_file() else None
-    try:
+    with ending_if_unwritable(path):
         blessed_release.write(made, path)
-    except OSError as error:
-        fail(f"{path}: cannot be written: {error.strerror}", ERROR)
     if as_json:
         facts = {
             "family": made.family,
@@ -300,41 +292,38 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
 
 
 def _read_report(report: Path) -> Results:
-    """Return the results of a results.json, or of a report's folder."""
+    """Return the results in a results.json or a report's folder; end the command if unreadable."""
     return _read_results(report / _NAME if report.is_dir() else report)
 
 
 def _read_results(path: Path) -> Results:
     from rmaudit.report import results_reader
 
-    try:
+    with ending_on_failure(ERROR):
         return results_reader.read(path)
-    except RmauditError as error:
-        fail(error, ERROR)
 
 
 def _policy_of_file(path: Path) -> Policy:
-    """Return a models.yaml's rules; of bundled models that it does not define, rmaudit's own."""
-    try:
+    """Return the rules of a models.yaml; end the command if the file is wrong.
+
+    For bundled models that the file does not define, the rules are rmaudit's own.
+    """
+    with ending_on_failure():
         return known_models(path).policy
-    except RmauditError as error:
-        fail(error)
 
 
 def _write_reports(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
-    """Write all reports into `folder`, and results.json unless it is there; return their paths.
+    """Write all reports into `folder`, and results.json if `besides` lies elsewhere; return paths.
 
     `besides` is the results.json that was read, if any.
     """
     from rmaudit.report import results_document, writers
 
     names = list(writers.RENDERERS)
-    try:
+    with ending_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if besides is None or not besides.parent.samefile(folder):
             results_document.write(found, folder / _NAME)
             names.insert(0, _NAME)
         writers.write(found, folder)
-    except OSError as error:
-        fail(f"{folder}: cannot be written: {error.strerror}", ERROR)
     return [str(folder / name) for name in names]

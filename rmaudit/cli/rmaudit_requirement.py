@@ -15,7 +15,7 @@ _WAIT = 10  # seconds for git
 
 
 def requirement() -> str | None:
-    """Return from where pip can install this rmaudit: `rmaudit @ git+https://…@<commit>`, or None.
+    """Return how pip requires this rmaudit: `rmaudit==1.0` or `rmaudit @ git+https://…`; or None.
 
     None if nobody else could install from that place, such as a folder of this machine. What was
     installed from a package index is required by its version: so the day on which rmaudit is
@@ -60,7 +60,7 @@ def _public_address(address: str) -> str:
 
 
 def _output_of_git(folder: Path, *command: str) -> str:
-    """Return what a git command prints in a folder; "" if the folder is no repository's top."""
+    """Return what a git command prints in a repository's top folder; "" elsewhere and on errors."""
     if not (folder / ".git").exists():
         return ""
     try:

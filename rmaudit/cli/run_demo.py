@@ -10,9 +10,16 @@ from typing import Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import ERROR, AsJson, at_a_terminal, echo_json, fail, say
+from rmaudit.cli.shared_options import (
+    ERROR,
+    AsJson,
+    at_a_terminal,
+    echo_json,
+    ending_if_unwritable,
+    ending_on_failure,
+    say,
+)
 from rmaudit.config.paths_and_atomic_writes import bundled
-from rmaudit.errors import RmauditError
 
 BUNDLED = Path(__file__).parent / "demo" / "results.json.gz"
 _AGAIN = "pytest audits"  # what makes these scores
@@ -43,15 +50,11 @@ def demo(
     from rmaudit.report.writers import terminal
 
     file = out / "results.json"
-    try:
+    with ending_on_failure(ERROR), ending_if_unwritable(out):
         out.mkdir(parents=True, exist_ok=True)
         results_document.write_text(file, gzip.decompress(BUNDLED.read_bytes()).decode())
         results = results_reader.read(file)
         writers.write(results, out)
-    except RmauditError as error:
-        fail(error, ERROR)
-    except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}", ERROR)
     page, run = out / "index.html", results.run
     if as_json:
         facts = {"created": run.created, "rmaudit": run.rmaudit, "command": run.command}
@@ -69,7 +72,7 @@ def demo(
 
 
 def _is_to_be_scored(asked: bool | None, *, as_json: bool) -> bool:  # noqa: FBT001  (an option's value)
-    """Return whether the model is to be scored here: as the option says, else ask on a terminal."""
+    """Return whether the model is to be scored here: as `asked`; if None, ask on a terminal."""
     if asked is not None or as_json or not at_a_terminal():
         return bool(asked)
     return typer.confirm("Score the same model on this machine now? (minutes, 93 MB)")

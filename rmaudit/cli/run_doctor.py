@@ -16,6 +16,7 @@ from rmaudit.cli.shared_options import (
     Named,
     Prompted,
     echo_json,
+    ending_on_failure,
     fail,
     grouped,
     prompt_from_option,
@@ -23,7 +24,6 @@ from rmaudit.cli.shared_options import (
 )
 from rmaudit.config.model_registry import known_models, resolve
 from rmaudit.config.servers import is_served
-from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def doctor(  # noqa: PLR0913  (its options)
     """
     from rmaudit.models.model_factory import load
 
-    try:
+    with ending_on_failure():
         loaded = load(
             model,
             registry=loading.file,
@@ -79,8 +79,6 @@ def doctor(  # noqa: PLR0913  (its options)
             if against is None
             else _compared_with_logged(loaded, against)
         )
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json(said)
     else:
@@ -99,12 +97,12 @@ def _examined(
     model: Checkpoint | ImplicitReward | ServedIds | TextScorer,
     prompt: Prompt,
     answers: int,
-    named: str | None,
+    checkpoint: str | None,
     loading: Loading,
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
     """Examine a model; return lines to print, the same for JSON, and whether all checks pass.
 
-    Raises `RmauditError`.
+    A model behind a server is compared with its `checkpoint`. Raises `RmauditError`.
     """
     from rmaudit.models.checkpoint_doctor import examine
     from rmaudit.models.checkpoint_model import Checkpoint, from_spec
@@ -114,7 +112,9 @@ def _examined(
     from rmaudit.models.tokenizer_only_rows import local_spec
 
     if isinstance(model, ServedIds | ServedTexts):
-        where = named and (str(Path(named).resolve()) if Path(named).is_dir() else named)
+        where = checkpoint
+        if checkpoint and Path(checkpoint).is_dir():
+            where = str(Path(checkpoint).resolve())
         at = where or model.spec.checkpoint
         local = at and from_spec(
             local_spec(model.spec, at),
@@ -124,7 +124,7 @@ def _examined(
         )
         compared = compare(model, local or None, prompt.text, answers=answers)
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
-    if named is not None:
+    if checkpoint is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
     if isinstance(model, ImplicitReward):
         raise no_head(model.name)
@@ -137,9 +137,9 @@ def _examined(
 def _compared_with_logged(
     model: Checkpoint | ImplicitReward | ServedIds | TextScorer, path: Path
 ) -> tuple[Iterator[str], dict[str, Any], bool]:
-    """Compare a model with the rewards in a file; return lines, values for JSON, and if all agree.
+    """Compare a checkpoint's rewards with a file's; return lines, JSON, and whether they agree.
 
-    Raises `RmauditError`.
+    A model that is no checkpoint ends the command. Raises `RmauditError` for a wrong file or model.
     """
     from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.scores import reward_log_file

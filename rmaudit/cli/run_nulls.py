@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import FAILED, AsJson, echo_json, fail, say
-from rmaudit.errors import RmauditError
+from rmaudit.cli.shared_options import FAILED, AsJson, echo_json, ending_on_failure, fail, say
 from rmaudit.verdicts.estimates_and_bounds import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -51,13 +50,11 @@ def nulls(
     if out is not None and audit:
         fail("--out writes a page of all audits, and --audit tries some: give one of the two")
     found = []
-    try:
+    with ending_on_failure():
         for one in try_audits(audits, tuple(audit or ())):
             found.append(one)
             if not as_json:
                 say(_line(one))
-    except RmauditError as error:
-        fail(error)
     if out is not None:
         from rmaudit.report.results_document import write_text
 
@@ -125,7 +122,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _line(one: Tried) -> str:
-    """Say how many null controls an audit stopped: `elo_agreement[best]: 8 of 9 stopped; ...`."""
+    """Return a line on the null controls an audit stopped: `elo[best]: 8 of 9 stopped; ...`."""
     stops = [control for control in one.controls.values() if control.stops]
     through = [f"{name!r} {one.controls[name]}" for name in one.slips]
     said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"

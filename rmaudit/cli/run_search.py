@@ -16,13 +16,12 @@ from rmaudit.cli.shared_options import (
     Loading,
     Named,
     echo_json,
-    fail,
+    ending_on_failure,
     grouped,
     prompt_from_option,
     say,
 )
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -59,14 +58,12 @@ def search(  # noqa: PLR0913  (groups of options)
     Each search is kept in the cache: the same one is read back, and one that was stopped goes on.
     """
     found: list[SearchResult] = []
-    try:
+    with ending_on_failure():
         common = search_options.settings(asked, allowed, gcg)
         for one in _searches(model, asked, common, loading, shared):
             found.append(one)
             for line in () if as_json else _lines(one):
                 say(line)
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json([_said(one) for one in found])
     else:
@@ -74,9 +71,12 @@ def search(  # noqa: PLR0913  (groups of options)
 
 
 def _searches(
-    name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
+    name: str, asked: SearchOptions, common: Settings, loading: Loading, ledger: Path | None
 ) -> Iterator[SearchResult]:
-    """Run a search per prompt, start and direction; add the found strings to exploit ledgers."""
+    """Yield a search per prompt, start and direction; add its strings to both exploit ledgers.
+
+    These are the cache's own and the file `ledger`, if any.
+    """
     from rmaudit.models.model_factory import load
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
@@ -85,31 +85,31 @@ def _searches(
     model = load(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
-    if shared is not None and shared.exists():
-        exploit_strings.read(shared)  # refused before a search is made in vain
+    if ledger is not None and ledger.exists():
+        exploit_strings.read(ledger)  # refused before a search is made in vain
     for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
-            given = _settings_starting_at(model, common, start, asked.length, asked.starts)
+            given = _settings_starting_at(model, common, start, asked)
             for direction in search_options.directions(asked):
                 settings = replace(given, direction=direction)
                 found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
                 exploit_strings.remember(cache or default_cache(), found, model)
-                if shared is not None:
-                    exploit_strings.append(shared, found, model)
+                if ledger is not None:
+                    exploit_strings.append(ledger, found, model)
                 yield found
 
 
 def _settings_starting_at(
-    model: RewardModel, common: Settings, start: str | None, length: int | None, starts: int | None
+    model: RewardModel, common: Settings, start: str | None, asked: SearchOptions
 ) -> Settings:
-    """Return the settings of a search that starts at the text `start`.
+    """Return the `common` settings, changed for a search that starts at the text `start`, if any.
 
     Without a length the sequence is as long as the start.
     """
     if start is None:
         return common
-    own = len(model.ids(start)) if start and length is None else common.length
-    return replace(common, start=start, length=own, starts=starts or 1)
+    own = len(model.ids(start)) if start and asked.length is None else common.length
+    return replace(common, start=start, length=own, starts=asked.starts or 1)
 
 
 def _lines(found: SearchResult) -> Iterator[str]:

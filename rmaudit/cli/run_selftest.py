@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, fail, say
+from rmaudit.cli.shared_options import FAILED, AsJson, Cached, echo_json, ending_on_failure, say
 from rmaudit.config.model_registry import FILE
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:
     from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
     from rmaudit.organisms.word_organisms import Traits
-    from rmaudit.verdicts.audit_declaration import Flaw
 
 _PART = 10  # runs that a process does at a time
 _KINDS = {"clean": "no flaw", "published": "traits of the size of the ten published models'"}
@@ -38,10 +37,8 @@ def organism(
     """
     from rmaudit.organisms import trained_organisms
 
-    try:
+    with ending_on_failure():
         registry = trained_organisms.build(name, cache or default_cache()) / FILE
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json({"name": name, "registry": str(registry)})
     else:
@@ -67,15 +64,13 @@ def selftest(  # noqa: PLR0913  (its options)
     --audit these flaws alone are tried, and with --out they replace those of the folder's page.
     Exit code 0 if all are as stated, 1 if one is not.
     """
-    try:
+    with ending_on_failure():
         bench = _bench(audits, model)
         outcomes = []
         for outcome in _outcomes(bench, seeds, jobs, only or []):
             outcomes.append(outcome)
             if not as_json:
                 say(_line(outcome))
-    except RmauditError as error:
-        fail(error)
     if out is not None:
         from rmaudit.report.charts import selftest_results
 
@@ -122,10 +117,10 @@ def _bench(audits: Path, model: str) -> Bench:
 def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterator[BenchOutcome]:
     """Run the self-test in `jobs` processes; yield its outcomes in order, each as it is done.
 
-    The number of processes does not affect results.
-
-    With `only`, those of the flaws of these audits.
+    The number of processes does not affect results. `seeds` is the number of runs of each kind.
+    With `only`, the flaws of these audits alone are tried.
     """
+    from rmaudit.organisms import invariance_selftest
     from rmaudit.organisms import selftest as test
 
     for name in only:
@@ -144,45 +139,33 @@ def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Itera
         wholes = () if only else (("clean", test.CLEAN), ("published", test.PUBLISHED))
         for kind, clean in wholes:
             parts = [range(first, min(first + _PART, seeds)) for first in range(0, seeds, _PART)]
-            tasks = [(bench, clean, part) for part in parts]
-            runs = [one for part in run(_judge_runs, tasks) for one in part]
+            tasks = [(_judged_runs, bench, clean, part) for part in parts]
+            runs = [one for part in run(_call, tasks) for one in part]
             yield test.counted(kind, _KINDS[kind], runs)
-        found = list(run(_sizes_of_flaw, [(bench, audit, flaw) for audit, flaw in traits]))
+        found = list(run(_call, [(test.sizes, bench, audit, flaw) for audit, flaw in traits]))
+        few = max(seeds // 4, 2)
         rungs = [
-            (bench, audit, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
+            (test.ladder, bench, audit, flaw, at, size, range(seeds if at == "stated" else few))
             for (audit, flaw), sizes in zip(traits, found, strict=True)
             for at, size in sizes.items()
         ]
-        yield from run(_outcome_at_size, rungs)
-        for pair in run(
-            _outcomes_of_change, [(bench, audit, flaw, range(seeds)) for audit, flaw in changes]
-        ):
+        yield from run(_call, rungs)
+        outcomes = invariance_selftest.outcomes
+        pairs = [(outcomes, bench, audit, flaw, range(seeds)) for audit, flaw in changes]
+        for pair in run(_call, pairs):
             yield from pair
 
 
-def _judge_runs(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
+def _call(task: tuple[Any, ...]) -> Any:  # noqa: ANN401  (whatever the function returns)
+    """Call the first entry of a task with the others, as a process of a pool is to do."""
+    function, *arguments = task
+    return function(*arguments)
+
+
+def _judged_runs(bench: Bench, traits: Traits, seeds: Sequence[int]) -> list[Judged]:
     from rmaudit.organisms.selftest import judged
 
-    bench, traits, seeds = task
     return [judged(bench, traits, seed) for seed in seeds]
-
-
-def _sizes_of_flaw(task: tuple[Bench, str, Flaw]) -> dict[str, float]:
-    from rmaudit.organisms.selftest import sizes
-
-    return sizes(*task)
-
-
-def _outcome_at_size(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> BenchOutcome:
-    from rmaudit.organisms.selftest import ladder
-
-    return ladder(*task)
-
-
-def _outcomes_of_change(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
-    from rmaudit.organisms.invariance_selftest import outcomes
-
-    return outcomes(*task)
 
 
 def _line(outcome: BenchOutcome) -> str:

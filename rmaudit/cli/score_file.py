@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.shared_options import ERROR, USAGE, AsJson, Loading, echo_json, fail, grouped, say
+from rmaudit.cli.shared_options import (
+    USAGE,
+    AsJson,
+    Loading,
+    echo_json,
+    ending_if_unwritable,
+    ending_on_failure,
+    fail,
+    grouped,
+    say,
+)
 from rmaudit.config.paths_and_atomic_writes import in_place_of
-from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +54,7 @@ def score(
     """
     if out.suffix not in _WRITERS:
         fail(f"--out {out}: its ending is {out.suffix!r}; known: {', '.join(_WRITERS)}", USAGE)
-    try:
+    with ending_on_failure():
         from rmaudit.models.model_factory import load
         from rmaudit.scores.answer_files import read, rewards
 
@@ -59,13 +68,8 @@ def score(
         )
         told = given.drop(columns="turns")  # `prompt` has them as people read them
         found = told.assign(reward=rewards(scorer, given, cache=loading.scores).scores)
-    except RmauditError as error:
-        fail(error)
-    try:
-        with in_place_of(out) as own:
-            _WRITERS[out.suffix](found, own)
-    except OSError as error:
-        fail(f"--out {out}: cannot be written: {error.strerror}", ERROR)
+    with ending_if_unwritable(f"--out {out}"), in_place_of(out) as own:
+        _WRITERS[out.suffix](found, own)
     about = {"answers": len(found), "prompts": int(found["prompt"].nunique()), "out": str(out)}
     if as_json:
         echo_json(about)

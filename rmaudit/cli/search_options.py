@@ -115,8 +115,7 @@ class GcgOptions:
     )
     fresh: Annotated[bool, typer.Option(help="GCG: nothing is tried twice")] = _GCG.fresh
     distance: Annotated[
-        float,
-        typer.Option(help="GCG: penalty on a swap's distance in the embedding; 0: none"),
+        float, typer.Option(help="GCG: penalty on a swap's distance in the embedding; 0: none")
     ] = _GCG.distance
     target: Annotated[
         float | None, typer.Option(help="GCG: the authors' squared error to this reward")
@@ -145,7 +144,7 @@ class GcgOptions:
 
 
 def starts(asked: SearchOptions) -> tuple[str | None, ...]:
-    """Return the text from which each search starts; None for a start that is drawn at random."""
+    """Return the texts at which searches start, None for a random start; --table4 has its own."""
     if asked.table4 and (asked.start or asked.length is not None):
         fail("--table4 sets the start texts and their lengths; leave --start and --length out")
     return TABLE_4 if asked.table4 else tuple(asked.start or (None,))

@@ -40,8 +40,8 @@ Prompted = Annotated[str, typer.Option(help=f"{NAMES}; or any text")]
 AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 
 
-def place(given: str | None) -> str | Path | None:
-    """Convert the value of --cache: a path for a folder; a URL, or None, as it is."""
+def path_or_url(given: str | None) -> str | Path | None:
+    """Return the value of --cache as a path; a URL, or None, as it is."""
     return Path(given).expanduser() if given and "://" not in given else given
 
 
@@ -50,7 +50,7 @@ def _cache_dir(given: str) -> Path:
 
     Otherwise the URL would be made a folder called `s3:`.
     """
-    found = place(given)
+    found = path_or_url(given)
     if not isinstance(found, Path):
         fail(f"--cache {given}: a URL, and this command needs a folder; give one, or leave it out")
     return found
@@ -75,8 +75,8 @@ class Loading:
 
     @property
     def scores(self) -> str | Path | None:
-        """Return the folder or URL of the stored scores, for `store_at`; None for the default."""
-        return place(self.cache)
+        """Return where scores are stored, as --cache says: a path, a URL, or None (the default)."""
+        return path_or_url(self.cache)
 
     @property
     def folder(self) -> Path | None:
@@ -106,14 +106,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:  # noqa: ANN401  (whatever the options are)
         for name, described in groups.items():
             values = {one: given.pop(one) for one in described}
-            try:
+            with ending_on_failure():
                 values = {
                     one: option.value(values[one], option.command) if option else values[one]
                     for one, option in described.items()
                     if not (option and values[one] is None)
                 }
-            except SpecError as error:
-                fail(error)
             given[name] = types[name](**values)
         command(**given)
 
@@ -123,16 +121,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of_fields(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
-    """Map each field of a dataclass to rmaudit's `Option`, or to None if typer alone reads it."""
+    """Map each field of a dataclass to rmaudit's `Option`, or to None if typer alone reads it.
+
+    Of `RunOptions`, only the fields that decide which scores are made.
+    """
     if kind is RunOptions:
         return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
     hints = get_type_hints(kind, include_extras=True)
-    (*found,) = ((one.name, hints[one.name].__metadata__[0]) for one in fields(kind))
-    return {name: each if isinstance(each, Option) else None for name, each in found}
+    found = {one.name: hints[one.name].__metadata__[0] for one in fields(kind)}
+    return {name: each if isinstance(each, Option) else None for name, each in found.items()}
 
 
 def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
-    """Return the typer parameter for the field `name` of a dataclass, as `option` describes it."""
+    """Return the typer parameter for a field of a dataclass: by `option`, or else by its hint."""
     if option is None:
         hint = get_type_hints(kind, include_extras=True)[name]
         default = next(one.default for one in fields(kind) if one.name == name)
@@ -201,6 +202,24 @@ def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
     raise typer.Exit(code or (USAGE if asked_wrongly else ERROR))
 
 
+@contextmanager
+def ending_on_failure(code: int | None = None) -> Iterator[None]:
+    """Print the reason and end the command, as `fail` does, if the block raises RmauditError."""
+    try:
+        yield
+    except RmauditError as error:
+        fail(error, code)
+
+
+@contextmanager
+def ending_if_unwritable(what: object) -> Iterator[None]:
+    """End the command with exit code 3 if the `with` block, which writes `what`, raises OSError."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"{what}: cannot be written: {error.strerror}", ERROR)
+
+
 def say(line: object, *, err: bool = False) -> None:
     """Print one line; escape characters that do not show or that steer a terminal or CI."""
     typer.echo(_one_line(str(line)), err=err)
@@ -222,18 +241,16 @@ def at_a_terminal() -> bool:
 
 
 def prompt_from_option(prompt: str, file: Path | None) -> Prompt:
-    """Return the prompt that has this name, in models.yaml or bundled; else one with this text.
+    """Return the prompt of this name, in the models.yaml `file` or bundled; else one of this text.
 
     A text that is nearly the name of a prompt ends the command with an error.
     """
-    try:
+    with ending_on_failure():
         return prompt_meant(prompt, known_models(file).words.prompts)
-    except SpecError as error:
-        fail(error)
 
 
 def git_user() -> str:
-    """Return git's user.name, or end the command where there is none."""
+    """Return git's user.name; end the command with an error if it is not set."""
     try:
         told = subprocess.run(
             ["git", "config", "user.name"],  # noqa: S607  (the user's git)

@@ -15,6 +15,7 @@ from rmaudit.cli.shared_options import (
     Prompted,
     Registered,
     echo_json,
+    ending_on_failure,
     fail,
     prompt_from_option,
     say,
@@ -23,7 +24,6 @@ from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache, is_folder
 from rmaudit.config.servers import is_served
 from rmaudit.conversation import Asked
-from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
     from rmaudit.scores.token_survival import Survival
@@ -44,12 +44,10 @@ def survival(
     No weights are needed. The paper's protocol scores an id by its text, tokenized again: where
     that gives another id, the score is that other id's.
     """
-    try:
+    with ending_on_failure():
         spec = _tokenizer_only(model, template, file)
         asked = prompt_from_option(prompt, file)
         result = _survival(spec, asked.asked)
-    except RmauditError as error:
-        fail(error)
     if as_json:
         echo_json(
             {
@@ -68,7 +66,7 @@ def survival(
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
-    """Return the spec of a model or folder of which only the tokenizer will be loaded."""
+    """Return an entry for loading only the tokenizer of a model, with `template` if given."""
     if template is not None and not template.is_file():
         fail(f"template: there is no file {template}")
     registry, folder = known_models(file), Path(model)

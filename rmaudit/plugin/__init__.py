@@ -4,7 +4,7 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 The hooks are written, in the order in which pytest calls them, in `pytest_options`, `configuring`,
-`uncollected_audits`, `collection`, `running`, `reporting` and `final_summary`.
+`uncollected_audits`, `collection`, `run_audit`, `reporting_hooks` and `final_summary`.
 
 The fixtures are those of `rmaudit.runs.fixture_registry`; `configuring` registers them.
 """

@@ -32,7 +32,10 @@ class RunPlanner(Protocol):
         """Note which scores an audit requests, before the request is answered."""
 
     def watch(self, store: Store, device: str) -> Store:
-        """Return a store that wraps `store` and notes which scores are missing there."""
+        """Return a store that wraps `store` and notes which scores are missing there.
+
+        `device` is where a base model runs.
+        """
 
     def note(self, item: pytest.Function) -> None:
         """Run an audit to note the scores that it requests itself, besides those of fixtures."""

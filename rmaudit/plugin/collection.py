@@ -81,7 +81,7 @@ def in_order(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize each audit over models and prompts; a joint audit gets all prompts at once."""
+    """Parametrize an audit over models and prompts (joint: all at once); refuse a wrong audit."""
     own_words = metafunc.config.stash[SESSION].own_words
     try:
         declaration = declared(metafunc.function, own_words.prompts)
@@ -132,9 +132,8 @@ def rate(declaration: Declaration, prompt: str) -> str:
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stop on wrong input before anything is measured; keep each model on one xdist worker."""
-    error = config.stash[SESSION].error
-    if error is not None:
-        raise pytest.UsageError(str(error))
+    if error := config.stash[SESSION].error:
+        raise pytest.UsageError(error)
     audits = [(item, audit) for item in items if (audit := audited(item))]
     plan = config.stash[SESSION].plan
     plan.collected = len(audits)
@@ -185,7 +184,7 @@ def _refuse_model_of_other_plugin(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
-    """Raise if models.yaml names an audit or a prompt that does not exist.
+    """Raise if models.yaml names an unknown audit or prompt; a run of a part only warns of audits.
 
     A run of single files, or of a part of the tests, does not know all audits: it warns of a name
     that is none of the audits that come with rmaudit.
@@ -231,7 +230,7 @@ def left_out(config: pytest.Config) -> str:
 
 
 def _first_names(named: Sequence[str]) -> str:
-    """Return up to three test files or ids on one line, without their folders."""
+    """Return the first three test files or ids, without folders, and how many more there are."""
     names = [arg.replace("\\", "/").rpartition("/")[2] for arg in named]
     more = len(names) - _FEW
     return " ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")

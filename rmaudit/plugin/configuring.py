@@ -10,11 +10,10 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
 from rmaudit.config.user_words import OwnWords
 from rmaudit.errors import RmauditError
-from rmaudit.plugin import pytest_fixtures
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.prompt_overrides import words_of_run
-from rmaudit.plugin.pytest_fixtures import terminal
+from rmaudit.plugin.pytest_fixtures import plugin_of_fixtures, terminal
 from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 from rmaudit.plugin.session import (
     SESSION,
@@ -54,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if asked.models or asked.registry:
         model_specs(config)
         if session.error:
-            raise pytest.UsageError(str(session.error))
+            raise pytest.UsageError(session.error)
     baseline_spec(config)
     _refuse_files(asked)
     if asked.log:
@@ -77,7 +76,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Raise if a file that an option names cannot be read."""
+    """Raise if the file of `--rm-ledger`, `--rm-pairs` or `--rm-samples` is missing or wrong."""
     if asked.ledger:
         from rmaudit.search import exploit_strings
 
@@ -92,7 +91,7 @@ def _refuse_files(asked: RunOptions) -> None:
 
 def _register(config: pytest.Config) -> None:
     """Register the fixtures, and the hooks for `--rm-sample` and `--rm-on` if these are given."""
-    config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
+    config.pluginmanager.register(plugin_of_fixtures(), "rmaudit-fixtures")
     asked = options_of(config)
     if asked.sample:
         config.pluginmanager.register(SampleHooks(), "rmaudit-sampling")
@@ -130,7 +129,7 @@ class SampleHooks:
     def pytest_report_collectionfinish(
         self, config: pytest.Config, items: Sequence[pytest.Item]
     ) -> list[str]:
-        """Return a line for each model: the size of its sample, in answers and as a share."""
+        """Return a line for each model: its prompts, answers per prompt, and share of the whole."""
         audits = list(_audits_with_a_sweep(items))
         if config.option.collectonly or not audits:
             return []
@@ -146,7 +145,7 @@ def _audits_with_a_sweep(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 
 def _cost_of_sample(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
-    """Describe the size of one model's sample; "" if the model cannot be opened."""
+    """Return the numbers of prompts and answers of a model's sample; "" if it cannot be opened."""
     from rmaudit.models.recorded_model import Recorded
     from rmaudit.scores.token_sample import answers_in_sample
 

@@ -8,7 +8,7 @@ import pytest
 
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import policy_of
-from rmaudit.runs.run_options import RunOptions
+from rmaudit.runs.audit_case import SEARCHED
 from rmaudit.verdicts.audit_declaration import Declaration
 
 LEFT_OUT = "it costs much and decides nothing; measure it too with --rm-all, or name its file"
@@ -27,15 +27,9 @@ def left_out(item: pytest.Item, declaration: Declaration | None) -> str:
     if any(named.audit == declaration.name for named in policy_of(item.config).named):
         return ""
     takes = getattr(item, "fixturenames", ())
-    if ("samples" in takes and options.samples) or (
-        "searches" in takes and _search_budget_given(options)
-    ):
+    budget_given = options.search != SEARCHED
+    if ("samples" in takes and options.samples) or ("searches" in takes and budget_given):
         return ""
     here: Path = item.config.invocation_params.dir
     named = (here / argument.partition("::")[0] for argument in item.config.args)
     return "" if any(path.is_file() and path.samefile(item.path) for path in named) else LEFT_OUT
-
-
-def _search_budget_given(options: RunOptions) -> bool:
-    """Return whether the user gave a search budget (`--rm-search`) other than the default."""
-    return options.search != RunOptions().search

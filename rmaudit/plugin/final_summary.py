@@ -31,7 +31,8 @@ def pytest_terminal_summary(
 ) -> Generator[None]:
     """Print rmaudit's verdict and report path on the terminal, after pytest's own summary.
 
-    With `-q` that is one line; with `-v` a table of all findings comes first.
+    Failures that rmaudit prints are hidden from pytest's summary. With `-q` rmaudit prints one
+    line; with `-v` a table of all findings comes first.
     """
     state, told = config.stash[SESSION], terminalreporter
     state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
@@ -45,13 +46,13 @@ def pytest_terminal_summary(
             _print_one_line(state, state.verdict, told)
         else:
             _print_summary(state, state.verdict, config, told)
-        _warn_if_exit_code_is_0(state, state.verdict, config, told, exitstatus)
-        if state.report is not None and not brief:
-            told.write_line(log(line(f"report: {state.report}")))
-        if not brief:
-            for text in state.logged:
-                told.write_line(log(line(text)))
-        for text in (*state.unwritten, *state.warnings, *state.unlogged):
+        ended = ending(state, exitstatus, gate=options_of(config).gate)
+        if ended == pytest.ExitCode.OK and state.verdict.outcome is not Outcome.PASSES:
+            said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
+            told.write_line(said, yellow=True)
+        report = [f"report: {state.report}"] if state.report is not None else []
+        more = [] if brief else [*report, *state.logged]
+        for text in (*more, *state.unwritten, *state.warnings, *state.unlogged):
             told.write_line(log(line(text)))
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
@@ -82,30 +83,13 @@ def _print_summary(
     screen = _screen_of_terminal(config)
     for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
         told.write_line(each.text, **_markup(each))
-    for text in state.against:
+    for text in (*state.against, *([_kept_after_interrupt(config)] if state.cut else [])):
         for each in screen.told(text):
-            told.write_line(each.text)
-    if state.cut:
-        for each in screen.told(_kept_after_interrupt(config)):
             told.write_line(each.text)
     told.flush()
     render(state)
     if any(f.blocks and f.estimate for f in state.findings):
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
-
-
-def _warn_if_exit_code_is_0(
-    state: Session,
-    verdict: RunVerdict,
-    config: pytest.Config,
-    told: pytest.TerminalReporter,
-    code: int,
-) -> None:
-    """Write a warning if the exit code is 0 although the run does not pass."""
-    ended = ending(state, code, gate=options_of(config).gate)
-    if ended == pytest.ExitCode.OK and verdict.outcome is not Outcome.PASSES:
-        said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
-        told.write_line(said, yellow=True)
 
 
 def _kept_after_interrupt(config: pytest.Config) -> str:
@@ -146,7 +130,7 @@ def _screen_of_terminal(config: pytest.Config) -> terminal.Screen:
 
 
 def _printed_by_pytest(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Return whether pytest should print a failure report, because rmaudit does not print its text.
+    """Return whether pytest should print a failure's report, as rmaudit does not print its text.
 
     A broken checkpoint fails every audit with one sentence, which is printed once; for several
     models, rmaudit's summary has a line for each. pytest's short summary counts and lists them all.

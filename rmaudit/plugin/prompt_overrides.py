@@ -17,23 +17,23 @@ from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.audit_declaration import Declaration
 
 
-def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
+def words_of_run(rm_prompts: str | None, read_models_yaml: Callable[[], OwnWords]) -> OwnWords:
     """Return the run's own word lists and prompts: those of models.yaml and of `--rm-prompts`.
 
-    `given` is the value of `--rm-prompts`; `registered` reads the words of models.yaml.
+    What is wrong in models.yaml is an error only where audits are collected.
 
     Raises:
         pytest.UsageError: the value of `--rm-prompts` is wrong.
     """
     words = OwnWords()
     with suppress(SpecError):
-        words = registered()
-    if not given:
+        words = read_models_yaml()
+    if not rm_prompts:
         return words
     from rmaudit.config.user_words_yaml import with_run_prompts  # which takes pydantic
 
     try:
-        return with_run_prompts(given, words)
+        return with_run_prompts(rm_prompts, words)
     except SpecError as error:
         raise pytest.UsageError(f"--rm-prompts: {error}") from None
 

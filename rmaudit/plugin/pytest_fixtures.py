@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.errors import (
-    NoBase,
-    NotAsked,
-    NotComparable,
-    NotJudging,
-    NoWeights,
-    ReferenceMissing,
-)
+from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeights, ReferenceMissing
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly_audits import left_out
 from rmaudit.plugin.prompt_overrides import refusal
@@ -41,8 +34,8 @@ CASE = "_case"  # the fixture that all others are made of
 _INAPPLICABLE = (NotAsked, NoBase, NotComparable, NotJudging, NoWeights)
 
 
-def module() -> ModuleType:
-    """Return a pytest plugin with all fixtures of audits."""
+def plugin_of_fixtures() -> ModuleType:
+    """Return a module that is a pytest plugin with all fixtures of audits."""
     plugin = ModuleType("rmaudit_fixtures", __doc__)
     own = {"reward_model": reward_model, "prompts": prompts, "prompt": prompt, CASE: case}
     made = {
@@ -80,7 +73,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 
 @pytest.fixture
 def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Prompt, ...]:
-    """Return the prompts under audit: one, or all of a joint audit."""
+    """Return the prompts under audit (of a joint audit, all); skip an audit that does not apply."""
     asked: tuple[Prompt, ...] = _param(request)
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
@@ -139,7 +132,7 @@ def case(
 
 
 def _print_first_words(item: pytest.Item, sweep: Sweep) -> None:
-    """Print the best and worst tokens of the run's first sweep, long before the run ends."""
+    """Print the best and worst tokens of `sweep` if it is the run's first; nothing with -q."""
     config = item.config
     state, reporter = config.stash[SESSION], config.pluginmanager.getplugin("terminalreporter")
     if state.shown_first or planner_of(config) is not None or config.get_verbosity() < 0:
@@ -223,12 +216,9 @@ def terminal(config: pytest.Config) -> Iterator[None]:
         return
     writer = config.get_terminal_writer()
     writer.flush()
-    if not getattr(reporter, "isatty", False):
-        with capture.global_and_fixture_disabled():
-            yield
-        return
     with capture.global_and_fixture_disabled():
-        seen, column = sys.stderr.isatty(), writer.width_of_current_line
+        seen = getattr(reporter, "isatty", False) and sys.stderr.isatty()
+        column = writer.width_of_current_line
         if seen:
             sys.stderr.write("\n")
             sys.stderr.flush()

@@ -22,8 +22,8 @@ _OPTIONS = pytest.StashKey[RunOptions]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of a run, which begin with `--rm-`, to pytest."""
     group = parser.getgroup("rmaudit", "audits of reward models")
-    for name, option in OPTIONS.items():
-        group.addoption(option.pytest, **_argparse_settings(name, option))
+    for option in OPTIONS.values():
+        group.addoption(option.pytest, **_argparse_settings(option))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -33,30 +33,22 @@ def pytest_load_initial_conftests(
     """Add `--model` last, unless another plugin or a conftest.py already has that option."""
     yield
     try:
-        settings = _argparse_settings("models", OPTIONS["models"])
-        parser.getgroup("rmaudit").addoption(MODEL, **settings)
+        parser.getgroup("rmaudit").addoption(MODEL, **_argparse_settings(OPTIONS["models"]))
     except (ValueError, argparse.ArgumentError):
         early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same
 
 
-def _argparse_settings(name: str, option: Option) -> dict[str, Any]:
+def _argparse_settings(option: Option) -> dict[str, Any]:
     """Return an option's argparse settings; values stay text, which xdist sends to workers."""
-    settings: dict[str, Any] = {
-        "dest": _name_in_config(name),
-        "help": option.explained,
-        "default": None,
-    }
+    settings = {"dest": _name_in_config(option), "help": option.explained, "default": None}
     if not option.metavar:
         return {**settings, "action": "store_true"}
-    return {
-        **settings,
-        "action": "append" if option.repeated else "store",
-        "metavar": option.metavar,
-    }
+    action = "append" if option.repeated else "store"
+    return {**settings, "action": action, "metavar": option.metavar}
 
 
-def _name_in_config(name: str) -> str:
-    return OPTIONS[name].pytest.removeprefix("--").replace("-", "_")
+def _name_in_config(option: Option) -> str:
+    return option.pytest.removeprefix("--").replace("-", "_")
 
 
 def options_of(config: pytest.Config) -> RunOptions:
@@ -66,7 +58,7 @@ def options_of(config: pytest.Config) -> RunOptions:
         pytest.UsageError: a value is not allowed.
     """
     if _OPTIONS not in config.stash:
-        given = {name: config.getoption(_name_in_config(name)) for name in OPTIONS}
+        given = {name: config.getoption(_name_in_config(one)) for name, one in OPTIONS.items()}
         for name, value in given.items():
             if value == [] or (isinstance(value, list) and [] in value):  # argparse drops the value
                 raise pytest.UsageError(f"{OPTIONS[name].pytest}: '--' is no value; write './--'")
@@ -77,10 +69,10 @@ def options_of(config: pytest.Config) -> RunOptions:
     return config.stash[_OPTIONS]
 
 
-def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
-    """Raise if no file can be created in `folder`, or in its nearest existing parent.
+def refuse_unwritable(option: str, folder: Path, *, read: bool = False) -> None:
+    """Raise if no file can be created in the `folder` of an option, or in its nearest parent.
 
-    With `read`, only check that this is a folder.
+    With `read`, only check that this is a folder. The error names the option.
 
     Raises:
         pytest.UsageError: it is a file, or below one, or no file can be made there.
@@ -89,12 +81,12 @@ def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
+        raise pytest.UsageError(f"{option}: {there} is not a folder; name a folder, or a new one")
     if read:
         return
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        message = f"{what}: nothing can be written to {there} ({error.strerror}); name another"
+        message = f"{option}: nothing can be written to {there} ({error.strerror}); name another"
         raise pytest.UsageError(f"{message} folder") from None

@@ -93,10 +93,7 @@ class AuditRun:
 
     @property
     def _summary(self) -> list[str]:
-        """Return the lines that pytest's summary would have: verdict, reasons, what was left out.
-
-        The last line says where the charts are.
-        """
+        """Return the lines of pytest's summary (verdict, reasons, gaps), and one on the charts."""
         from rmaudit.report.writers import terminal
 
         lines = terminal.summary(self.findings, self.verdict, self.results.run.gaps)
@@ -244,10 +241,7 @@ def unloading_test_modules() -> Iterator[None]:
 
 
 class _Ended:
-    """Pytest plugin that keeps the results when the run ends; `pages` says whether to render pages.
-
-    The results are taken when the run ends.
-    """
+    """Pytest plugin that keeps the results when a run ends; without `pages`, none are rendered."""
 
     def __init__(self, *, pages: bool) -> None:
         self.results: Results | None = None
@@ -261,7 +255,7 @@ class _Ended:
         config.stash[SESSION].progress = self.progress
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Keep the results; this runs after they are written and before pages are rendered."""
+        """Keep the results, which are written by now; without `pages`, no page is rendered."""
         state = session.config.stash.get(SESSION, None)
         if state is None or state.results is None:
             return
@@ -274,7 +268,7 @@ class _Ended:
 def _test_files_of(
     audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
 ) -> Iterator[list[Path]]:
-    """Yield the test files of `audits`; functions are put into a temporary test file."""
+    """Yield test files of `audits` (if none, all bundled ones); functions get a temporary one."""
     functions, paths = checked(audits)
     file = scratch / "test_handed.py"
     if functions:
@@ -292,7 +286,8 @@ def checked(
 ) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
     """Split `audits` into functions, by test name, and the paths of all other entries.
 
-    Raises `SpecError`.
+    Raises:
+        SpecError: an entry is no audit and no path, or is unknown.
     """
     if isinstance(audits, str) or callable(audits):
         raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
@@ -315,7 +310,7 @@ def _collected_name(audit: Callable[..., Any]) -> str:
 
 
 def _path_of_audit(audit: str | Path) -> Path:
-    """Return where pytest finds an audit: by the name of a bundled audit, or by a path."""
+    """Return what pytest runs for a bundled audit's name, a bundled file's name, or a path."""
     known = bundled_audits()
     files = {file.stem.removeprefix("test_"): file for file in known.values()}
     if not isinstance(audit, str | Path):

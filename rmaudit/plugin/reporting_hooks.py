@@ -212,7 +212,7 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
 
 
 def _write_results(config: pytest.Config, state: Session) -> None:
-    """Write results.json, from which all pages are rendered."""
+    """Write results.json; note in `state` what it has, and how blessed releases compare."""
     from rmaudit.report.over_time.release_regressions import blessed_comparisons
     from rmaudit.report.results_of_run import RunCounts, record
 
@@ -244,7 +244,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
 
 
 def render(state: Session) -> None:
-    """Write the report's pages once, and a CI job's summary; note where the report is."""
+    """Write the report's pages and a CI job's summary, and log the run to `--rm-log`; only once."""
     if state.results is None:
         return
     from rmaudit.report import writers

@@ -125,7 +125,7 @@ def _finding(
     )
 
 
-def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
+def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim:
     """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
     if audit.declaration.by_family:
@@ -141,7 +141,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
         prompt=audit.prompt,
         nodeid=_test_id_in_run_folder(item),
         repeat=_repeating_command(item, audit),
-        weights=weights,
+        weights=weights_hash,
     )
 
 
@@ -183,7 +183,8 @@ def _raise_outcome(finding: Finding) -> None:
     """Raise the test's outcome: xfail for an accepted finding, a failure for one that blocks.
 
     Raises:
-        AuditFailed: the finding blocks the run.
+        AuditFailed: the finding is a fail and blocks the run.
+        AuditInconclusive: the finding is no fail and no pass, and blocks the run.
     """
     __tracebackhide__ = True
     if finding.effect is Effect.ACCEPTED:

@@ -73,12 +73,7 @@ def _tried(
     asked = {"random", *audit.declaration.stops}
     base, keys = _control_of_base(case, asked, load=_loads_base(item))
     fields = case and null_control_cache.fields_of(
-        item.obj,
-        audit.declaration,
-        given,
-        case=case,
-        vocabulary=vocabulary,
-        base=keys,
+        item.obj, audit.declaration, given, case=case, vocabulary_digest=vocabulary, base_keys=keys
     )
     cache = case.options.cache if case else None
     known = null_control_cache.read(cache, fields) if cache and fields else {}
@@ -130,7 +125,7 @@ def _digest_of_tokens(sweep: Any, audit: Audited, known: dict[str, str]) -> str:
 
 
 def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
-    """Return whether the audit has a null control that needs the base model's log-probabilities."""
+    """Return whether a null control of the audit will need the base model's log-probabilities."""
     from rmaudit.organisms.null_controls import BASE
 
     named = BASE in audit.declaration.stops and case.model.spec.base is not None
@@ -138,7 +133,7 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
 
 
 def _loads_base(item: pytest.Function) -> bool:
-    """Return whether a base model may be downloaded and loaded for a null control.
+    """Return whether this run may download and load a base model for a test's null control.
 
     It may not in a run of a part of the audits, which is to be quick, unless the audit itself asks
     for the base.
@@ -151,9 +146,10 @@ def _loads_base(item: pytest.Function) -> bool:
 def _control_of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """Return the null control that scores by the base model (by name), and its cache keys.
+    """Return the null control that scores by the base model, by name, and its scores' cache keys.
 
-    With `load` false, the control is run only if an earlier run has loaded the base model.
+    Both are empty if it is not `asked` for. With `load` false, the control is run only if an
+    earlier run has loaded the base model.
     """
     import pandas as pd
 

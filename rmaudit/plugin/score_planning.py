@@ -88,7 +88,10 @@ class Planner:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Return a stand-in for `store` that scores nothing and notes the requests."""
+        """Return a stand-in for `store` that notes the requests, and set it as `needs`.
+
+        `device` is where a base model runs.
+        """
         from rmaudit.distributed.missing_scores import Needs
 
         self.needs = Needs(store, device)
@@ -100,7 +103,7 @@ class Planner:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
 
     def note(self, item: pytest.Function) -> None:
-        """Note what an audit requests while it runs; its fixtures' requests are noted already."""
+        """Note what an audit requests besides its fixtures; one that takes a model is `unknown`."""
         audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
         if audit is None or case is None or self.needs is None:
             return
@@ -146,7 +149,7 @@ class Planner:
 
 
 def _run_for_requests(item: pytest.Function, given: Mapping[str, Any]) -> None:
-    """Run an audit on random scores only to record its requests; its errors are ignored."""
+    """Run an audit only to record its requests; its result and every error are ignored."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
 
@@ -157,7 +160,7 @@ def _with_copied_rng(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_new_random_scores(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
-    """Return an audit's argument, with new random numbers in place of missing scores."""
+    """Return an audit's argument; each sweep in it with missing scores gets new random ones."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep

@@ -59,7 +59,7 @@ class SelectedAudits:
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
 
     def interruption(self, stopped: str, unfinished: int) -> str:
-        """Return a line on how the run was cut short; "" if it was not."""
+        """Return why the run `stopped` and how many audits it left `unfinished`; "" if neither."""
         said = [stopped] if stopped else []
         if unfinished:
             said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")

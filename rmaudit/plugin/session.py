@@ -61,7 +61,7 @@ class Session:
     blessed: Mapping[str, Blessing] = field(default_factory=dict)  # by model
     own_words: OwnWords = field(default_factory=OwnWords)
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
-    error: SpecError | None = None
+    error: str = ""  # why no models could be found for the names that were given
     options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
@@ -94,28 +94,28 @@ class Session:
 SESSION = pytest.StashKey[Session]()
 
 
-def refuse_no_pairs(path: Path, where: str = "") -> None:
+def refuse_no_pairs(path: Path, prefix: str = "") -> None:
     """Raise if a file has no pairs of answers, a malformed line or an unknown kind of conduct.
 
     Raises:
-        pytest.UsageError: the file is wrong; the message begins with `where`.
+        pytest.UsageError: the file is wrong; the message begins with `prefix`.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs
     from rmaudit.scores.pair_files import read
 
-    refuse_wrong(lambda: conduct_pairs(read(path)), where)
+    refuse_wrong(lambda: conduct_pairs(read(path)), prefix)
 
 
-def refuse_wrong(read: Callable[[], object], where: str) -> None:
+def refuse_wrong(read: Callable[[], object], prefix: str) -> None:
     """Call `read`, which reads a file; turn its `SpecError` into a usage error.
 
     Raises:
-        pytest.UsageError: the file is wrong; the message begins with `where`.
+        pytest.UsageError: the file is wrong; the message begins with `prefix`.
     """
     try:
         read()
     except SpecError as error:
-        raise pytest.UsageError(f"{where}{error}") from None
+        raise pytest.UsageError(f"{prefix}{error}") from None
 
 
 def audit_options(config: pytest.Config) -> RunSettings:
@@ -158,10 +158,8 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
                 spec for name in names for spec in _models_meant(config, registry, name)
             )
             session.blessed = _blessed_releases(config, registry, session.specs)
-        except SpecError as error:
-            session.specs, session.error = [], error
-        except ModelError as error:  # a checkpoint was to say which objectives it has
-            session.specs, session.error = [], SpecError(str(error))
+        except (SpecError, ModelError) as error:  # a checkpoint may have to say its objectives
+            session.specs, session.error = [], str(error)
     return session.specs
 
 
@@ -177,7 +175,7 @@ def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
 def _blessed_releases(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
-    """Return the blessed (approved) releases of these models, found beside models.yaml.
+    """Return the blessed (approved) releases of models: of `--rm-blessed`, or beside models.yaml.
 
     Raises:
         SpecError: a file is missing, damaged or of another family.

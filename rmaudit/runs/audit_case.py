@@ -75,7 +75,7 @@ class RunSettings:
 
 @dataclass(slots=True)
 class Memory:
-    """Data that all audits of a run share, read once: sweeps, the baseline model, pairs, ledger.
+    """Data that the audits of a run share and make only once, such as sweeps and opened models.
 
     The ledger is as it was before any search of the run.
 
@@ -132,7 +132,7 @@ class Case:
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """Report a request for scores to the run (`on_request`), and return the scores."""
+        """Report a request to the run (`on_request`); return its scores, stored or new ones."""
         self.options.on_request(model, request)
         with self.watched():
             return answer(request, model, self.options.kept, self.options.device)
@@ -174,7 +174,7 @@ class Case:
 
 
 def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
-    """Return the only prompt of an audit; raise if the audit is joint over several prompts.
+    """Return the only prompt of the audit with this name; raise if it is joint over several.
 
     Raises:
         SpecError: the audit is joint.

@@ -73,5 +73,5 @@ def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fix
 
 
 def shared(name: str) -> bool:
-    """Return whether fixture `name` is the same for null controls of all models of a vocabulary."""
+    """Return whether null controls get the same fixture `name` for all models of one vocabulary."""
     return name in FIXTURES and FIXTURES[name].shared

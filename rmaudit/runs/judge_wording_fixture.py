@@ -61,7 +61,7 @@ def wordings(case: Case) -> Probes:
 
 
 def _rewording_files(case: Case) -> dict[str, Path]:
-    """Return the files of reworded judge templates, by the name of the rewording."""
+    """Put rewordings of a judge's template into the cache; return all their files, by name."""
     spec = case.model.spec
     assert spec.judge is not None, "whoever asks has seen that there is one"  # noqa: S101  (for types)
     own = {f"paraphrase {name}": Path(name) for name in spec.judge.paraphrases}
@@ -90,7 +90,7 @@ def _written_to_cache(case: Case, template: str) -> Path:
 
 
 def _judge_with_template(case: Case, file: Path) -> Scored:
-    """Return the judge with another template; a checkpoint's weights in memory are reused."""
+    """Return the judge with the template in `file`; it shares a checkpoint's weights if it can."""
     from rmaudit.models.checkpoint_model import Checkpoint
 
     spec, judge = case.model.spec, case.model.spec.judge
@@ -107,7 +107,7 @@ def _judge_with_template(case: Case, file: Path) -> Scored:
 
 
 def wordings_of_scorer(trial: Trial) -> Probes:
-    """Return the model's answers with the synthetic scorer's rewards, as asked and as reworded."""
+    """Return the given answers with the scorer's rewards under their prompts and reworded ones."""
     import pandas as pd
 
     from rmaudit.references.text_changes import AS_IT_IS, REWORDED

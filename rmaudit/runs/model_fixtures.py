@@ -77,10 +77,11 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
 
 def policies(case: Case) -> dict[str, pd.Series[float]]:
-    """Return the policy's log-probability of each token id, by prompt name, for a joint audit.
+    """Return the log-probability of each token id under the policy (a language model), by prompt.
 
-    The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
-    `base_logprobs`; skipped where it is. A file of log-probabilities is read once a run.
+    For a joint audit. The policy is that of `--rm-policy`, or else of models.yaml, or else the
+    base. By token id, as `base_logprobs`; skipped where it is. A file of log-probabilities is read
+    once a run.
     """
     from rmaudit.scores.first_token_logprobs import is_file, policy_in
 
@@ -190,7 +191,7 @@ def ledger(case: Case) -> pd.DataFrame:
 
 
 def _whole_ledger(case: Case) -> pd.DataFrame:
-    """Return the ledger (strings that searches found) as it was before this run's searches."""
+    """Return the ledger (strings that searches found), read once, before this run's searches."""
     from rmaudit.search.exploit_strings import ledger as read
 
     memory, options = case.memory, case.options

@@ -51,13 +51,13 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     given: Given,
     *,
     case: Case,
-    vocabulary: str,
-    base: Sequence[str],
+    vocabulary_digest: str,
+    base_keys: Sequence[str],
 ) -> Fields | None:
     """Return all that determines the null controls' results, as cache-key fields; None if unknown.
 
-    `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
-    tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
+    `given` are the arguments of the audit, `vocabulary_digest` is of the tokens that they are tried
+    on ("" without a sweep), and `base_keys` are those of the base's log-probabilities.
     """
     own = {name: _key_of_fixture(name, value, case) for name, value in given.items()}
     code = code_of(function)
@@ -69,9 +69,9 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
         "function": function.__qualname__,
         "code": code,
         "prompts": repr(case.prompts),
-        "vocabulary": vocabulary,
+        "vocabulary": vocabulary_digest,
         "seed": str(case.options.seed),
-        "base": json.dumps(list(base)),
+        "base": json.dumps(list(base_keys)),
         **{f"given {name}": str(value) for name, value in own.items()},
     }
 
@@ -122,7 +122,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 
 
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
-    """Return the hashes of a model's published tables as one string; None if one is missing."""
+    """Return the hashes of a model's published tables under the prompts; None if one is missing."""
     try:
         return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
@@ -138,9 +138,9 @@ def _digest_of_drawn_sequences(case: Case) -> str | None:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return a SHA-256 hash of an audit's code and of what it imports; "" if it is not known.
+    """Return a hash of an audit's file, its imports and all conftest.py; "" if one is not known.
 
-    It is not known if a source file is missing or was changed while this process ran.
+    A file is not known if its is missing or was changed while this process ran.
     """
     module = sys.modules.get(function.__module__)
     loaded = list(sys.modules.values())
@@ -155,7 +155,10 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def _add_code_of_module(module: ModuleType, seen: dict[str, str]) -> bool:
-    """Add a module and its imports to `seen`; return whether all their code is known."""
+    """Add hashes of a module and its imports to `seen`, by name; return False if one is unknown.
+
+    Of an installed module the version stands for the code. Modules of rmaudit are left out.
+    """
     name, path = module.__name__, _path_or_empty(module)
     if name in seen or path.is_relative_to(_OURS):
         return True
@@ -172,7 +175,10 @@ def _add_code_of_module(module: ModuleType, seen: dict[str, str]) -> bool:
 
 
 def _hash_and_imports_of_file(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
-    """Return the hash of a file and the modules that it imports, also inside functions."""
+    """Return a file's hash, and the modules that it imports anywhere, without those of rmaudit.
+
+    `package` is the file's, for relative imports.
+    """
     content = path.read_bytes()
     every = dict.fromkeys(_imported_names(ast.parse(content), package))
     names = [name for name in every if name.partition(".")[0] != _OURS.name]
@@ -181,7 +187,7 @@ def _hash_and_imports_of_file(path: Path, package: str) -> tuple[str, tuple[Modu
 
 
 def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the imported names; a name may be a member of a module instead of a module."""
+    """Yield the full names that code of `package` imports: modules, and members (`math.pi`)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -194,7 +200,7 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _module_without_running_it(name: str) -> ModuleType | None:
-    """Return an empty module object for a name, to find its file; None if there is none."""
+    """Return a module without its content, to find its file; None if there is no such module."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, AttributeError, ValueError):

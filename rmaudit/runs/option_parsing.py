@@ -38,7 +38,7 @@ def folder_or_url(text: str) -> str | None:
 
 
 def whole_number_from(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to `LARGEST`."""
+    """Return a parser of whole numbers from `least` to 2**63 - 1; else it raises ValueError."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
@@ -49,7 +49,7 @@ def whole_number_from(least: int) -> Callable[[str], int]:
 
 
 def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Return a parser of texts that match a regular expression as a whole; `kind` converts them."""
+    """Return a parser: `kind(text)` if a regular expression matches it whole, else ValueError."""
 
     def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
         if re.fullmatch(pattern, text):
@@ -60,14 +60,18 @@ def text_matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[s
 
 
 def read_dtype(text: str) -> str:
-    """Return the name of a dtype in lower case, or raise ValueError."""
+    """Return a dtype's name in lower case; raise ValueError if models cannot run in it."""
     if text.lower() not in DTYPES:
         raise ValueError(text)
     return text.lower()
 
 
 def policy_source(text: str) -> str:
-    """Return the hub id, folder or .jsonl file (absolute) of the language model that is trained."""
+    """Return a policy's hub id, or the absolute path of its folder or .jsonl file; else raise.
+
+    Raises:
+        ValueError: there is no such folder or file, and `text` is no hub id.
+    """
     place = Path(text).expanduser()
     if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
         return str(place.resolve())
@@ -82,7 +86,7 @@ def is_ray(where: str) -> bool:
 
 
 def ray_address(text: str) -> str:
-    """Return `ray` or the address of a Ray cluster, or raise ValueError."""
+    """Return the text if it is `ray` or the address of a Ray cluster; else raise ValueError."""
     if not is_ray(text):
         raise ValueError(text)
     return text

@@ -173,10 +173,7 @@ class RunOptions:
     ] = None
     recorded: Annotated[
         bool,
-        Option(
-            "audit published scores (rmaudit import), without any weights",
-            decides="findings",
-        ),
+        Option("audit published scores (rmaudit import), without any weights", decides="findings"),
     ] = False
     baseline: Annotated[
         str | None,
@@ -323,16 +320,16 @@ class RunOptions:
 
     @classmethod
     def of(
-        cls, given: Mapping[str, object], spelled: Callable[[str], str] = lambda name: name
+        cls, given: Mapping[str, object], name_in_errors: Callable[[str], str] = lambda name: name
     ) -> RunOptions:
         """Check `given`, values by field name, and return them as options; None means the default.
 
         Raises:
-            SpecError: a value is not allowed; `spelled` is how the error calls a field.
+            SpecError: a value is not allowed; `name_in_errors` says how the error calls a field.
         """
         return cls(
             **{
-                name: OPTIONS[name].value(value, spelled(name))
+                name: OPTIONS[name].value(value, name_in_errors(name))
                 for name, value in given.items()
                 if value is not None
             }
@@ -345,15 +342,15 @@ class RunOptions:
             **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},
         )
 
-    def words(self, spelled: Callable[[Option], str]) -> list[str]:
+    def words(self, flag_of: Callable[[Option], str]) -> list[str]:
         """Return these options as command-line arguments; those at their default are left out.
 
-        `spelled` returns an option's name on that command line. A folder or file called `--` is
+        `flag_of` returns an option's name on that command line. A folder or file called `--` is
         written `./--`: argparse drops the value `--`, also behind a `=`.
         """
         words = list[str]()
         for name, option in OPTIONS.items():
-            value, flag = getattr(self, name), spelled(option)
+            value, flag = getattr(self, name), flag_of(option)
             if value == option.default:
                 continue
             if not option.metavar:

@@ -96,7 +96,7 @@ def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
-    """Return the scores that a request asks for, from the store or newly computed.
+    """Return a request's scores, from `kept` or new; then score other heads of the same checkpoint.
 
     Other objectives of the model's checkpoint are then scored for the same request, from the same
     pass, so that their audits find their scores in the store.
@@ -111,7 +111,7 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
 
 
 def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
-    """Score a model, then all models that share its forward passes; return the model's scores.
+    """Call `score` on a model and on all that share its forward passes; return the model's scores.
 
     The others reuse the outputs of the pass, and their scores are then in the store. An error in
     the rewards of one of them is reported when it is audited.

@@ -61,7 +61,7 @@ class Trial:
 
 
 def as_given(name: str) -> Callable[[Trial], Any]:
-    """Return a function that takes the fixture `name` of a trial unchanged from the model's audit.
+    """Return a function that returns a trial's fixture `name` as the model's audit was given it.
 
     That function raises `MeasureError` if the trial was not given this fixture.
     """
@@ -75,7 +75,7 @@ def as_given(name: str) -> Callable[[Trial], Any]:
 
 
 def prompt(trial: Trial) -> Prompt:
-    """Return the only prompt of the audit that this trial runs on a synthetic scorer."""
+    """Return the first prompt of the trial's audit: the only one, unless the audit is joint."""
     return trial.prompts[0]
 
 
@@ -85,12 +85,12 @@ def prompts(trial: Trial) -> tuple[Prompt, ...]:
 
 
 def sweep(trial: Trial) -> Sweep:
-    """Return the synthetic scorer's rewards of the vocabulary under the trial's prompt."""
+    """Return the synthetic scorer's rewards of the vocabulary under the trial's first prompt."""
     return trial.scored(trial.prompts[0])
 
 
 def sweeps(trial: Trial) -> dict[str, Sweep]:
-    """Return the synthetic scorer's rewards of all tokens (a sweep), by the prompt's name."""
+    """Return the synthetic scorer's sweep (rewards of all tokens) under each prompt, by name."""
     return {prompt.name: trial.scored(prompt) for prompt in trial.prompts}
 
 
@@ -116,7 +116,7 @@ def rng(trial: Trial) -> np.random.Generator:
 
 
 def searches(trial: Trial) -> Searches:
-    """Return searches by the synthetic scorer, each among random sequences drawn for the model.
+    """Return a function that finds a scorer's extreme rewards among texts drawn for the model.
 
     An organism sees texts and no token ids.
     """

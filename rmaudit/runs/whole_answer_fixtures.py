@@ -36,12 +36,12 @@ def pairs(case: Case) -> Pairs:
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
     """
-    from rmaudit.scores.pair_files import EXAMPLE, read
+    from rmaudit.scores.pair_files import EXAMPLE
 
-    if (file := _pairs_file(case)) is None:
+    if (own := own_pairs(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
-    return _noted(case, _with_rewards(case, read(file)))
+    return _noted(case, _with_rewards(case, own))
 
 
 def probes(case: Case) -> Probes:
@@ -85,7 +85,10 @@ def conduct(case: Case) -> Pairs:
 
 
 def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
-    """Report a request for rewards of pairs, then return what `score` returns."""
+    """Report a request for pairs to the run (`on_request`); return what `score` makes of the model.
+
+    Models that share its forward passes are then scored too.
+    """
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
         return of_one_pass(case.model, score)
@@ -99,7 +102,7 @@ def _with_rewards(case: Case, answers: _Answers) -> _Answers:
 
 
 def rewards_of(case: Case, model: Scored, answers: pd.DataFrame) -> TextScores:
-    """Report a request for a model's rewards of answers, then return the rewards (cached)."""
+    """Report a request to the run (`on_request`); return a model's rewards of answers (cached)."""
     from rmaudit.scores.answer_files import rewards
 
     case.options.on_request(model, Request(model.spec, _OWN, "pairs"))
@@ -156,7 +159,7 @@ def _scored_by_organism(own: _Answers, trial: Trial) -> _Answers:
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """Return the model's answers before and after changes, with the synthetic scorer's rewards."""
+    """Return the given answers with the synthetic scorer's rewards before and after each change."""
     from rmaudit.scores.changed_answers import changed, table
 
     own: Probes = as_given("probes")(trial)

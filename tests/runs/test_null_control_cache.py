@@ -76,7 +76,7 @@ def fields(folder: Path, given: dict[str, Any] | None = None, **other: Any) -> A
     function: Callable[..., Any] = importlib.import_module("kept_audit").test_it
     declaration = declared(function)
     assert isinstance(declaration, Declaration)
-    asked = {"case": case(folder), "vocabulary": "v", "base": (), **other}
+    asked = {"case": case(folder), "vocabulary_digest": "v", "base_keys": (), **other}
     return null_control_cache.fields_of(
         function, declaration, {"sweep": None} if given is None else given, **asked
     )
@@ -87,7 +87,7 @@ def test_read_back_exactly(folder: Path) -> None:
     null_control_cache.write(folder, fields(folder), FOUND)
 
     assert null_control_cache.read(folder, fields(folder)) == FOUND
-    assert null_control_cache.read(folder, fields(folder, vocabulary="other")) == {}
+    assert null_control_cache.read(folder, fields(folder, vocabulary_digest="other")) == {}
 
 
 @pytest.mark.parametrize("name", ["kept_helper.py", "kept_audit.py"])
@@ -112,8 +112,8 @@ def test_code_written_since_the_start_is_not_known(
 @pytest.mark.parametrize(
     "other",
     [
-        {"vocabulary": "w"},
-        {"base": ("key",)},
+        {"vocabulary_digest": "w"},
+        {"base_keys": ("key",)},
         {"given": {"sweep": None, "base_logprobs": pd.Series([1.0], name="x")}},
         {"given": {"sweep": None, "ledger": pd.DataFrame({"text": ["a"]})}},
         {"given": {"sweep": None, "references": References()}},
