@@ -25,7 +25,7 @@ Svgs = list[str | None]
 
 @contextmanager
 def cached_in(cache: Path) -> Iterator[None]:
-    """Cache pictures in this folder while the `with` block runs."""
+    """Cache pictures, SVGs and flags in this folder while the `with` block runs."""
     before = _CACHE.set(cache)
     try:
         yield
@@ -34,9 +34,10 @@ def cached_in(cache: Path) -> Iterator[None]:
 
 
 def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Picture | None:
-    """Return the cached picture of the data `shown`, or call `make` and cache its picture.
+    """Return the picture of `shown` from the cache, or from `make` and cache it.
 
-    The key is the repr of `shown`, and `chart`, which names how it is drawn.
+    The key is the repr of `shown`, and `chart`, which names how it is drawn. Outside of `cached_in`
+    there is no cache.
     """
     cache = _CACHE.get()
     if cache is None:

@@ -60,7 +60,7 @@ class _Table:
 
 
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
-    """Render a searchable table of every token's scores, in `room` bytes at most; "" if none.
+    """Render a searchable table of all tokens' scores, rounded to fit `room` bytes; "" without any.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
 
@@ -183,7 +183,7 @@ def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str,
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
+    """Append a sweep's scores (exact if `step` is None) to `islands`; return where they are."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)
