@@ -29,10 +29,12 @@ _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 
 
 def contradiction(results: Results) -> str:
-    """Return the first contradiction in the results (place, value, allowed values), or "".
+    """Return the first contradiction in the results, or ""; raise if stored scores do not fit.
+
+    It names the place, the value and the allowed values.
 
     Raises:
-        ResultsError: a sweep's scores or its vocabulary are damaged.
+        ResultsError: a sweep's scores or its vocabulary are damaged, or differ from its summary.
     """
     found = next(_contradictions(results), "")
     if not found:

@@ -95,7 +95,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """Return the run's outcome in a word: fail, else not run, else unsure, else pass.
+    """Return the run's outcome in a word: fail, or not run (a gate's error), or unsure, or pass.
 
     Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
@@ -192,10 +192,10 @@ def lines(replayed: ReplaySummary) -> list[str]:
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
-def _numbers_and_reason(place: JudgedFinding, why: str) -> str:
+def _numbers_and_reason(finding: JudgedFinding, why: str) -> str:
     """Return value, interval, bound and `why` as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
     parts = []
-    if of := place.estimate:
+    if of := finding.estimate:
         shown = " ".join(effect_in_numbers(of.value, of.low, of.high))
-        parts = [f"{shown}, bound {place.bound}"]
+        parts = [f"{shown}, bound {finding.bound}"]
     return "".join(f": {part}" for part in (*parts, why) if part)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit import json_cache
+from rmaudit.references.offensive_text_masks import masked
 from rmaudit.report.charts.picture import Picture
 
 _CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
@@ -47,14 +48,15 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
     return found and _picture(found)
 
 
-def cached_flags(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
-    """Return the cached result of `test` for each text; `what` names the test in the cache key."""
+def are_masked(texts: Sequence[str]) -> list[bool]:
+    """Return whether each text is masked as harsh, from the cache if the same texts are in it."""
     cache = _CACHE.get()
     if cache is None:
-        return [test(text) for text in texts]
-    fields = {"rmaudit": json_cache.code(), "what": what, "texts": _digest(json.dumps(list(texts)))}
+        return [masked(text) for text in texts]
+    digest = _digest(json.dumps(list(texts)))
+    fields = {"rmaudit": json_cache.code(), "what": "masked", "texts": digest}
     found: str = json_cache.cached(
-        cache, "texts", fields, lambda: "".join("01"[test(text)] for text in texts)
+        cache, "texts", fields, lambda: "".join("01"[masked(text)] for text in texts)
     )
     return [flag == "1" for flag in found]
 
