@@ -193,10 +193,8 @@ def compiled(markup: str) -> str:
     A chart that the compiler cannot draw is replaced by a sentence that says so.
     """
     charts = charts_in(markup)
-    svgs = iter(picture_cache.svgs([chart["spec"] for chart in charts], _compile))
-    drawn = iter(
-        [_with_text_alternative(chart, svg) for chart, svg in zip(charts, svgs, strict=True)]
-    )
+    svgs = picture_cache.svgs([chart["spec"] for chart in charts], _compile)
+    drawn = map(_with_text_alternative, charts, svgs)
     return _CHART.sub(lambda _: next(drawn), markup)
 
 

@@ -110,32 +110,29 @@ def render(results: Results) -> str:
     scripts = [script]
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [training_simulator.SCRIPT] if simulated else []
-    page = (
-        environment()
-        .get_template("report.html.jinja")
-        .render(
-            run=results.run,
-            day=verdict_box.day(results.run.created),
-            ran=verdict_box.ran(results.run),
-            schema=results.schema,
-            small_print=SMALL_PRINT,
-            style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
-            script=script,
-            hashes=" ".join(_hash(script) for script in scripts),
-            explorer=explored,
-            simulator=training_simulator.SCRIPT if simulated else "",
-            verdict=verdict_box.verdict(results, every),
-            since=changes_since(results.before, results.findings, results.run.created),
-            against=blessed_comparisons(results),
-            anchors=anchors,
-            measured=any(finding.estimate for finding in results.findings),
-            names=names,
-            tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
-            models=models,
-            columns=scorecard.columns(row for row in every if row.gates),
-            others=scorecard.columns(row for row in every if not row.gates),
-            compared=charts.between(results.models, results.findings, results.comparison),
-        )
+    report = environment().get_template("report.html.jinja")
+    page = report.render(
+        run=results.run,
+        day=verdict_box.day(results.run.created),
+        ran=verdict_box.ran(results.run),
+        schema=results.schema,
+        small_print=SMALL_PRINT,
+        style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
+        script=script,
+        hashes=" ".join(_hash(script) for script in scripts),
+        explorer=explored,
+        simulator=training_simulator.SCRIPT if simulated else "",
+        verdict=verdict_box.verdict(results, every),
+        since=changes_since(results.before, results.findings, results.run.created),
+        against=blessed_comparisons(results),
+        anchors=anchors,
+        measured=any(finding.estimate for finding in results.findings),
+        names=names,
+        tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
+        models=models,
+        columns=scorecard.columns(row for row in every if row.gates),
+        others=scorecard.columns(row for row in every if not row.gates),
+        compared=charts.between(results.models, results.findings, results.comparison),
     )
     return charts.compiled(page)
 

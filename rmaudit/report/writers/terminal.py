@@ -37,15 +37,7 @@ MARKS = {
     "not run": "–",
     "": " ",
 }
-ASCII = {
-    "blocks": "x",
-    "unsure": "?",
-    "accepted": "~",
-    "pass": "+",
-    "not decided": "o",
-    "not run": "-",
-    "": " ",
-}
+ASCII = dict(zip(MARKS, "x?~+o- ", strict=True))  # for a terminal that has no others
 _COLOURS = {"blocks": "red", "unsure": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "
@@ -163,9 +155,7 @@ def _informational(every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
     for row in every:
         worst = row.worst
         if worst.estimate is not None:
-            mark = (
-                str(worst.result) if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
-            )
+            mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
             said = f"{worst.result}: {values(row)}, {bound_in_words(worst)}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
 
@@ -181,10 +171,8 @@ def _doubtful_passes(
     }
     audits = [audit for audit, said in why.items() if said]
     if audits:
-        said = (
-            f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}, but {why[audits[0]]}"
-        )
-        yield from screen.told(said, mark="unsure")
+        said = f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}"
+        yield from screen.told(f"{said}, but {why[audits[0]]}", mark="unsure")
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
