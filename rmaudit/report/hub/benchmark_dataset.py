@@ -77,7 +77,7 @@ class BenchmarkTask:
 
 @lru_cache(maxsize=1)
 def tasks() -> tuple[BenchmarkTask, ...]:
-    """Return the benchmark's tasks, in the order of the audits' files; they are read once."""
+    """Return the benchmark's tasks, sorted by the file names of their audits (cached)."""
     declared = (each for _, each in audits_in(bundled("audits")).values())
     return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 

@@ -110,8 +110,9 @@ def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
 
 
 def _policy_lines(policy: PolicyChange) -> Iterator[str]:
-    """Yield lines that compare policies trained equally on the old and on the new reward model.
+    """Yield lines on two policies trained equally; at their start, only whether they differ.
 
+    One was trained on the old, the other on the new reward model:
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
     """
     old, new, prompt = policy.old, policy.new, line(policy.new.prompt)

@@ -68,7 +68,7 @@ class Changed:
 def compare_finding(
     old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
 ) -> Changed:
-    """Say if a finding got better or worse; changes up to `margin` or `share` do not count.
+    """Say if a finding got better or worse by over `margin`, or `share` of its way to the bound.
 
     It is better or worse if its distance to the new run's bound differs by more than `margin`, in
     the audit's unit, and the 95 % interval of the difference excludes 0. Without a margin, it must

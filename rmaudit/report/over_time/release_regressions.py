@@ -63,7 +63,7 @@ class BlessedComparison:
 
 
 def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results:
-    """Return results compared with the blessed (approved) releases of their models.
+    """Return results compared with their models' blessed releases, and regressions marked.
 
     `blessings` are keyed by model name. Findings that regressed are marked. If nothing can be
     compared with a release, a fault is added to the run, which is then not whole.

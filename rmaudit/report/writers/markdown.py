@@ -127,7 +127,7 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield a Markdown table of findings in parts: head and first row, then row by row.
+    """Yield a Markdown table of findings in parts, maybe `folded`; `failed` tells doubtful passes.
 
     `failed` is what `incompetent` returns; a table that is `folded` shows its title only.
     """
