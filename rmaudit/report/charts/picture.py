@@ -1,7 +1,7 @@
 """Define a report's picture (markup and table), and make labels that are safe to draw.
 
 Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
-placeholder does, and `with_terms` puts the term in its place, masked where `masks` says so.
+placeholder does, and `with_terms` puts the term in its place, masked if it is harsh.
 """
 
 from __future__ import annotations
