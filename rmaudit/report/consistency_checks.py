@@ -29,10 +29,12 @@ _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 
 
 def contradiction(results: Results) -> str:
-    """Return the first contradiction in the results (place, value, allowed values), or "".
+    """Return the first contradiction in the results, or ""; raise if stored scores do not fit.
+
+    It names the place, the value and the allowed values.
 
     Raises:
-        ResultsError: a sweep's scores or its vocabulary are damaged.
+        ResultsError: a sweep's scores or its vocabulary are damaged, or differ from its summary.
     """
     found = next(_contradictions(results), "")
     if not found:
@@ -153,11 +155,7 @@ def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
     if estimate is not None and finding.reason:
         yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
     yield from _control_faults(finding, where)
-    expected = (
-        _unmeasured_judgement(judged)
-        if estimate is None
-        else _expected_judgement(finding, estimate)
-    )
+    expected = _expected_judgement(finding, estimate) if estimate else _unmeasured_judgement(judged)
     for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
         if not _same_value(getattr(judged, key), getattr(expected, key)):
             found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
@@ -241,11 +239,8 @@ def _check_scores(results: Results) -> None:
             if sweep.vocabulary not in known:
                 known[sweep.vocabulary] = packed_scores.rows(results.vocabularies, sweep.vocabulary)
             if wrong := _wrong_summaries(sweep, known[sweep.vocabulary]):
-                place = f"{model.name}, {packed_scores.where(sweep)}"
-                message = (
-                    f"{place}: {', '.join(wrong)} and the scores do not agree; {packed_scores.REDO}"
-                )
-                raise ResultsError(message)
+                what = f"{model.name}, {packed_scores.where(sweep)}: {', '.join(wrong)}"
+                raise ResultsError(f"{what} and the scores do not agree; {packed_scores.REDO}")
 
 
 def _wrong_summaries(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:

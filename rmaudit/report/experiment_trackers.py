@@ -51,7 +51,7 @@ class TrackedModel:
 
 
 def client(tracker: str) -> Any:  # noqa: ANN401  (a module of others)
-    """Import and return the Python package of a tracker, such as `mlflow`.
+    """Import and return the Python package of a tracker, such as `mlflow`, with its telemetry off.
 
     Raises:
         SpecError: it is not installed, or cannot be imported.
@@ -133,7 +133,7 @@ def _tracked_models(results: Results, folder: Path) -> Iterator[TrackedModel]:
 
 
 def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log a model to MLflow by a separate client: a run that a notebook has open stays as it is."""
+    """Log a model to MLflow as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
     there = server.get_experiment_by_name(project)
@@ -156,14 +156,17 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
 
 
 def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log a model to Weights & Biases; offline if nobody is logged in and WANDB_MODE is unset."""
+    """Log a model to Weights & Biases, offline if nobody is logged in; say which run.
+
+    WANDB_MODE decides, if it is set. A run that a notebook has open stays open.
+    """
     chosen = bool(os.environ.get("WANDB_MODE")) or wandb.login(prompt=False)
     opened = wandb.init(
         project=os.environ.get("WANDB_PROJECT") or _PROJECT,
         name=run.name,
         config=dict(run.tags),
         mode=None if chosen else "offline",
-        reinit="create_new",  # a run that is open in a notebook stays open
+        reinit="create_new",
         settings=wandb.Settings(silent=True, console="off", save_code=False, disable_git=True),
     )
     try:
@@ -181,7 +184,7 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
 
 
 def _trackio(trackio: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
-    """Log a model to Trackio in a separate context: a run that a notebook has open stays open."""
+    """Log a model to Trackio as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
     def logged() -> None:

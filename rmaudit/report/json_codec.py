@@ -36,7 +36,7 @@ _CONFIG: ConfigDict = {
 
 
 def encode(value: DataclassInstance) -> str:
-    """Return a dataclass as JSON text.
+    """Return a dataclass as ASCII JSON text; raise for a NaN or an infinity.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
@@ -62,7 +62,7 @@ def decode(kind: type[_Typed], text: str) -> _Typed:
 
 
 def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
-    """Parse a text as strict JSON.
+    """Parse a text as strict JSON; raise for a NaN, an infinity, or a key twice in one object.
 
     Raises:
         ResultsError: it is no JSON, or has NaN, infinities, or one key twice.
@@ -76,12 +76,12 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
 
 
 def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
-    """Convert parsed JSON to a value of type `kind`; raise if a key is unknown, missing or wrong.
+    """Convert parsed JSON strictly to a `kind`; unless `whole`, keys with defaults may be missing.
 
-    Without `whole`, keys that have a default may be missing, as in files of an older rmaudit.
+    Files of an older rmaudit are not whole.
 
     Raises:
-        ResultsError: the JSON is no such value.
+        ResultsError: the JSON is no such value: a key is unknown, missing or wrong.
     """
     from pydantic import ValidationError
 
@@ -182,7 +182,7 @@ def _incomplete(
     *,
     whole: bool,
 ) -> str:
-    """Describe the first missing key, or too large number, in parsed JSON; "" if there is none."""
+    """Describe the first key that is missing (if `whole`) or number that is too large; or ""."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):
             if name not in found and not whole:
@@ -215,7 +215,10 @@ def _path_key(name: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """Quote a value as ASCII JSON, so that no control character of a file reaches a terminal."""
+    """Quote a value as ASCII JSON, cut to 60 characters, for an error message on a terminal.
+
+    So no control character of a file reaches the terminal.
+    """
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 

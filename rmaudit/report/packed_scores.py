@@ -15,7 +15,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,9 @@ from annotated_types import Ge, MaxLen, MinLen
 from numpy.typing import NDArray
 
 from rmaudit.errors import ResultsError
+
+if TYPE_CHECKING:
+    from rmaudit.report.results_document import SweepSummary
 
 ENCODING: Literal["planes+zlib+base64"] = "planes+zlib+base64"
 _TYPES = {"int32": "<i4", "uint32": "<u4", "float32": "<f4", "uint8": "<u1"}
@@ -61,26 +64,6 @@ class PackedVocabulary:
     """The tokens as the tokenizer has them; null where these are the texts."""
 
 
-class Swept(Protocol):
-    """Interface of a sweep's summary: the fields that are needed to unpack its scores."""
-
-    @property
-    def key(self) -> str:
-        """Return the key of the sweep's stored scores."""
-
-    @property
-    def prompt(self) -> str:
-        """Return the prompt's name."""
-
-    @property
-    def vocabulary(self) -> str | None:
-        """Return the digest of the sweep's vocabulary; None without scores."""
-
-    @property
-    def scores(self) -> Packed | None:
-        """Return every token's score, packed; None without scores."""
-
-
 def add_vocabulary(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
     """Add a frame's packed vocabulary to `vocabularies` unless it is there; return its digest."""
     own = not frame["token"].equals(frame["text"])
@@ -99,7 +82,7 @@ def scores(frame: pd.DataFrame) -> Packed:
     return pack(frame["score"].to_numpy(np.float32))
 
 
-def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
+def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: SweepSummary) -> pd.DataFrame:
     """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 
     Raises:
@@ -112,7 +95,7 @@ def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.Data
     return found.assign(score=scores_of(sweep, len(found)))
 
 
-def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
+def scores_of(sweep: SweepSummary, n: int) -> NDArray[np.float32]:
     """Return the score of each of the `n` rows of a vocabulary, shape (n,), NaN if unscored.
 
     Raises:
@@ -122,11 +105,8 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
         raise ResultsError(f"{where(sweep)} has no scores, allowed: one each; {REDO}")
     scores = unpack(sweep.scores, f"scores of {where(sweep)}")
     if len(scores) != n or scores.dtype != np.float32:
-        message = (
-            f"{where(sweep)} has {len(scores)} scores ({scores.dtype}) of {n} tokens, allowed: "
-        )
-        message += "one each, float32"
-        raise ResultsError(f"{message}; {REDO}")
+        found = f"{len(scores)} scores ({scores.dtype}) of {n} tokens"
+        raise ResultsError(f"{where(sweep)} has {found}, allowed: one each, float32; {REDO}")
     return scores
 
 
@@ -159,7 +139,7 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(text=pd.Series(texts, index=frame.index, dtype="str"))
 
 
-def where(sweep: Swept) -> str:
+def where(sweep: SweepSummary) -> str:
     """Name a sweep for an error message, such as `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"
 

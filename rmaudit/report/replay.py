@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -95,7 +94,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """Return the run's outcome in a word: fail, else not run, else unsure, else pass.
+    """Return the run's outcome in a word: fail, or not run (a gate's error), or unsure, or pass.
 
     Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
@@ -113,37 +112,24 @@ def summarize(old: Results, new: Results, policy: Policy | None) -> ReplaySummar
         outcome=outcome(new),
         incomplete="; ".join(new.run.gaps),
         counts=tally(new.findings),
-        flips=_flips(old.findings, new.findings),
-        blocking=_blocking(new.findings),
+        flips=tuple(
+            Flip(*_identity(after), _words(before), _words(after), "; ".join(reasons(after)))
+            for before, after in zip(old.findings, new.findings, strict=True)
+            if _words(before) != _words(after)
+        ),
+        blocking=tuple(
+            Stop(*_identity(found), str(found.result), "; ".join(reasons(found)))
+            for found in new.findings
+            if found.blocks
+        ),
         foreign=_foreign(old, policy) if policy else (),
         unmatched=_unmatched(old, policy) if policy else (),
         verdict=str(new.verdict),
     )
 
 
-def _flips(old: Sequence[Finding], new: Sequence[Finding]) -> tuple[Flip, ...]:
-    return tuple(
-        Flip(
-            *_identity(after),
-            old=_words(before),
-            new=_words(after),
-            why="; ".join(reasons(after)),
-        )
-        for before, after in zip(old, new, strict=True)
-        if _words(before) != _words(after)
-    )
-
-
 def _words(finding: Finding) -> ResultWords:
     return ResultWords(str(finding.result), str(finding.effect))
-
-
-def _blocking(findings: Sequence[Finding]) -> tuple[Stop, ...]:
-    return tuple(
-        Stop(*_identity(found), result=str(found.result), why="; ".join(reasons(found)))
-        for found in findings
-        if found.blocks
-    )
 
 
 def _identity(finding: Finding) -> tuple[str, str, str, str, Measured | None]:
@@ -192,10 +178,10 @@ def lines(replayed: ReplaySummary) -> list[str]:
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
-def _numbers_and_reason(place: JudgedFinding, why: str) -> str:
+def _numbers_and_reason(finding: JudgedFinding, why: str) -> str:
     """Return value, interval, bound and `why` as text: `: 0.49 [0.46, 0.52], bound ...: why`."""
     parts = []
-    if of := place.estimate:
+    if of := finding.estimate:
         shown = " ".join(effect_in_numbers(of.value, of.low, of.high))
-        parts = [f"{shown}, bound {place.bound}"]
+        parts = [f"{shown}, bound {finding.bound}"]
     return "".join(f": {part}" for part in (*parts, why) if part)

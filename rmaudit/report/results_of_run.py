@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -116,13 +116,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
             **({results_document.OWN_LISTS: own} if (own := own_words.told) else {}),
         },
-        collected=course.collected,
-        selected=course.selected,
-        finished=course.finished,
-        interrupted=course.interrupted,
-        part=course.part,
-        sample=course.sample,
-        faults=course.faults,
+        **asdict(course),
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
@@ -130,9 +124,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     made_of = collect(run, specs, records, findings, before, own_words=own_words)
     results_document.write(with_blessed(made_of, blessed), path)
     results = results_reader.read(path)
-    results_document.write(
-        results, path
-    )  # as whoever reads it would write it: 1.0 where there was 1
+    results_document.write(results, path)  # as who reads it would write it: 1.0 where there was 1
     return results, folder
 
 
@@ -293,7 +285,7 @@ def compare_models(
 
 
 def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
-    """Return the best and worst words by mean rank, then those whose ranks differ most."""
+    """Return the common words with the best and worst mean ranks, then the most disputed ones."""
     ranks = scores.sort_index().rank(ascending=False)
     common = zipf("wordfreq", ranks.index, own_words)
     ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]

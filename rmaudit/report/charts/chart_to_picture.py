@@ -56,21 +56,21 @@ def _panel_markup(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for ea
     facts = [_fact_in_words(fact) for fact in panel.facts]
     match panel:
         case Points():
-            return panels_by_term.points(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.points(_first_rows(panel), spoken_title=name, facts=facts)
         case Moves():
-            return panels_by_term.moves(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.moves(_first_rows(panel), spoken_title=name, facts=facts)
         case Dumbbells():
-            return panels_by_term.dumbbells(_first_rows(panel), name=name, facts=facts)
+            return panels_by_term.dumbbells(_first_rows(panel), spoken_title=name, facts=facts)
         case Boxes():
-            return two_axis_panels.boxes(panel, name=name, facts=facts)
+            return two_axis_panels.boxes(panel, spoken_title=name, facts=facts)
         case Curve():
-            return two_axis_panels.curve(panel, name=name, facts=facts)
+            return two_axis_panels.curve(panel, spoken_title=name, facts=facts)
         case CountField():
-            return two_axis_panels.count_field(panel, name=name, facts=facts)
+            return two_axis_panels.count_field(panel, spoken_title=name, facts=facts)
         case Matrix():
-            return two_axis_panels.matrix(panel, name=name, facts=facts)
+            return two_axis_panels.matrix(panel, spoken_title=name, facts=facts)
         case Plane():
-            return two_axis_panels.plane(panel, name=name, facts=facts)
+            return two_axis_panels.plane(panel, spoken_title=name, facts=facts)
         case RankTable():
             return heat(panel)
 

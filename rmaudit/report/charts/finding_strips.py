@@ -83,15 +83,15 @@ class Scale:
         return sorted([*free, *bounds])
 
 
-def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """Draw a finding as an SVG strip; `alone` adds values of published models and null controls.
+def lane(finding: Finding, scale: Scale, *, with_others: bool = True) -> str:
+    """Draw a finding as an SVG strip; `with_others` adds published models and null controls.
 
-    A strip beside those of other models (not `alone`) leaves out published models and controls.
+    A strip beside those of other models has no room for these. Return "" without an estimate.
     """
     estimate = finding.estimate
     if estimate is None:
         return ""
-    others = _comparison_marks(finding, scale) if alone else ()
+    others = _comparison_marks(finding, scale) if with_others else ()
     marks = "".join(
         (*_passing_range(finding, scale), *others, *_finding_marks(finding, estimate, scale))
     )
@@ -219,9 +219,8 @@ def _release_marks(series: Series, scale: Scale) -> Iterator[str]:
             continue
         x = _LEFT + _RELEASE * (i + 0.5)
         low, high, y = (_y(scale, at) for at in (estimate.low, estimate.high, estimate.value))
-        said = html.escape(line(f"{finding.model}: {value(finding)} {interval(finding)}"))
-        kind = finding.result.replace(" ", "-")
-        yield f'<g class="own {kind}"><title>{said}</title>'
+        said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
+        yield f'<g class="own {finding.result.replace(" ", "-")}">{said}'
         yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
         if i == series.first:

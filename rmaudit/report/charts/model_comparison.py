@@ -38,7 +38,7 @@ def between(
     findings: Sequence[Finding],
     comparison: Sequence[Comparison],
 ) -> list[Picture]:
-    """Return the pictures that compare models; `comparison` is the field of results.json."""
+    """Return the pictures that compare models: rewards, findings, and `comparison` of ranks."""
     charts = (
         _agreement_chart(comparison),
         _words_chart(comparison),

@@ -35,7 +35,7 @@ _PLOT, _NUMBERS = 86, 108  # of dumbbells: the plot, and the room for numbers be
 _FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its contrast
 
 
-def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
+def points(panel: Points, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw a row for each term: its points with intervals, and a tick at a reference value."""
     import altair as alt
 
@@ -75,7 +75,7 @@ def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
     )
     return as_svg(
         drawn,
-        title=name,
+        title=spoken_title,
         facts=facts or [_read_out(row) for row in rows],
         terms=[row.name for row in rows],
     )
@@ -103,7 +103,7 @@ def _around(numbers: Sequence[float], *, zero: bool) -> Domain:
     return low - margin, high + margin
 
 
-def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
+def moves(panel: Moves, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw a row for each term: its change as a line from a hollow point to a filled one."""
     import altair as alt
 
@@ -124,11 +124,11 @@ def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
     )
     said = f"{len(panel.rows)} things, each {first} to {last}; the table has their names"
     terms = [row.name for row in panel.rows]
-    return as_svg(drawn, title=name, facts=facts or [said], terms=terms)
+    return as_svg(drawn, title=spoken_title, facts=facts or [said], terms=terms)
 
 
-def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: two values (filled and hollow point), and an interval as text."""
+def dumbbells(panel: Dumbbells, *, spoken_title: str, facts: Sequence[str]) -> str:
+    """Draw a row for each term: two points (filled, hollow), and a value with interval as text."""
     import altair as alt
 
     values = [
@@ -155,7 +155,7 @@ def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
         for row in panel.rows
     ]
     terms = [row.name for row in panel.rows]
-    return as_svg(drawn, title=name, facts=facts or said, terms=terms)
+    return as_svg(drawn, title=spoken_title, facts=facts or said, terms=terms)
 
 
 def _interval(row: Bell) -> str:
@@ -214,7 +214,7 @@ def _escaped(text: str) -> str:
 
 
 def _masked(term: str) -> str:
-    """Return a term as an HTML label; a harsh word is masked until the reader unmasks all terms."""
+    """Return a term as HTML, cut to 22 characters; a harsh one is masked until the reader asks."""
     if not offensive_text_masks.masked(term):
         return html.escape(short_label(term))
     shown, mask = (

@@ -1,7 +1,7 @@
 """Define a report's picture (markup and table), and make labels that are safe to draw.
 
 Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
-placeholder does, and `with_terms` puts the term in its place, masked where `masks` says so.
+placeholder does, and `with_terms` puts the term in its place, masked if it is harsh.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Picture(NamedTuple):
 
 
 def prompts_to_draw(prompts: Iterable[str]) -> list[str]:
-    """Return the prompts to draw: the three standard ones, or else the first three.
+    """Return those of the three standard prompts that are given, or else the first three given.
 
     The numbers of other prompts, such as 54 wordings, are in the table.
     """
@@ -52,13 +52,13 @@ def with_evidence(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Fin
 
 
 def as_label(text: str) -> str:
-    """Return `text` as a chart label: invisible characters as escapes, and cut if very long."""
+    """Return `text` as a chart label: invisible characters as escapes, cut after 88 characters."""
     shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
     return spelled_out(shown)
 
 
 def quoted_term(term: str) -> str:
-    """Return a term in quotation marks for a text alternative, masked if it is a slur."""
+    """Return a term in quotation marks, cut to 22 characters, and masked if it is harsh."""
     shown = offensive_text_masks.label(term) if offensive_text_masks.masked(term) else term
     return f"“{short_label(shown)}”"
 
@@ -69,7 +69,7 @@ def placeholders(terms: Sequence[str]) -> list[str]:
 
 
 def with_terms(svg: str, terms: Sequence[str]) -> str:
-    """Return `svg` with each placeholder replaced by its term.
+    """Return `svg` with each placeholder replaced by its term, which is masked if it is harsh.
 
     A masked term is drawn as its mask; the term itself is in the attribute `data-term`, and the
     page shows it when a reader asks.

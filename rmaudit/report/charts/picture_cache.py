@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit import json_cache
+from rmaudit.references.offensive_text_masks import masked
 from rmaudit.report.charts.picture import Picture
 
 _CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
@@ -25,7 +26,7 @@ Svgs = list[str | None]
 
 @contextmanager
 def cached_in(cache: Path) -> Iterator[None]:
-    """Cache pictures in this folder while the `with` block runs."""
+    """Cache pictures, SVGs and flags in this folder while the `with` block runs."""
     before = _CACHE.set(cache)
     try:
         yield
@@ -34,9 +35,10 @@ def cached_in(cache: Path) -> Iterator[None]:
 
 
 def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Picture | None:
-    """Return the cached picture of the data `shown`, or call `make` and cache its picture.
+    """Return the picture of `shown` from the cache, or from `make` and cache it.
 
-    The key is the repr of `shown`, and `chart`, which names how it is drawn.
+    The key is the repr of `shown`, and `chart`, which names how it is drawn. Outside of `cached_in`
+    there is no cache.
     """
     cache = _CACHE.get()
     if cache is None:
@@ -46,14 +48,15 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
     return found and _picture(found)
 
 
-def cached_flags(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
-    """Return the cached result of `test` for each text; `what` names the test in the cache key."""
+def are_masked(texts: Sequence[str]) -> list[bool]:
+    """Return whether each text is masked as harsh, from the cache if the same texts are in it."""
     cache = _CACHE.get()
     if cache is None:
-        return [test(text) for text in texts]
-    fields = {"rmaudit": json_cache.code(), "what": what, "texts": _digest(json.dumps(list(texts)))}
+        return [masked(text) for text in texts]
+    digest = _digest(json.dumps(list(texts)))
+    fields = {"rmaudit": json_cache.code(), "what": "masked", "texts": digest}
     found: str = json_cache.cached(
-        cache, "texts", fields, lambda: "".join("01"[test(text)] for text in texts)
+        cache, "texts", fields, lambda: "".join("01"[masked(text)] for text in texts)
     )
     return [flag == "1" for flag in found]
 

@@ -22,7 +22,10 @@ _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "numbe
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Draw a violin, with ticks at its extreme tokens, for each sweep whose rewards vary."""
+    """Draw a violin with ticks at extreme tokens for up to 3 sweeps; tabulate all that vary.
+
+    Return None if the rewards of no sweep vary.
+    """
     rows = [sweep for sweep in sweeps if _varies(sweep)]
     if not rows:
         return None
@@ -124,7 +127,7 @@ def _in_sd(sweep: SweepSummary, score: float) -> float:
 
 
 def of_models(models: Sequence[AuditedModel]) -> Picture | None:
-    """Draw each model's rewards as a violin, for each prompt that two or more models have."""
+    """Draw each model's rewards as a violin, for up to 3 prompts that several models have."""
     found = [(model.name, s) for model in models for s in model.sweeps if _varies(s)]
     prompts = {}
     for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):

@@ -105,7 +105,7 @@ def headed(panel: Panel, *lines: str) -> alt.TitleParams:
 
 
 def fixed(channel: Callable[[Any], Channel], value: object) -> Channel:
-    """Return a channel that has one value; `alt.value` takes 8 ms to find the channel's class."""
+    """Return `channel(value)`, typed: Altair declares no types for its value channels."""
     return channel(value)
 
 
@@ -151,7 +151,6 @@ def as_svg(
     title: str,
     facts: Sequence[str],
     terms: Sequence[str] = (),
-    id: str = "",  # noqa: A002  (as SVG has it)
 ) -> str:
     """Return a placeholder for `chart` that `compiled` replaces by an SVG with a text alternative.
 
@@ -160,9 +159,7 @@ def as_svg(
     spec = chart.to_dict(validate=False)  # validation takes longer than drawing
     kept = frozenset(placeholders(terms))
     spec = {key: _drawable(part, kept) for key, part in spec.items()} | {"config": THEME}
-    return comment(
-        {"spec": spec, "title": title, "facts": list(facts), "terms": list(terms), "id": id}
-    )
+    return comment({"spec": spec, "title": title, "facts": list(facts), "terms": list(terms)})
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
@@ -181,7 +178,7 @@ def _drawable(part: object, kept: frozenset[str]) -> object:
 
 
 def comment(chart: Mapping[str, Any]) -> str:
-    """Return a chart's placeholder: an HTML comment with its spec, title, facts, terms and id."""
+    """Return a chart's placeholder: an HTML comment with its spec, title, facts and terms."""
     return f"<!--chart {base64.b64encode(json.dumps(chart).encode()).decode()}-->"
 
 
@@ -196,10 +193,8 @@ def compiled(markup: str) -> str:
     A chart that the compiler cannot draw is replaced by a sentence that says so.
     """
     charts = charts_in(markup)
-    svgs = iter(picture_cache.svgs([chart["spec"] for chart in charts], _compile))
-    drawn = iter(
-        [_with_text_alternative(chart, svg) for chart, svg in zip(charts, svgs, strict=True)]
-    )
+    svgs = picture_cache.svgs([chart["spec"] for chart in charts], _compile)
+    drawn = map(_with_text_alternative, charts, svgs)
     return _CHART.sub(lambda _: next(drawn), markup)
 
 
@@ -236,16 +231,16 @@ def _run_compiler(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
 
 
 def _with_text_alternative(chart: Mapping[str, Any], svg: str | None) -> str:
-    """Return a chart's SVG with its terms filled in and a text alternative for screen readers."""
+    """Return a chart's SVG with its terms and a text alternative; if `svg` is None, a sentence."""
     if svg is None:
         return UNDRAWN
     facts = f" {'; '.join(chart['facts'])}." if chart["facts"] else ""
     name = html.escape(line(f"{chart['title']}.{facts}"))
     title = html.escape(line(chart["title"]))
     root = f'font-family="{FONT}" role="img" aria-label="{name}"><title>{title}</title>'
-    own = f' id="{html.escape(chart["id"])}"' if chart["id"] else ""
+
     svg = with_terms(_shrunk(svg), chart["terms"])
-    return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{own}{found[1]} {root}", svg)
+    return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{found[1]} {root}", svg)
 
 
 def _shrunk(svg: str) -> str:

@@ -23,7 +23,7 @@ _MATRIX, _WIDEST, _NARROWEST, _TALLEST = 215, 40, 19, 24  # all columns; one col
 _PLANE, _LINE = 280, 13  # a side of the plane, a name
 
 
-def boxes(panel: Boxes, *, name: str, facts: Sequence[str]) -> str:
+def boxes(panel: Boxes, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw a box plot of each bin: a box from quartile 1 to quartile 3, and a bar at the median."""
     import altair as alt
 
@@ -47,10 +47,10 @@ def boxes(panel: Boxes, *, name: str, facts: Sequence[str]) -> str:
         f"median from {bins[0].median:+.2f} sd in the lowest bin "
         f"to {bins[-1].median:+.2f} sd in the highest"
     )
-    return as_svg(drawn, title=name, facts=facts or [said])
+    return as_svg(drawn, title=spoken_title, facts=facts or [said])
 
 
-def curve(panel: Curve, *, name: str, facts: Sequence[str]) -> str:
+def curve(panel: Curve, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw a step curve, and a dashed line at the reference value."""
     import altair as alt
 
@@ -64,10 +64,10 @@ def curve(panel: Curve, *, name: str, facts: Sequence[str]) -> str:
     drawn = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=headed(panel))
     (first, start), (last, end) = panel.places[0], panel.places[-1]
     said = f"from {start:.4g} at {first:.4g} to {end:.4g} at {last:.4g}"
-    return as_svg(drawn, title=name, facts=facts or [said])
+    return as_svg(drawn, title=spoken_title, facts=facts or [said])
 
 
-def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
+def count_field(panel: CountField, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw a grid of cells, darker where more points lie in them, and label the named points."""
     import altair as alt
 
@@ -106,10 +106,10 @@ def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
         layers += [dots.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")), *names_beside(rows, middle=middle)]
     drawn = alt.layer(*layers).properties(width=_FIELD, height=_FIELD, title=headed(panel))
     said = f"{sum(map(sum, panel.counts)):,} in all"
-    return as_svg(drawn, title=name, facts=facts or [said], terms=terms)
+    return as_svg(drawn, title=spoken_title, facts=facts or [said], terms=terms)
 
 
-def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
+def matrix(panel: Matrix, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw numbers from 0 to 1 as shaded cells with two decimals each; None is an empty cell."""
     import altair as alt
 
@@ -139,7 +139,7 @@ def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
     # Of a matrix of one list of names the lower half says it all.
     half = panel.rows == panel.columns
     said = [f"{rows[i]} and {columns[j]} {v:.2f}" for i, j, v in given if j < i or not half]
-    return as_svg(drawn, title=name, facts=facts or said)
+    return as_svg(drawn, title=spoken_title, facts=facts or said)
 
 
 def _short(value: float) -> str:
@@ -147,7 +147,7 @@ def _short(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")
 
 
-def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
+def plane(panel: Plane, *, spoken_title: str, facts: Sequence[str]) -> str:
     """Draw named points on a plane whose two axes have the same scale."""
     import altair as alt
 
@@ -169,11 +169,11 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
         *names_beside(texts, middle=0.0),
     ).properties(width=_PLANE, height=_PLANE, title=headed(panel))
     said = [f"{quoted_term(each.name)} at {each.x:+.2f}, {each.y:+.2f}" for each in places]
-    return as_svg(drawn, title=name, facts=facts or said, terms=terms)
+    return as_svg(drawn, title=spoken_title, facts=facts or said, terms=terms)
 
 
 def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return a label position for each point, at least `gap` apart, so that no labels overlap."""
+    """Return a label position for each point: its y moved so that labels are `gap` apart."""
     out = [(0.0, 0.0)] * len(places)
     last = {True: -float("inf"), False: -float("inf")}
     for i in sorted(range(len(places)), key=lambda i: places[i].y):

@@ -77,7 +77,7 @@ class BenchmarkTask:
 
 @lru_cache(maxsize=1)
 def tasks() -> tuple[BenchmarkTask, ...]:
-    """Return the benchmark's tasks, sorted by audit name."""
+    """Return the benchmark's tasks, sorted by the file names of their audits (cached)."""
     declared = (each for _, each in audits_in(bundled("audits")).values())
     return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 
@@ -160,10 +160,11 @@ def _prompts() -> Iterable[Mapping[str, object]]:
 
 def _band() -> Iterable[Mapping[str, object]]:
     for task in tasks():
-        found = band(task.audit.name, task.prompt, unit=task.audit.bound.unit)
-        for model, value in found.models.items() if found else ():
-            row = {"task_id": task.id, "model": model, "value": value}
-            yield {**row, "unit": task.audit.bound.unit, "on": found.on if found else ""}
+        unit = task.audit.bound.unit
+        if found := band(task.audit.name, task.prompt, unit=unit):
+            for model, value in found.models.items():
+                row = {"task_id": task.id, "model": model, "value": value}
+                yield {**row, "unit": unit, "on": found.on}
 
 
 def _lines(rows: Iterable[Mapping[str, object]]) -> str:

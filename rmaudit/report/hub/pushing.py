@@ -59,7 +59,7 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     store: bool = False,
     pull_request: bool = False,
 ) -> tuple[list[Push], list[str]]:
-    """Plan the pushes of one model's results; also name the findings that are no benchmark task.
+    """Plan the pushes of one model's results to `to`; also name findings outside the benchmark.
 
     `to` is the model's hub id; `model` is its name in the results, needed if these have several
     models. With `store`, a record for Every Eval Ever is pushed too; `by` names who ran the audits

@@ -1,7 +1,7 @@
 """The blessed (approved) release of a model family: a small file that later runs compare with.
 
 A team commits it beside models.yaml. `bless` makes it from a run, `find_blessed` finds those of the
-models that a run audits, and `regressions` compares.
+models that a run audits, and `release_regressions` compares.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def bless(  # noqa: PLR0913  (keyword-only after the subjects)
     on: date,
     days: int = DAYS,
 ) -> Blessing:
-    """Make the record of an approved (blessed) release of a model, from a whole run's results.
+    """Return the record of an approved (blessed) release of a model; raise if the run is not whole.
 
     The family is `family`, or else the model's `of:`, or else the model's name.
 
@@ -236,10 +236,11 @@ def _refuse_wrong(gate: BlessedGate, i: int) -> None:
 def find_blessed(
     specs: Sequence[ModelSpec], folder: Path, given: str | None
 ) -> dict[str, Blessing]:
-    """Return the blessed (approved) release that each model is compared with, by the model's name.
+    """Return each model's blessed release by its name: the file `given`, or files in `folder`.
 
-    The file is `given`; else the file of the model's `of:`, or of its name, or the only file of
-    its lineage, unless several of these models have that lineage.
+    The file is `given`, the value of --rm-blessed; else the file of the model's `of:`, or of its
+    name, or the only file of its lineage, unless several of these models have that lineage. Models
+    without such a file are left out; all are if `given` is "none".
 
     Raises:
         SpecError: a file is damaged, is of another family, or several could be meant.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rmaudit.measures.after_training_evidence import AT, START, Stage
 from rmaudit.measures.paired_differences import Interval
@@ -11,7 +11,7 @@ from rmaudit.report.over_time.finding_changes import Change, Measured
 from rmaudit.report.over_time.moved_tokens import PolicyChange, SweepChange
 from rmaudit.report.over_time.run_comparison import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
-from rmaudit.report.writers.terminal import effect_in_numbers
+from rmaudit.report.writers.terminal import aligned, effect_in_numbers
 from rmaudit.verdicts.findings import in_words
 
 _SHOWN = 5  # tokens at either end, and likeliest words
@@ -33,7 +33,8 @@ def _model_lines(said: Releases) -> Iterator[str]:
             filter(_is_listed, pair.findings), key=lambda found: _PLACES[found.change]
         )
         header = ("", "audit", "prompt", "old", "new", "new - old", "result")
-        yield from _table([header, *map(_row, findings)] if findings else [])
+        rows = [header, *map(_row, findings)] if findings else []
+        yield from (f"  {row}" for row in aligned(rows))
         for finding in findings:
             if _has_note(finding):
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
@@ -45,7 +46,7 @@ def _model_lines(said: Releases) -> Iterator[str]:
 
 
 def _is_listed(finding: FindingChange) -> bool:
-    """Return whether a finding gets a table row; one without a clear change is only counted."""
+    """Return whether a finding gets a row: value, result or effect changed, or it has a note."""
     words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
     same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
     return not same or _has_note(finding)
@@ -75,14 +76,6 @@ def _total_lines(said: Releases) -> Iterator[str]:
     yield line(f"verdicts: old {said.old.verdict}, new {said.new.verdict}{why}")
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    spelled = [tuple(map(line, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*spelled, strict=True)]
-    for row in spelled:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()
-
-
 def _row(finding: FindingChange) -> tuple[str, ...]:
     sides = (finding.old, finding.new)
     said = [in_words(side.result, side.effect) if side else "none" for side in sides]
@@ -101,8 +94,7 @@ def _interval(of: Interval | Measured | None) -> str:
 
 
 def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
-    how = f"  sweep {line(sweep.prompt)}: {sweep.tokens:,} tokens paired by"
-    how += f" {sweep.paired_by}"
+    how = f"  sweep {line(sweep.prompt)}: {sweep.tokens:,} tokens paired by {sweep.paired_by}"
     old, new = sweep.of.old, sweep.of.new
     if not sweep.tokens == old == new:
         how += f" (of {old:,} and {new:,})"
@@ -118,8 +110,9 @@ def _sweep_lines(sweep: SweepChange) -> Iterator[str]:
 
 
 def _policy_lines(policy: PolicyChange) -> Iterator[str]:
-    """Yield lines that compare policies trained equally on the old and on the new reward model.
+    """Yield lines on two policies trained equally; at their start, only whether they differ.
 
+    One was trained on the old, the other on the new reward model:
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
     """
     old, new, prompt = policy.old, policy.new, line(policy.new.prompt)

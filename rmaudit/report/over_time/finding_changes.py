@@ -33,7 +33,7 @@ class Change(StrEnum):
 
     @property
     def regressed(self) -> bool:
-        """Return whether the change is `WORSE`, or `UNCLEAR` (only the result is worse)."""
+        """Return whether the value is clearly worse, or only the result is (`UNCLEAR`)."""
         return self in (Change.WORSE, Change.UNCLEAR)
 
 
@@ -68,13 +68,13 @@ class Changed:
 def compare_finding(
     old: Earlier | None, new: Finding | None, margin: float | None = None, share: float = SMALL
 ) -> Changed:
-    """Say whether an audit's finding got better or worse between two runs, by the new run's bound.
+    """Say if a finding got better or worse by over `margin`, or `share` of its way to the bound.
 
-    It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
-    unit, and the 95 % interval of the difference excludes 0. Without a margin, it must differ by
-    more than this `share` of the old distance: less does not matter for a release. Where neither
-    run passes, the intervals of the two measurements must not overlap, either, because one in
-    twenty differences between models that know nothing excludes 0 by chance.
+    It is better or worse if its distance to the new run's bound differs by more than `margin`, in
+    the audit's unit, and the 95 % interval of the difference excludes 0. Without a margin, it must
+    differ by more than this `share` of the old distance: less does not matter for a release. Where
+    neither run passes, the intervals of the two measurements must not overlap, either, because one
+    in twenty differences between models that know nothing excludes 0 by chance.
     A result that is worse without such a difference, or in another unit, is `UNCLEAR`.
     """
     before, after = _estimate(old), new.estimate if new else None

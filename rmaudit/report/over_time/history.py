@@ -55,7 +55,7 @@ class Point:
 
     @property
     def regressed(self) -> bool:
-        """Return whether the finding, or only its result, is worse than in the release before."""
+        """Return whether the value is clearly worse than before, or only the result is."""
         return self.change is not None and self.change.change.regressed
 
 
@@ -112,7 +112,8 @@ class ReleaseFamily:
     @property
     def first(self) -> list[Series]:
         """Return the gates that regressed, the earliest regression first."""
-        return sorted((gate for gate in self.gates if gate.first is not None), key=_first_index)
+        regressed = (gate for gate in self.gates if gate.first is not None)
+        return sorted(regressed, key=lambda gate: gate.first or 0)
 
 
 def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
@@ -137,7 +138,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 
 
 def group_families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
-    """Group models into families: by their key `of` in models.yaml, base and developer, or name.
+    """Group models into families: all into `joined`, or by `of:`, base and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
     models.yaml names the family (`of:`).
@@ -293,7 +294,3 @@ def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:
             continue
         yield Point(finding, finding_change(before, finding) if before else None)
         before = finding
-
-
-def _first_index(gate: Series) -> int:
-    return len(gate.points) if gate.first is None else gate.first

@@ -63,10 +63,10 @@ class BlessedComparison:
 
 
 def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results:
-    """Compare results with the blessed (approved) releases of their models; mark regressions.
+    """Return results compared with their models' blessed releases, and regressions marked.
 
-    `blessings` are keyed by model name. If nothing can be compared with a release, a fault is added
-    to the run, which is then not whole.
+    `blessings` are keyed by model name. Findings that regressed are marked. If nothing can be
+    compared with a release, a fault is added to the run, which is then not whole.
     """
     blessed = tuple(
         _blessed(results, model.name, blessings[model.name])
@@ -84,7 +84,7 @@ def with_blessed(results: Results, blessings: Mapping[str, Blessing]) -> Results
 
 
 def with_regressions(results: Results) -> Results:
-    """Mark findings that are worse than in a blessed (approved) release; judge the run anew."""
+    """Return results with gates marked that regressed since a blessed release, judged anew."""
     found = find_regressions(results.findings, results.blessed)
     findings = tuple(
         _with_regression(finding, found.get(_key(finding), "")) for finding in results.findings
@@ -95,7 +95,7 @@ def with_regressions(results: Results) -> Results:
 def find_regressions(
     findings: Sequence[Finding], blessed: Sequence[Blessed]
 ) -> dict[tuple[str, str, str], str]:
-    """Return why findings are clearly worse than in the blessed release, by (model, audit, prompt).
+    """Return why gates are clearly worse than in a blessed release, by (model, audit, prompt).
 
     A finding counts if `compare_finding` calls it worse, by more than `REGRESSION_SHARE` of the
     blessed release's distance to the bound (`SMALL` where other trainings show what is chance), and

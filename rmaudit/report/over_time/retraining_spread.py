@@ -29,7 +29,7 @@ LEAST = 3  # other trainings: a standard deviation of fewer values says next to 
 
 
 def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
-    """Return the blessed release with each gate's mean and spread over trainings by one recipe.
+    """Return the blessed release with each gate's mean and spread over it and the `others`.
 
     `others` are whole runs, each of one other training. Over all trainings, the blessed one
     included, each gate has the mean of the values, intervals and parts, and the values' standard

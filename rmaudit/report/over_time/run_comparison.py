@@ -1,6 +1,6 @@
 """Compare two results.json: which findings got better or worse, and which tokens moved.
 
-A pure function of the two files; `release_lines` words it for the terminal.
+A pure function of the two files; `comparison_lines` words it for the terminal.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def compare(
     other: str | None = None,
     margin: float | None = None,
 ) -> Releases:
-    """Compare two runs model by model: their findings, and how alike their sweeps rank tokens.
+    """Compare the findings and token ranks of two runs, for all models or `model` (with `other`).
 
     Models are paired by name; two files of one model each are compared whatever these are called.
     Models that only one file has are named, unless `model` selects one; `other` is the new file's
@@ -157,9 +157,9 @@ def compare(
         counts=_counts(findings),
         outcome=_outcome(
             findings,
-            gone=bool(unpaired.old),
-            cut=not new.run.complete,
-            broken=_gate_raised_error(new, {pair.new for pair in pairs}),
+            model_missing=bool(unpaired.old),
+            incomplete=not new.run.complete,
+            gate_failed=_gate_raised_error(new, {pair.new for pair in pairs}),
         ),
     )
 
@@ -206,7 +206,7 @@ def _model_pairs(
     name: str | None,
     other: str | None,
 ) -> list[tuple[AuditedModel, AuditedModel]]:
-    """Return the pairs (old model, new model) to compare, in the order of the new file."""
+    """Return (old, new) models to compare: `name` and `other`, `name` in both, or all in both."""
     if other is not None:
         return [(_find_model(old, name, "old"), _find_model(new, other, "new"))]
     if name is None and len(old) == len(new) == 1:
@@ -270,7 +270,7 @@ def _side(finding: Finding | None) -> Side | None:
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:
-    """Return a remark on two compared findings: one is missing, or the bound changed; else ""."""
+    """Return a remark on two findings: one is missing or unmeasured, the bound changed; else ""."""
     if old is None or new is None:
         return f"only in the {'new' if old is None else 'old'} file"
     if old.bound != new.bound:
@@ -302,17 +302,18 @@ def _gate_raised_error(new: Results, models: set[str]) -> bool:
     )
 
 
-def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool, broken: bool) -> str:
+def _outcome(
+    findings: Sequence[FindingChange], *, model_missing: bool, incomplete: bool, gate_failed: bool
+) -> str:
     """Say whether the gates got worse: worse if one did, undecided if one may have, or neither.
 
-    It is undecided, too, if no gate was compared, if a model is missing (`gone`), if a gate ends in
-    an error in the new file (`broken`), or if that run was cut short (`cut`).
+    It is undecided, too, if no gate was compared, if a model is missing in the new file, if a gate
+    ends in an error there (`gate_failed`), or if that run is incomplete.
     """
     gates = [finding for finding in findings if finding.severity == Severity.GATE]
     changes = [finding.change for finding in gates]
     if Change.WORSE in changes:
         return WORSE
-    compared = (Change.BETTER, Change.UNCHANGED)
-    if gone or broken or cut or any(change in _OPEN for change in changes):
+    if model_missing or gate_failed or incomplete or any(change in _OPEN for change in changes):
         return UNDECIDED
-    return FINE if set(changes) & set(compared) else UNDECIDED
+    return FINE if {Change.BETTER, Change.UNCHANGED} & set(changes) else UNDECIDED

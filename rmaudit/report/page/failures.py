@@ -40,7 +40,7 @@ class Failure:
 
 
 def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
-    """Return a line for each audit with findings of this effect, such as blocks; clearest first."""
+    """Return a line for each row with findings of `effect`, such as blocks; the clearest first."""
     own = [(row, [f for f in row.findings if f.effect is effect]) for row in rows]
     failing = sorted(
         (each for each in own if each[1]), key=lambda each: min(map(clearest, each[1]))
@@ -49,7 +49,7 @@ def lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[Failure]:
 
 
 def clearest(finding: Finding) -> tuple[int, float]:
-    """Return a key that sorts failures by how clearly their data show them.
+    """Return a sort key that puts the failures first that their data show most clearly.
 
     First come those whose whole interval lies outside the bound, then those whose interval crosses
     it, then those inside it (a regression, say, or a pass that a null control takes away), at last
@@ -87,7 +87,7 @@ def _measured_and_why(finding: Finding, effect: Effect) -> str:
 
 
 def _excuse(finding: Finding) -> str:
-    """Describe who accepts a failure, until when and why, or why a waiver does not hold; else "".
+    """Return who accepts a failure, until when and why, or why its waiver no longer holds; or "".
 
     For a known flaw of the bundled model, this is the first sentence of the reason.
     """
@@ -102,12 +102,18 @@ def _excuse(finding: Finding) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Return the first sentence of a text; the audit's section shows all of it."""
+    """Return a text up to the end of its first sentence or to its first semicolon.
+
+    The audit's section shows all of it.
+    """
     return _END.split(text, maxsplit=1)[0].rstrip(".") + "."
 
 
 def measured_in_words(finding: Finding) -> str:
-    """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
+    """Describe a finding, such as `0.75 [0.71, 0.79] sd, must be below 0.67: 0.08 too high`.
+
+    A finding without a number is described by its reason.
+    """
     if finding.estimate is None:
         return finding.reason
     over, unit = distance_beyond(finding), finding.estimate.unit

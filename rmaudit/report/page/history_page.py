@@ -15,26 +15,26 @@ from rmaudit.report.safe_text import line
 
 
 def render(
-    families: Sequence[ReleaseFamily], left: Sequence[str], apart: Sequence[str] = ()
+    families: Sequence[ReleaseFamily], skipped: Sequence[str], why_apart: Sequence[str] = ()
 ) -> str:
-    """Return the history page as HTML, with remarks on skipped runs and on separate families.
+    """Return the history page as HTML; it also shows the sentences in `skipped` and `why_apart`.
 
-    `left` says which runs were passed over, and why; `apart` why there is more than one family.
+    `skipped` says which runs were passed over, and why; `why_apart` why there is more than one
+    family.
     """
     page = environment()
     page.filters |= {"over_time": _chart, "cell": _cell, "moved": change_in_words}
     return page.get_template("history.html.jinja").render(
         families=families,
-        left=left,
-        apart=apart,
+        left=skipped,
+        apart=why_apart,
         style=template("report.css"),
         first=regression_in_words,
-        marks=_MARKS,
     )
 
 
 def regression_in_words(family: ReleaseFamily) -> str:
-    """Describe the first regression of a family of releases, or say why there is none."""
+    """Describe a family's first regression, or say why there is none; add remarks on its runs."""
     return line(" ".join([_regression(family), *_remarks(family)]))
 
 
@@ -70,7 +70,7 @@ def _why_no_regression(family: ReleaseFamily) -> str:
 
 
 def _remarks(family: ReleaseFamily) -> Iterator[str]:
-    """Yield remarks: gates that the last run did not measure, and whether runs used other words."""
+    """Yield a remark on gates that the last run did not measure, and one if words differed."""
     if family.compared and (gates := family.unmeasured):
         last = _release_name(family.releases[-1])
         yield f"The last run ({last}) did not measure: {_titles(gates)}."
@@ -80,7 +80,7 @@ def _remarks(family: ReleaseFamily) -> Iterator[str]:
 
 
 def change_in_words(point: Point) -> str:
-    """Describe a finding's change, such as `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`."""
+    """Describe a change, as `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`; "" without one."""
     change = point.change
     if change is None or not (change.old and change.new):
         return ""
@@ -92,9 +92,6 @@ def change_in_words(point: Point) -> str:
     if old.result != new.result:
         said.append(f"{old.result} to {new.result}")
     return "; ".join(said)
-
-
-_MARKS = {str(result): mark for result, mark in scorecard.MARKS.items()}
 
 
 def _release_name(release: Release) -> str:
@@ -113,4 +110,4 @@ def _cell(point: Point) -> str:
     if point.finding is None:
         return ""
     number = number_format.value(point.finding)
-    return f"{_MARKS[str(point.finding.result)]} {number}".strip()
+    return f"{scorecard.MARKS[point.finding.result]} {number}".strip()

@@ -74,7 +74,6 @@ def environment() -> jinja2.Environment:
     jinja.filters |= {
         "addressed": addressed,
         "day": verdict_box.day,
-        "by_prompt": scorecard.by_prompt,
         "careful": masked_text,
         "errors": number_format.standard_errors_in_words,
         "fixed": number_format.fixed,
@@ -111,40 +110,38 @@ def render(results: Results) -> str:
     scripts = [script]
     scripts += [token_explorer.SCRIPT] if explored else []
     scripts += [training_simulator.SCRIPT] if simulated else []
-    page = (
-        environment()
-        .get_template("report.html.jinja")
-        .render(
-            run=results.run,
-            day=verdict_box.day(results.run.created),
-            ran=verdict_box.ran(results.run),
-            schema=results.schema,
-            small_print=SMALL_PRINT,
-            style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
-            script=script,
-            hashes=" ".join(_hash(script) for script in scripts),
-            explorer=explored,
-            simulator=training_simulator.SCRIPT if simulated else "",
-            verdict=verdict_box.verdict(results, every),
-            since=changes_since(results.before, results.findings, results.run.created),
-            against=blessed_comparisons(results),
-            anchors=anchors,
-            measured=any(finding.estimate for finding in results.findings),
-            names=names,
-            tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
-            models=models,
-            columns=scorecard.columns(row for row in every if row.gates),
-            others=scorecard.columns(row for row in every if not row.gates),
-            compared=charts.between(results.models, results.findings, results.comparison),
-        )
+    report = environment().get_template("report.html.jinja")
+    page = report.render(
+        run=results.run,
+        day=verdict_box.day(results.run.created),
+        ran=verdict_box.ran(results.run),
+        schema=results.schema,
+        small_print=SMALL_PRINT,
+        style=template("report.css") + token_explorer.STYLE + training_simulator.STYLE,
+        script=script,
+        hashes=" ".join(_hash(script) for script in scripts),
+        explorer=explored,
+        simulator=training_simulator.SCRIPT if simulated else "",
+        verdict=verdict_box.verdict(results, every),
+        since=changes_since(results.before, results.findings, results.run.created),
+        against=blessed_comparisons(results),
+        anchors=anchors,
+        measured=any(finding.estimate for finding in results.findings),
+        names=names,
+        tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
+        models=models,
+        columns=scorecard.columns(row for row in every if row.gates),
+        others=scorecard.columns(row for row in every if not row.gates),
+        compared=charts.between(results.models, results.findings, results.comparison),
     )
     return charts.compiled(page)
 
 
 def term(text: str) -> Markup:
-    """Render a token, word or item: as it is, or behind a button where `masks` lists it as harsh.
+    """Return a token or word as HTML: escaped, cut after 40 characters, behind a button if harsh.
 
-    A masked term is only in an attribute, which neither the page nor a screen reader shows.
+    `offensive_text_masks` lists what is harsh. A masked term is only in an attribute, which neither
+    the page nor a screen reader shows.
     """
     shown = visible(text)
     if offensive_text_masks.masked(text):
@@ -153,20 +150,16 @@ def term(text: str) -> Markup:
 
 
 def masked_text(text: str) -> Markup:
-    """Render running text, such as an error: harsh words are behind buttons, the rest as it is.
+    """Return running text, such as an error, as HTML; each harsh word is behind a button.
 
     A text whose other words together are harsh, as a phrase, is behind a button as a whole.
     """
     if not offensive_text_masks.masked(text):
         return escape(block(text))
-    words = text.split(" ")
-    harsh = [offensive_text_masks.masked(word) for word in words]
-    if offensive_text_masks.masked(
-        " ".join(word for word, bad in zip(words, harsh, strict=True) if not bad)
-    ):
+    words = [(word, offensive_text_masks.masked(word)) for word in text.split(" ")]
+    if offensive_text_masks.masked(" ".join(word for word, harsh in words if not harsh)):
         return term(text)
-    each = zip(words, harsh, strict=True)
-    return Markup(" ").join(term(word) if bad else escape(block(word)) for word, bad in each)
+    return Markup(" ").join(term(word) if harsh else escape(block(word)) for word, harsh in words)
 
 
 def breakable(name: str) -> Markup:
@@ -174,8 +167,9 @@ def breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(block(name).split("_"))
 
 
-def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Markup:
-    return Markup(lane(finding, scale, alone=alone) if scale else "")  # noqa: S704  (our own SVG)
+def _lane(finding: Finding, scale: Scale | None, *, with_others: bool = True) -> Markup:
+    drawn = lane(finding, scale, with_others=with_others) if scale else ""
+    return Markup(drawn)  # noqa: S704  (our own SVG)
 
 
 def _spell_out(value: object) -> object:

@@ -14,7 +14,7 @@ _Z95 = 1.959963984540054
 
 
 def fixed(number: float, decimals: int = _LEAST) -> str:
-    """Format a number with `decimals` decimals, such as `0.75` or `1,204.00`; never `-0.00`."""
+    """Format a number below 1e6 with `decimals` decimals, such as `1,204.00`; never `-0.00`."""
     if abs(number) >= _LARGE:
         return f"{number:.3g}"
     text = f"{number:,.{decimals}f}"
@@ -22,7 +22,7 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def bound_end(number: float) -> str:
-    """Format an end of a bound with two decimals, or more if it has more: `0.67` or `0.005`."""
+    """Format an end of a bound: `0.67`; with more decimals if it has more: `0.005`; zero as `0`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 
@@ -34,7 +34,7 @@ def number(of: float) -> str:
 
 
 def decimals(finding: Finding) -> int:
-    """Return how many decimals show a finding's interval and its distance to the bound.
+    """Return how many decimals (2 to 6) show a finding's interval and its side of the bound.
 
     No rounded number lies on the other side of the bound, or on it, and no interval is rounded
     away.
@@ -52,7 +52,10 @@ def value_with_interval(low: float, value: float, high: float) -> str:
 
 
 def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
-    """Return how many decimals keep each of the sorted `numbers` on its side of the bound."""
+    """Return how many decimals show the width of `numbers` and keep each on its side of `bound`.
+
+    `numbers` are the low end, the value and the high end; `bound` has the bound's ends.
+    """
     ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
     for places in range(_LEAST, _MOST):
         seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width
@@ -90,7 +93,7 @@ def bound_in_words(finding: Finding) -> str:
 
 
 def distance_beyond(finding: Finding) -> float:
-    """Return how far a finding's estimate lies beyond its bound; negative if inside the bound."""
+    """Return how far an estimate lies beyond its bound; negative inside, 0 without estimate."""
     estimate = finding.estimate
     if estimate is None:
         return 0.0
@@ -99,7 +102,7 @@ def distance_beyond(finding: Finding) -> float:
 
 
 def standard_errors_beyond(finding: Finding) -> float:
-    """Return how many standard errors an estimate lies beyond its bound; negative if inside it.
+    """Return how many standard errors an estimate lies beyond its bound; negative inside it.
 
     Infinite for an interval of no width, and for a bound without an end.
     """
@@ -117,7 +120,7 @@ def standard_errors_beyond(finding: Finding) -> float:
 
 
 def standard_errors_in_words(finding: Finding) -> str:
-    """Return the distance to the bound, such as `3.8 standard errors beyond`, or ""."""
+    """Return a finding's distance to its bound, such as `3.8 standard errors beyond`, or ""."""
     away = standard_errors_beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""

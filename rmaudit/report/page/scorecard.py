@@ -7,12 +7,12 @@ share.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rmaudit import prompts
 from rmaudit.report.charts.finding_strips import Scale
-from rmaudit.report.page.number_format import distance_beyond, number
+from rmaudit.report.page.number_format import distance_beyond
 from rmaudit.report.results_document import WORST_FIRST
 from rmaudit.verdicts.estimates_and_bounds import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding
@@ -69,7 +69,7 @@ class ScorecardRow:
 
     @property
     def asked(self) -> bool:
-        """Return whether the run included the audit under any prompt."""
+        """Return whether the audit was asked for, and applies, under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
@@ -79,7 +79,7 @@ class ScorecardRow:
 
     @property
     def worst(self) -> Finding:
-        """Return the measured finding that is nearest to failing, or fails by most."""
+        """Return the measured finding whose result is worst; of several, the worst value."""
         return max(self.measured, key=lambda f: (-WORST_FIRST.index(f.result), distance_beyond(f)))
 
     @property
@@ -123,13 +123,13 @@ def rows(
 
 
 def _why_doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why an audit's passes may only mean that the model has no preferences, or ""."""
+    """Return why all passes of an audit may show only indifference; "" if one shows more."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
-    """Return one value axis (scale) for each audit, shared by all prompts and models."""
+    """Return the value axis (scale) of each measured audit, shared by all prompts and models."""
     found = {
         audit: Scale.of([f for f in findings if f.audit == audit])
         for audit in dict.fromkeys(f.audit for f in findings)
@@ -140,7 +140,7 @@ def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
 def anchors(
     findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
 ) -> dict[tuple[str, str], str]:
-    """Return an HTML id for each audit of each model; it names the model if there are several."""
+    """Return an HTML id, not in `taken`, for each (model, audit); of many models it names one."""
     made: dict[tuple[str, str], str] = {}
     used = set(taken)
     for finding in findings:
@@ -181,19 +181,8 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
     ]
 
 
-def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each prompt, for a finding that covers several prompts."""
-    names = finding.prompt.split("+")
-    secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
-    for name in names:
-        ends = (f" under {name}", f", {name}")
-        found = [key for key in secondary if key == name or key.endswith(ends)]
-        if found:
-            yield name, number(secondary[found[0]])
-
-
 def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
-    """Split a finding's reason into its cause, without the model's name, and the remedy."""
+    """Split a finding's reason into cause and remedy; the model's name is removed or `NAME`."""
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     found = _HOW.match(reason)
     why, how = (found["why"], found["how"]) if found else (reason, "")
@@ -202,7 +191,7 @@ def _cause_and_remedy(finding: Finding) -> tuple[str, str]:
 
 
 def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
-    """Return one scorecard row per audit, sorted by title: the columns of a table of models."""
+    """Return the first row of each audit, sorted by title: the columns of a table of models."""
     first: dict[str, ScorecardRow] = {}
     for row in rows:
         first.setdefault(row.audit, row)

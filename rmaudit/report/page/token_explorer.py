@@ -1,9 +1,9 @@
 """The token explorer: a table on the page to search and sort every token of every sweep.
 
 Python decides what the page shows: how a text is spelled out (`safe_text.visible`), whether it is
-masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
-unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md says why it is
-made this way.
+masked (`offensive_text_masks`), which tokens are one word, case and spaces around it apart. The
+page's script unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md
+says why it is made this way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import ReferenceMissing
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
-from rmaudit.references.offensive_text_masks import label, masked
+from rmaudit.references.offensive_text_masks import label
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packed_scores
 from rmaudit.report.charts import picture_cache
@@ -60,9 +60,9 @@ class _Table:
 
 
 def explorer(results: Results, room: int = PAGE - _OTHER_PARTS) -> Markup:
-    """Render a searchable table of every token's scores, in `room` bytes at most; "" if none.
+    """Render a searchable table of all tokens' scores, rounded to fit `room` bytes; "" without any.
 
-    Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
+    Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/page.js.
 
     Scores are exact if they fit into `room` bytes, or else as fine as fit (the page says how fine).
     Models whose vocabularies do not fit are left out, and named.
@@ -126,7 +126,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     Line feeds join the texts, and the masks.
     """
     texts = rows["text"].tolist()
-    hidden = picture_cache.cached_flags("masked", texts, masked)
+    hidden = picture_cache.are_masked(texts)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
@@ -183,7 +183,7 @@ def _append_columns(pressed: Mapping[str, str], islands: list[str]) -> dict[str,
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Append one prompt's scores, exact or rounded, to the page's data; return where they are."""
+    """Append a sweep's scores (exact if `step` is None) to `islands`; return where they are."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _append_columns({"exact": _packed_scores(sweep).data}, islands)

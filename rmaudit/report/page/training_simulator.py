@@ -28,7 +28,7 @@ _NUMBERS = {  # of a stage, in words
 
 
 def simulator(findings: Sequence[Finding], name: str) -> Markup:
-    """Render a slider over a policy's answers during training; "" without such evidence.
+    """Render a slider, labelled `name`, over a policy's answers in training; "" without evidence.
 
     Its page must have `STYLE`, and let `SCRIPT` run once.
     """

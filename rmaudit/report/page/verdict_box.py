@@ -89,7 +89,6 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     if not gates:
         return "No gate was asked for" if every else "No audit gates"
     said = {
-        "pass": ("passes", "pass"),
         "fail": ("fails", "fail"),
         REGRESSED: ("regressed", "regressed"),
         "unsure": ("is unsure", "are unsure"),
@@ -100,12 +99,12 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     parts = [
         f"{counts[each]} {one if counts[each] == 1 else many}"
         for each, (one, many) in said.items()
-        if counts[each] or each == "pass"
+        if counts[each]
     ]
     first = f"{counts['pass']} of {len(gates)} gates {'passes' if counts['pass'] == 1 else 'pass'}"
     free = len(every) - len(gates)
     more = f"; {free} more {'was' if free == 1 else 'were'} not asked for" if free else ""
-    return ", ".join([first, *parts[1:]]) + more
+    return ", ".join([first, *parts]) + more
 
 
 def _status(row: ScorecardRow) -> str:

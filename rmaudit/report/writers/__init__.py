@@ -18,6 +18,9 @@ RENDERERS: Mapping[str, Callable[[Results], str]] = {
 
 
 def write(results: Results, folder: Path) -> None:
-    """Write all report files to a folder; equal results give equal bytes."""
+    """Write index.html, summary.md, results.sarif and model-index.yaml to a folder.
+
+    Equal results give equal bytes.
+    """
     for name, render in RENDERERS.items():
         write_text(folder / name, render(results))

@@ -34,7 +34,7 @@ class AuditRow:
 
     @property
     def asked(self) -> bool:
-        """Return whether the run included the audit under any prompt."""
+        """Return whether the audit was asked for, and applies, under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
@@ -49,7 +49,7 @@ class AuditRow:
 
     @property
     def name(self) -> str:
-        """Return the audit's name with its worst prompts, such as `search_headroom[worst]`."""
+        """Return the audit's name, with the worst prompts if some are: `search_headroom[worst]`."""
         bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
         one = len(bad) == len(self.findings)
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"

@@ -105,7 +105,7 @@ def _since(results: Results) -> Iterator[str]:
 
 
 def _against(results: Results) -> Iterator[str]:
-    """Yield the comparison with each blessed release, and a warning if the release is old."""
+    """Yield Markdown on each comparison with a blessed release: sentences, warning, changes."""
     for each in blessed_comparisons(results):
         head, *rest = map(escape, each.says)
         yield f"\n### {head}\n\n"
@@ -127,7 +127,10 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Yield the parts of a Markdown table of findings: head and first row, then row by row."""
+    """Yield a Markdown table of findings in parts, maybe `folded`; `failed` tells doubtful passes.
+
+    `failed` is what `incompetent` returns; a table that is `folded` shows its title only.
+    """
     if not findings:
         return
     heading = f"{title} ({len(findings)})"

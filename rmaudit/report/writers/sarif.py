@@ -24,7 +24,7 @@ _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: 
 
 
 def render(results: Results) -> str:
-    """Return results as a SARIF log with one run, as ASCII JSON."""
+    """Return the findings that do not pass as a SARIF log with one run, as ASCII JSON."""
     findings, facts = results.findings, results.run
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)

@@ -37,15 +37,7 @@ MARKS = {
     "not run": "–",
     "": " ",
 }
-ASCII = {
-    "blocks": "x",
-    "unsure": "?",
-    "accepted": "~",
-    "pass": "+",
-    "not decided": "o",
-    "not run": "-",
-    "": " ",
-}
+ASCII = dict(zip(MARKS, "x?~+o- ", strict=True))  # for a terminal that has no others
 _COLOURS = {"blocks": "red", "unsure": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "
@@ -72,7 +64,10 @@ class Screen:
     """Returns the place of an audit's page; "" where there is none."""
 
     def told(self, *parts: str, mark: str = "", indent: str = "") -> Iterator[Line]:
-        """Join texts by two spaces, and yield them as wrapped lines without control characters."""
+        """Yield texts as wrapped lines, after the sign of `mark`, or else after `indent`.
+
+        Two spaces join the texts; control characters are spelled out. `mark` also sets the colour.
+        """
         first = f"{self.marks[mark]} " if mark else indent
         for part in textwrap.wrap(
             "  ".join(map(line, parts)),
@@ -160,28 +155,24 @@ def _informational(every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
     for row in every:
         worst = row.worst
         if worst.estimate is not None:
-            mark = (
-                str(worst.result) if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
-            )
+            mark = worst.result if worst.result in (Result.PASS, Result.NOT_DECIDED) else "unsure"
             said = f"{worst.result}: {values(row)}, {bound_in_words(worst)}; it is informational"
             yield from screen.told(row.audit, said, mark=mark)
 
 
 def _doubtful_passes(
-    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
+    model: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """Yield a line on the gates whose pass may only mean that the model has no preferences."""
+    """Yield a line on a model's gates whose pass may only mean that it has no preferences."""
     why = {
         row.audit: doubt(row.worst, failed)
         for row in rows
-        if row.gates and row.worst.model == name and not row.blocking
+        if row.gates and row.worst.model == model and not row.blocking
     }
     audits = [audit for audit, said in why.items() if said]
     if audits:
-        said = (
-            f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}, but {why[audits[0]]}"
-        )
-        yield from screen.told(said, mark="unsure")
+        said = f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}"
+        yield from screen.told(f"{said}, but {why[audits[0]]}", mark="unsure")
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
@@ -303,16 +294,21 @@ def _short(text: str, screen: Screen) -> str:
 
 def table(findings: Sequence[Finding]) -> list[Line]:
     """Return the table for `-v`: a line per finding, then each reason once, then the counts."""
-    cells = [tuple(map(line, _cells(finding))) for finding in findings]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    written = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    written = aligned(list(map(_cells, findings)))
     nulls = [said] if (said := nulls_in_words(findings)) else []
     total = f"{len(findings)} findings: {tallied(findings)}"
     below = (line(text) for text in (*_reasons(findings), *nulls, total))
     return [Line(log(text)) for text in (*written, *below)]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines: columns padded, control characters written as escapes."""
+    cells = [tuple(map(line, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
 
 
 def _reasons(findings: Iterable[Finding]) -> Iterator[str]:

@@ -21,7 +21,7 @@ RUN = svg_compiler._run_compiler
 
 def chart(title: str = "Toy") -> str:
     """A chart as a page has it before it is compiled."""
-    return points(replace(PANEL, title=title), name=title, facts=())
+    return points(replace(PANEL, title=title), spoken_title=title, facts=())
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def test_each_chart_stands_in_its_own_place() -> None:
 
     Wherever Vega cuts a long title of emoji, which it counts as two characters each, it is drawn.
     """
-    bad = comment({"spec": {"mark": 1}, "title": "", "facts": [], "terms": [], "id": ""})
+    bad = comment({"spec": {"mark": 1}, "title": "", "facts": [], "terms": []})
     even, odd = "😀" * 60, f"a{'😀' * 60}"
 
     page = compiled(f"<p>{chart('One')}</p>{bad}<i>{chart('Two')}</i>{chart(even)}{chart(odd)}")

@@ -31,7 +31,9 @@ def test_every_hostile_term_is_one_text() -> None:
     """All of them at once: as many texts as terms, well-formed, and no placeholder is left."""
     rows = [row_of(text, 0.0) for text in [*HOSTILE, *(BAD + text for text in HOSTILE)]]
 
-    svg = compiled(points(Points(title="toy", axis="", rows=tuple(rows)), name="toy", facts=()))
+    svg = compiled(
+        points(Points(title="toy", axis="", rows=tuple(rows)), spoken_title="toy", facts=())
+    )
 
     root = ET.fromstring(svg)  # noqa: S314  (our own)
     assert not re.search("[\ue000-\uf8ff]", svg)

@@ -54,15 +54,6 @@ def test_a_reason_that_differs_by_the_models_name_is_said_once() -> None:
     assert said.models == ("M", "N")
 
 
-def test_numbers_of_each_prompt() -> None:
-    """Of a joint finding, where it has them beside its own."""
-    beside = {"share under greatest": 0.125, "best": 0.25, "other": 1.0}
-    joint = but(found(0, 1), estimate=estimated(0, 1, secondary=beside), prompt="greatest+best")
-
-    assert list(scorecard.by_prompt(joint)) == [("greatest", "0.12"), ("best", "0.25")]
-    assert list(scorecard.by_prompt(but(joint, prompt="greatest"))) == []
-
-
 def with_caveats(audit: str, *caveats: str) -> Finding:
     """A finding of this audit."""
     return but(found(0, 1), audit=audit, estimate=estimated(0, 1, caveats=caveats))
