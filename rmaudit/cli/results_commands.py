@@ -270,7 +270,8 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         except RmauditError as error:
             fail(f"--alike: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)
-    was = blessed_release.read(path) if path.is_file() else None
+    with ending_on_failure():
+        was = blessed_release.read(path) if path.is_file() else None
     with ending_if_unwritable(path):
         blessed_release.write(made, path)
     if as_json:

@@ -205,6 +205,8 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
     for said in (session.shouldfail, session.shouldstop):
         if said:
             return said if isinstance(said, str) else "the run was stopped"
+    if exitstatus not in [*pytest.ExitCode]:  # one's own, given to pytest.exit
+        return f"the run was stopped with exit code {exitstatus}"
     return {
         pytest.ExitCode.INTERRUPTED: "the run was interrupted",
         pytest.ExitCode.INTERNAL_ERROR: "pytest or a plugin of it broke",

@@ -15,7 +15,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,6 @@ from annotated_types import Ge, MaxLen, MinLen
 from numpy.typing import NDArray
 
 from rmaudit.errors import ResultsError
-
-if TYPE_CHECKING:
-    from rmaudit.report.results_document import SweepSummary
 
 ENCODING: Literal["planes+zlib+base64"] = "planes+zlib+base64"
 _TYPES = {"int32": "<i4", "uint32": "<u4", "float32": "<f4", "uint8": "<u1"}
@@ -64,6 +61,26 @@ class PackedVocabulary:
     """The tokens as the tokenizer has them; null where these are the texts."""
 
 
+class Swept(Protocol):
+    """Interface of a sweep's summary: the fields that are needed to unpack its scores."""
+
+    @property
+    def key(self) -> str:
+        """Return the key of the sweep's stored scores."""
+
+    @property
+    def prompt(self) -> str:
+        """Return the prompt's name."""
+
+    @property
+    def vocabulary(self) -> str | None:
+        """Return the digest of the sweep's vocabulary; None without scores."""
+
+    @property
+    def scores(self) -> Packed | None:
+        """Return every token's score, packed; None without scores."""
+
+
 def add_vocabulary(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
     """Add a frame's packed vocabulary to `vocabularies` unless it is there; return its digest."""
     own = not frame["token"].equals(frame["text"])
@@ -82,7 +99,7 @@ def scores(frame: pd.DataFrame) -> Packed:
     return pack(frame["score"].to_numpy(np.float32))
 
 
-def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: SweepSummary) -> pd.DataFrame:
+def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
     """Unpack a sweep to a DataFrame with the columns token_id, token, text and score.
 
     Raises:
@@ -95,7 +112,7 @@ def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: SweepSummary) -> 
     return found.assign(score=scores_of(sweep, len(found)))
 
 
-def scores_of(sweep: SweepSummary, n: int) -> NDArray[np.float32]:
+def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
     """Return the score of each of the `n` rows of a vocabulary, shape (n,), NaN if unscored.
 
     Raises:
@@ -139,7 +156,7 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(text=pd.Series(texts, index=frame.index, dtype="str"))
 
 
-def where(sweep: SweepSummary) -> str:
+def where(sweep: Swept) -> str:
     """Name a sweep for an error message, such as `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"
 

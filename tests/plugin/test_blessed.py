@@ -51,6 +51,19 @@ def edited(path: Path, **changed: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changed), encoding="utf-8")
 
 
+def test_a_damaged_file_is_not_replaced(run: Run, tmp_path: Path) -> None:
+    """Nobody would know in place of what: the command says so, and leaves it."""
+    ran = run(suite())
+    damaged = tmp_path / "blessed" / "toy.json"
+    damaged.parent.mkdir()
+    damaged.write_text("{")
+    said = bless(ran)
+
+    assert said.exit_code == 4
+    assert f"{damaged.relative_to(tmp_path)}: no blessed release: " in said.stderr
+    assert damaged.read_text() == "{"
+
+
 def test_a_clear_regression_blocks_inside_the_bound(run: Run, tmp_path: Path) -> None:
     """In exit code, verdict, terminal, results.json, page and summary; a replay agrees."""
     first = run(suite(), "--rm-gate")

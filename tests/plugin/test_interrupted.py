@@ -78,6 +78,15 @@ def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
     assert '"executionSuccessful": false' in (folder / "results.sarif").read_text(encoding="utf-8")
 
 
+def test_an_exit_code_of_ones_own_loses_no_finding(run: Run) -> None:
+    """Pytest prints no summary then; results.json says what was not run, and why."""
+    ended = run("import pytest\n" + THREE.format(how="pytest.exit('enough', returncode=7)"))
+
+    assert ended.ret == 7
+    assert [f["verdict"] for f in ended.findings] == ["PASS"] * 2 + ["ERROR"] * 4
+    assert "the run was stopped with exit code 7" in ended.findings[-1]["why"]
+
+
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_path: Path) -> None:
     """And nothing of the code in which it struck; --full-trace shows that."""
     body = THREE.format(how="import pandas; pandas.Series([1]).map(lambda _: stop())")
