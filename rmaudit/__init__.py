@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rmaudit.measures.clustered_estimates import difference, mean, rank_correlation
     from rmaudit.models.model_factory import load
     from rmaudit.models.model_interfaces import RewardModel
-    from rmaudit.plugin.python_api import AuditRun, run
+    from rmaudit.plugin.run_from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
     from rmaudit.scores.answer_files import Samples
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "AuditRun": "rmaudit.plugin.python_api",
+    "AuditRun": "rmaudit.plugin.run_from_python",
     "Bound": "rmaudit.verdicts.estimates_and_bounds",
     "Estimate": "rmaudit.verdicts.estimates_and_bounds",
     "Finding": "rmaudit.verdicts.findings",
@@ -61,7 +61,7 @@ _HOMES = {
     "load": "rmaudit.models.model_factory",
     "mean": "rmaudit.measures.clustered_estimates",
     "rank_correlation": "rmaudit.measures.clustered_estimates",
-    "run": "rmaudit.plugin.python_api",
+    "run": "rmaudit.plugin.run_from_python",
     "scorer": "rmaudit.config.scorer_functions",
     "stem_codes": "rmaudit.word_stems",
     "sweep": "rmaudit.scores.sweep",

@@ -17,7 +17,7 @@ from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "options.md"
-PYTHON = ROOT / "rmaudit" / "plugin" / "python_api.py"
+PYTHON = ROOT / "rmaudit" / "plugin" / "run_from_python.py"
 _TABLE = re.compile(r"^\| pytest \|.*?\n\n", re.MULTILINE | re.DOTALL)
 _ARGUMENTS = re.compile(r"(?<=    audits: Sequence).*?\n(?=\) -> AuditRun:)", re.DOTALL)
 _HEAD = """\

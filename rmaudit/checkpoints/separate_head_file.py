@@ -38,7 +38,8 @@ def headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Headers:
         if weights_headers.HEAD_PICKLE in names and not inside:
             message = (
                 f"{found.model}: its head is in {weights_headers.HEAD_PICKLE} in {found.where}, a "
-                f'pickle, which can run code. Where you trust it: python -c "{_CONVERT}"'
+                "pickle, which can run code. Where you trust it, run in that folder: "
+                f'python -c "{_CONVERT}"'
             )
             raise ModelError(message)
         return {}

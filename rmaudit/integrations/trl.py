@@ -31,7 +31,7 @@ from rmaudit.config.scorer_functions import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.evaluation_row_log import SeenRows
 from rmaudit.integrations.model_in_training import rewards_in_training
-from rmaudit.plugin.python_api import checked
+from rmaudit.plugin.run_from_python import checked
 from rmaudit.references import References
 from rmaudit.report.experiment_trackers import numbers
 from rmaudit.verdicts.estimates_and_bounds import Result

@@ -43,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindShare:
-    """Result for one kind of conduct (a share or a shift), with interval and number of contexts."""
+    """How often, or by how much, one kind of conduct wins, with interval and number of contexts."""
 
     kind: str
     value: float
@@ -297,7 +297,12 @@ class _KindPairs(NamedTuple):
 
 
 def _pairs_by_kind(frame: pd.DataFrame, names: Sequence[str]) -> list[_KindPairs]:
-    """Return each kind's pairs as row numbers; raise on few contexts, missing or equal rewards."""
+    """Return each kind's pairs as row numbers of `frame`.
+
+    Raises:
+        MeasureError: a kind has fewer than `FEWEST` contexts or lacks a reward, or all rewards of
+            these kinds are the same.
+    """
     rows, chosen = frame[["line", "subset", "group"]], frame["chosen"].to_numpy(bool)
     rows = rows.assign(row=np.arange(len(frame)))
     pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))

@@ -96,7 +96,7 @@ class OwnCode:
 
     @cached_property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration, which the checkpoint's own class makes if it has one."""
+        """Return config.json as read by the checkpoint's own configuration class, if it has one."""
         import transformers
 
         with as_model_error(self.spec.name, "config.json", self.folder):

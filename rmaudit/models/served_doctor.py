@@ -126,10 +126,10 @@ class _DtypeComparison:
 def _comparisons(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
 ) -> tuple[list[_DtypeComparison], list[str]]:
-    """Return comparisons in float32 and, if it differs, 16 bits; and why a dtype was not tried.
+    """Compare served rewards with the checkpoint's in float32; if these differ, in 16-bit types.
 
-    The server's rewards are compared with the checkpoint's, in float32 first; there is a sentence
-    for each dtype that could not be tried.
+    A dtype of the entry is tried in place of the 16-bit types. Returns the comparisons, and a
+    sentence for each dtype that could not be tried.
 
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.

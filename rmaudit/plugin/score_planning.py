@@ -23,7 +23,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.pytest_fixtures import CASE
-from rmaudit.plugin.python_api import unloading_test_modules
+from rmaudit.plugin.run_from_python import unloading_test_modules
 from rmaudit.plugin.run_null_controls import asks_base
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.fixture_registry import FIXTURES

@@ -95,7 +95,7 @@ def mask(text: str) -> str:
 
 
 def label(text: str) -> str:
-    """Return the kind of word that a masked text holds, for example `slur (ethnic)`."""
+    """Return the kind of offensive word in a text that reports mask, such as `slur (ethnic)`."""
     plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
     words = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
     spelt = {*words, *(word.translate(_LEET) for word in words)}

@@ -196,7 +196,11 @@ def _role(turn: object) -> object:
 
 
 def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the prompt that `chosen` and `rejected` share; raise unless only last turns differ."""
+    """Return the text and the earlier turns that two conversations share, as a prompt.
+
+    Raises:
+        SpecError: they differ in more than their last turn, or in nothing.
+    """
     same = 0
     for one, other in zip(chosen, rejected, strict=False):
         if one != other:

@@ -105,9 +105,11 @@ def index_of(asked: str, family: str, found: Sequence[str]) -> int:
         message = f"objective {asked!r} is {len(ending)} of its outputs; name one of these: "
         raise ModelError(message + ", ".join(ending))
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    if more or not all(map(str.isdecimal, found)):
+        more += f", or a number from 0 to {len(found) - 1}"
     raise ModelError(
         f"no objective {asked!r} among the outputs of its {family} head;{nearest(asked, found)} "
-        f"known: {', '.join(found[:_SHOWN])}{more}, or a number from 0 to {len(found) - 1}"
+        f"known: {', '.join(found[:_SHOWN])}{more}"
     )
 
 

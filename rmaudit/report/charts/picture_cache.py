@@ -49,7 +49,7 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
 
 
 def are_masked(texts: Sequence[str]) -> list[bool]:
-    """Return whether each text is masked as harsh, from the cache if the same texts are in it."""
+    """Return whether reports mask each text as offensive; cache it for this list of texts."""
     cache = _CACHE.get()
     if cache is None:
         return [masked(text) for text in texts]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rmaudit.verdicts.run_verdict import RunVerdict
 
 _HANDED: dict[str, Mapping[str, Callable[..., Any]]] = {}  # audits by the file that asks for them
-_FILE = "from rmaudit.plugin.python_api import handed\n\nglobals().update(handed(__file__))\n"
+_FILE = "from rmaudit.plugin.run_from_python import handed\n\nglobals().update(handed(__file__))\n"
 
 
 @dataclass(frozen=True, repr=False)
