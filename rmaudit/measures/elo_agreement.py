@@ -143,9 +143,9 @@ def agreement_with_people(
     rng: np.random.Generator,
     always_listed: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest rank agreement with people, over wordings, raw and adjusted for `surface`.
+    """Return the lowest of all rank agreements with people: each wording, raw and adjusted.
 
-    Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
+    Adjusted is for a name's `surface`: what can be seen of it, such as its length and frequency.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
     if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
