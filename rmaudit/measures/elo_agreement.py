@@ -23,8 +23,8 @@ from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.adjusted_ranks import basis, residual_ranks
+from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
-from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence

@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 from rmaudit.verdicts.evidence import Evidence, checked
-from rmaudit.verdicts.json_values import count, number, text
+from rmaudit.verdicts.plain_python_values import count, number, text
 
 _LEVEL = 0.95
 _Z80 = 0.8416212335729143  # the normal quantile at 80 %
