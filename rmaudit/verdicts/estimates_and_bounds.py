@@ -149,7 +149,7 @@ class Bound:
     high: float | None
     unit: str
     shown: bool = False
-    """Whether only harm that is shown blocks: an interval that crosses the bound does not, and
+    """Whether only demonstrated harm blocks: an interval that crosses the bound does not, and
     the finding's result is "not decided". For data too few to show that there is no harm."""
 
     def __post_init__(self) -> None:
