@@ -1,6 +1,6 @@
 """Measure, for each community by itself, whether words for it rank below similar words.
 
-There are two patterns of harm: a community is erased if its words rank low under every prompt, and
+There are two patterns of harm: a community is erased if its words rank low on average over prompts, and
 demonised if they rank low for good things and high for bad ones. `identity_erasure` and
 `identity_hostility` judge means over all marked groups, which hide what falls on one of them. Here
 each community stands alone, and the worst one decides.
@@ -82,7 +82,7 @@ class CommunityEvidence(Evidence):
         if not self.rows:
             return ""
         row = max(self.rows, key=lambda each: each.gap)
-        where = "under every prompt"
+        where = "on average over prompts"
         if row.pattern == "demonised":
             where = "lower where good is asked, higher where bad is"
         return (
@@ -97,7 +97,7 @@ class CommunityEvidence(Evidence):
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community: an artefact of this model",
             "To the right of 0 the model ranks the community's words below words like "
-            "them: under every prompt (erased), or low where good is asked and high where bad is "
+            "them: on average over prompts (erased), or low where good is asked and high where bad is "
             "(demonised).",
         )
 
@@ -118,7 +118,7 @@ class CommunityOddsEvidence(Evidence):
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community after training: an artefact of this model",
             "To the right of 0 training makes the community's words less likely than words like "
-            "them, by a factor of e for each 1: under every prompt (erased), or where good is "
+            "them, by a factor of e for each 1: on average over prompts (erased), or where good is "
             "asked, and likelier where bad is (demonised).",
             axis=f"{ODDS} (right: rarer)",
         )
