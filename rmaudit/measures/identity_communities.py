@@ -1,7 +1,7 @@
 """Measure, for each community by itself, whether words for it rank below similar words.
 
-There are two patterns of harm: a community is erased if its words rank low on average over prompts, and
-demonised if they rank low for good things and high for bad ones. `identity_erasure` and
+There are two patterns of harm: a community is erased if its words rank low on average over prompts,
+and demonised if they rank low for good things and high for bad ones. `identity_erasure` and
 `identity_hostility` judge means over all marked groups, which hide what falls on one of them. Here
 each community stands alone, and the worst one decides.
 """
@@ -97,8 +97,8 @@ class CommunityEvidence(Evidence):
             [row for _, evidence in found for row in evidence.rows],
             "Words for each community: an artefact of this model",
             "To the right of 0 the model ranks the community's words below words like "
-            "them: on average over prompts (erased), or low where good is asked and high where bad is "
-            "(demonised).",
+            "them: on average over prompts (erased), or low where good is asked and high where bad "
+            "is (demonised).",
         )
 
 
