@@ -8,7 +8,7 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, audit, below
 from rmaudit.measures import top_things
-from rmaudit.measures.unwanted_top_shares import UNIT
+from rmaudit.measures.worst_share_ratio import UNIT
 from rmaudit.references import References
 from rmaudit.scores.reference_list_scores import scored_things
 from rmaudit.verdicts.audit_declaration import Flaw

@@ -8,8 +8,8 @@ import numpy as np
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import top_tokens
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.unwanted_top_shares import UNIT
 from rmaudit.measures.word_spellings import word_of
+from rmaudit.measures.worst_share_ratio import UNIT
 from rmaudit.references import References
 from rmaudit.references.unwanted_words import unwanted
 from rmaudit.verdicts.audit_declaration import Flaw

@@ -4,7 +4,7 @@
 
 Like `benchmarks/coverage.py`, but with two organisms (synthetic scorers) on each draw of units: the
 old one as published, the new one a little worse, the two with most of what is a word's own in
-common. Beside the paired interval (`rmaudit.measures.paired_differences`) stands the one that
+common. Beside the paired interval (`rmaudit.measures.differences_of_estimates`) stands the one that
 takes them for independent. It is also counted how often each excludes 0, and so finds the
 difference. The true difference is the mean of all draws; shares are of the draws. Nothing is
 asserted.
@@ -24,7 +24,7 @@ from benchmarks.coverage import DRAWN, ROOT
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Scorer
 from rmaudit.measures import control_word_matching, identity_gaps
-from rmaudit.measures.paired_differences import Interval, difference, minus
+from rmaudit.measures.differences_of_estimates import Interval, difference, minus
 from rmaudit.organisms.audit_importer import audits_in
 from rmaudit.runs.synthetic_scorer_fixtures import Trial
 from rmaudit.runs.synthetic_scorer_trials import measure

@@ -39,7 +39,7 @@ _NEEDS = {  # by fixture of an audit, what a run must be given
     "wordings": "a model with `judge:`",
 }
 FAMILIES = ("meaning", "people", "surface", "answers", "robustness")  # parts of docs/audits.md
-_SHOWN = "statistics.md#gates-that-block-only-on-harm-that-is-shown"
+_SHOWN = "statistics.md#gates-that-block-only-on-demonstrated-harm"
 _EFFECT = {
     Severity.GATE: "Gate. The run does not pass if this audit fails or is unsure.",
     Severity.INFO: "Informational. It blocks nothing unless models.yaml makes it a gate.",
@@ -173,7 +173,7 @@ def _effect(audit: Declaration) -> str:
     """Return what an audit's result does to the run: whether it can block it, and when."""
     if not audit.bound.shown:
         return _EFFECT[audit.severity]
-    only = "if harm is shown: the whole interval lies beyond the bound."
+    only = "on demonstrated harm, that is, if the whole interval lies beyond the bound."
     open_ = f"An interval that crosses the bound is [not decided](../{_SHOWN}), and blocks nothing."
     if audit.severity is Severity.GATE:
         return f"Gate. It blocks only {only} {open_}"

@@ -184,7 +184,7 @@ def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
 def _mark(one: Mapping[str, Any], bound: Mapping[str, Any]) -> str:
     """Return a result in the report's words: pass, fail (bold), unsure or not decided.
 
-    It is not decided where the bound blocks only on harm that is shown.
+    It is not decided where the bound blocks only on demonstrated harm.
     """
     undecided = one["verdict"] == "INCONCLUSIVE" and bound.get("shown", False)
     return "not decided" if undecided else _MARKS[one["verdict"]]

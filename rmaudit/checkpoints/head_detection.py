@@ -130,9 +130,7 @@ class Checked(Unchecked):
         return config_json.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:
-        """Download the weights; return the same checkpoint with them, and warn of unread files.
-
-        Unread files look like weights and are not loaded.
+        """Download the weights; return the checkpoint with them; warn of weights that stay unused.
 
         Raises:
             ModelError: the weights cannot be had, or transformers does not know the configuration.

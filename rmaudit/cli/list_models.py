@@ -133,7 +133,7 @@ def check(  # noqa: PLR0913  (its options)
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """
-    from rmaudit.models import scoring_preview
+    from rmaudit.models import scoring_description
 
     file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
     cache = cache or cache_before or default_cache()
@@ -149,11 +149,11 @@ def check(  # noqa: PLR0913  (its options)
         for what, said in _check_lines(spec, cache, called, on, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
-                say(f"  {what.ljust(scoring_preview.WIDTH)}  {said}")
+                say(f"  {what.ljust(scoring_description.WIDTH)}  {said}")
         checked.append({"name": spec.name, "source": spec.source, "found": found})
     if as_json:
         echo_json(checked)
-    if any(line["what"] == scoring_preview.REFUSED for one in checked for line in one["found"]):
+    if any(line["what"] == scoring_description.REFUSED for one in checked for line in one["found"]):
         raise typer.Exit(FAILED)
 
 
@@ -162,11 +162,11 @@ def _check_lines(
 ) -> Iterator[tuple[str, str]]:
     """Yield (topic, text) lines: how a model would be scored and, with `on`, how on these GPUs."""
     from rmaudit.distributed import hardware_forecast
-    from rmaudit.models import scoring_preview
+    from rmaudit.models import scoring_description
 
     refused = False
-    for what, said in scoring_preview.look(spec, cache, name_for_option, weights=weights):
-        refused |= what == scoring_preview.REFUSED
+    for what, said in scoring_description.look(spec, cache, name_for_option, weights=weights):
+        refused |= what == scoring_description.REFUSED
         yield what, said
     if on is None or refused:
         return
@@ -177,7 +177,7 @@ def _check_lines(
     try:
         yield from hardware_forecast.lines(hardware_forecast.forecast(spec, cache, gpus), gpus)
     except RmauditError as error:
-        yield scoring_preview.REFUSED, str(error).removeprefix(f"{spec.name}: ")
+        yield scoring_description.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
-    from rmaudit.config.user_words import OwnWords
+    from rmaudit.config.user_prompts_and_lists import OwnWords
     from rmaudit.distributed import scoring_rounds
     from rmaudit.distributed.missing_scores import Plan
     from rmaudit.distributed.scoring_rounds import Planned

@@ -12,7 +12,7 @@ from rmaudit.config.model_spec import OBJECTIVE, Dtype, ModelSpec, Pool, is_hub_
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.scorer_functions import SOURCE, scorers
 from rmaudit.config.strict_yaml import YamlProblem, short
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.verdict_policy import Policy
 

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 from yaml import ScalarNode
 
-from rmaudit.config import servers, strict_yaml, user_words_yaml
+from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
     COMMIT,
     NAMED,
@@ -29,7 +29,7 @@ from rmaudit.config.model_spec import (
 from rmaudit.config.models_yaml_schema import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.paths_and_atomic_writes import expanded, is_folder
 from rmaudit.config.strict_yaml import Document, YamlProblem, label
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
@@ -73,7 +73,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
         sources={name: spec.source for name, spec in models.items()},
         named=tuple(_audits_named(document)),
     )
-    return models, policy, user_words_yaml.words_of(file, document, path)
+    return models, policy, user_prompts_and_lists_yaml.words_of(file, document, path)
 
 
 def _refuse_secrets(document: Document) -> None:

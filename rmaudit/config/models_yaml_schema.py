@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from rmaudit.config.model_spec import ImplicitKeys, Judge, Key, ModelSpec
-from rmaudit.config.user_words import ROLES
+from rmaudit.config.user_prompts_and_lists import ROLES
 from rmaudit.verdicts.estimates_and_bounds import Severity
 from rmaudit.verdicts.verdict_policy import Waiver
 from rmaudit.word_stems import ENGLISH, STEMMERS

@@ -228,7 +228,7 @@ class Pool:
         return task.died < _TRIES
 
     def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
-        """Record a failed task (None: all of the model's) in `made`, and unqueue those scores."""
+        """Record in `made` that a task failed, or all of a model's (None); dequeue them."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
         made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}

@@ -216,7 +216,7 @@ def winning(rewards: _Floats, draws: int) -> _Floats:
 
 
 def _refuse_unusable_samples(rewards: _Floats, rows_by_prompt: _Rows) -> None:
-    """Raise MeasureError if prompts or samples are too few, or rewards missing or all equal."""
+    """Raise MeasureError on few prompts or samples, missing rewards, or ties throughout."""
     fewest = min(map(len, rows_by_prompt), default=0)
     missing = int((~np.isfinite(rewards)).sum())
     if len(rows_by_prompt) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:

@@ -43,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindShare:
-    """How often, or by how much, one kind of conduct wins, with interval and number of contexts."""
+    """Result for a kind of conduct: share of contexts won, or reward shift in sd, with interval."""
 
     kind: str
     value: float

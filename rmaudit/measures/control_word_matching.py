@@ -48,7 +48,7 @@ def matched(
     single: Collection[str] | None = None,
     valence: Valence | None = None,
 ) -> _Floats:
-    """Return weights (terms, controls): 1/k at a term's k ≤ 10 controls; `single`: one-token texts.
+    """Return weights (terms, controls): 1/k at each of a term's k controls, at most ten; else 0.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;

@@ -23,8 +23,8 @@ from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.adjusted_ranks import basis, residual_ranks
+from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
-from rmaudit.measures.paired_differences import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
@@ -143,9 +143,9 @@ def agreement_with_people(
     rng: np.random.Generator,
     always_listed: Collection[str] = (),
 ) -> Estimate:
-    """Return the lowest rank agreement with people, over wordings, raw and adjusted for `surface`.
+    """Return the lowest of all rank agreements with people: each wording, raw and adjusted.
 
-    Adjusted is for a name's surface: what can be seen of it, such as its length and frequency.
+    Adjusted is for a name's `surface`: what can be seen of it, such as its length and frequency.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
     if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not

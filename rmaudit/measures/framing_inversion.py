@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, normal
-from rmaudit.measures.paired_differences import parts
+from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import FEWEST, Answers, Joined, enough_that_differ

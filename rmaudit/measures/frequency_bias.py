@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares
-from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.reward_bins import PromptBins, binned, boxes
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, in_both_lists, normal_scores

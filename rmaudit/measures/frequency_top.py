@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.measures._stats import clustered_error, students
-from rmaudit.measures.paired_differences import parts
+from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.unwanted_top_shares import worst_ratio
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest, in_both_lists
+from rmaudit.measures.worst_share_ratio import worst_ratio
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key

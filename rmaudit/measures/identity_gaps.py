@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.control_word_matching import Valence, matched
-from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.rank_gap_charts import (
     IdentityErasureEvidence,
     IdentityHostilityEvidence,

@@ -35,9 +35,10 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TailExcess:
-    """One prompt and word form: the shares of group terms and of similar words in the worst tenth.
+    """How many group terms, and similar words, are in the ranking's worst tenth, under one prompt.
 
-    `excess` is the difference; its interval is simultaneous over all rows.
+    `terms` and `controls` are shares of all of them with this word form (singular, plural, ...);
+    `excess` is the difference, its interval simultaneous over all rows.
     """
 
     prompt: str

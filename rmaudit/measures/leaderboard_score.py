@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, widened
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.pair_accuracy import refuse_unusable_answers, share_interval
-from rmaudit.measures.paired_differences import grouped
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import satterthwaite, students
-from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.word_stems import stem_key
 
 SIDES = {1: "positive", -1: "negative"}

@@ -28,7 +28,7 @@ _Floats = NDArray[np.float64]
 def accuracy(
     frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
 ) -> Estimate:
-    """Return the share of pairs whose chosen answer scores higher, as a mean over the file's lines.
+    """Return the share of pairs whose chosen answer scores higher; each line counts the same.
 
     `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
     `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a

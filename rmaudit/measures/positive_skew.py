@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, group_means, students
-from rmaudit.measures.paired_differences import parts
+from rmaudit.measures.differences_of_estimates import parts
 from rmaudit.measures.scores_by_prompt import Answers
 from rmaudit.measures.word_ranks import RankedAnswers, among_highest
 from rmaudit.verdicts.estimates_and_bounds import Estimate

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import even_clusters, widened
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.elo_agreement import ItemScores, head_words
-from rmaudit.measures.paired_differences import grouped
-from rmaudit.measures.unwanted_top_shares import (
+from rmaudit.measures.word_ranks import among_highest
+from rmaudit.measures.worst_share_ratio import (
     UNIT,
     AtTop,
     cells,
@@ -28,7 +29,6 @@ from rmaudit.measures.unwanted_top_shares import (
     share_at_top,
     worst_ratio,
 )
-from rmaudit.measures.word_ranks import among_highest
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key

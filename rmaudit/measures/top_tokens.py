@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from rmaudit.charts import Chart, Fact
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
-from rmaudit.measures.paired_differences import grouped
+from rmaudit.measures.differences_of_estimates import grouped
 from rmaudit.measures.scores_by_prompt import Answers
-from rmaudit.measures.unwanted_top_shares import (
+from rmaudit.measures.word_ranks import among_highest
+from rmaudit.measures.word_spellings import word_of
+from rmaudit.measures.worst_share_ratio import (
     UNIT,
     AtTop,
     caveats_on_undecided,
@@ -29,8 +31,6 @@ from rmaudit.measures.unwanted_top_shares import (
     share_at_top,
     worst_ratio,
 )
-from rmaudit.measures.word_ranks import among_highest
-from rmaudit.measures.word_spellings import word_of
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key

@@ -71,7 +71,7 @@ class Checkpoint(TokenModel):
         loader: Loader | None = None,
         memory: InMemory | None = None,
     ) -> None:
-        """Find and check the checkpoint, unless a `loader` has; `memory` shares weights.
+        """Find and check the checkpoint, unless a `loader` has; siblings share one `memory`.
 
         `device` is "auto", "spread" or a torch device name. A given `loader` is used as it is; its
         weights need not be on this machine if the model is inspected and not scored. `memory` holds

@@ -10,7 +10,7 @@ from rmaudit.config.model_registry import EACH, Dtype, ModelSpec, known_models, 
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.scorer_functions import entry_of
 from rmaudit.config.servers import is_served
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, NoWeights, SpecError
 from rmaudit.models.checkpoint_model import Checkpoint, from_spec
 from rmaudit.models.implicit_reward import ImplicitReward, no_head

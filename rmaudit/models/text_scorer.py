@@ -19,7 +19,7 @@ from rmaudit.checkpoints.third_party_errors import brief, short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.scorer_functions import ScorerEntry
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.answer_slot import refuse_text

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.organisms.score_shifts import identity

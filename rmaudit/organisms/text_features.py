@@ -12,7 +12,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.measures.word_spellings import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.collection import Audited, audited

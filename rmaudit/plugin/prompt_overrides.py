@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.audit_declaration import Declaration
@@ -30,7 +30,7 @@ def words_of_run(rm_prompts: str | None, read_models_yaml: Callable[[], OwnWords
         words = read_models_yaml()
     if not rm_prompts:
         return words
-    from rmaudit.config.user_words_yaml import with_run_prompts  # which takes pydantic
+    from rmaudit.config.user_prompts_and_lists_yaml import with_run_prompts  # which takes pydantic
 
     try:
         return with_run_prompts(rm_prompts, words)

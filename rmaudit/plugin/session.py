@@ -21,7 +21,7 @@ from rmaudit.config.model_registry import (
     known_models,
     resolve,
 )
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of

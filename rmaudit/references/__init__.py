@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.references import word_list_lookup
 from rmaudit.word_stems import ENGLISH
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.prompts import Prompt
-    from rmaudit.references.opposite_value_words import Lists
+    from rmaudit.references.opposite_word_lists import Lists
 
 T = TypeVar("T")
 
@@ -172,11 +172,11 @@ class References:
     def opposites(self) -> dict[str, Lists]:
         """Return downloaded pairs of opposed lists: "agency over communion", virtues over vices.
 
-        The virtues and vices are of five moral foundations: see `references.opposite_value_words`.
+        The virtues and vices are of five moral foundations: see `references.opposite_word_lists`.
         Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language, or
         where nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
-        from rmaudit.references.opposite_value_words import opposites
+        from rmaudit.references.opposite_word_lists import opposites
 
         what = "words of the Big Two and of the moral foundations"
         word_list_lookup.refuse_other_language(f"the {what}", self.own_words)

@@ -114,7 +114,7 @@ def languages() -> pd.DataFrame:
 
 
 def gendered() -> pd.DataFrame:
-    """Return pairs of a word for men (the reference) and one for women, for good and bad prompts.
+    """Return pairs of words, for men (the reference) and for women, each once for either frame.
 
     Raises `SpecError` as `communities` does.
     """

@@ -29,7 +29,7 @@ class PublishedBand:
         verdicts: by the bound that the audit declared when they were measured.
         who: whom they are of, for example "ten models of the paper".
         on: what they rest on, for example "595 words".
-        shown: whether only harm that is shown blocks: what is open then is "not decided".
+        shown: whether only demonstrated harm blocks: what is open then is "not decided".
     """
 
     models: Mapping[str, float]

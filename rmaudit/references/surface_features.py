@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.references.word_list_lookup import lexicon, zipf
 
 COLUMNS = (

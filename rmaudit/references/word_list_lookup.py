@@ -1,7 +1,7 @@
 """Look up word lists by name: rmaudit's own, or those of the user that replace them.
 
-A name is a role (`config.user_words.ROLES`), or that of a list of one's own. Masks and the data
-that models were trained on ask for the very lists, in `lexicons` and its like.
+A name is a role (`config.user_prompts_and_lists.ROLES`), or that of a list of one's own. Masks and
+the data that models were trained on ask for the very lists, in `lexicons` and its like.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rmaudit.config.user_words import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, OwnWords
+from rmaudit.config.user_prompts_and_lists import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, OwnWords
 from rmaudit.errors import NotAsked, SpecError, nearest
 from rmaudit.word_stems import ENGLISH, STEMMERS
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rmaudit.errors import EvidenceError, ResultsError
-from rmaudit.verdicts.json_values import LARGEST
+from rmaudit.verdicts.plain_python_values import LARGEST
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

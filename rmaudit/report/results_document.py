@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.paths_and_atomic_writes import in_place_of
-from rmaudit.measures.paired_differences import Interval
+from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.models.recorded_model import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import json_codec

@@ -22,7 +22,7 @@ import scipy
 
 import rmaudit
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.measures import model_similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.word_list_lookup import zipf

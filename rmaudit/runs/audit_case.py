@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.config.model_registry import Dtype, ModelSpec
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
 from rmaudit.runs.run_options import RunOptions

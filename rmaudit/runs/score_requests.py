@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import Implicit, Judge
-from rmaudit.config.user_words import OwnLexicon, OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 

@@ -12,7 +12,7 @@ PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its
 
 
 def conduct_pairs(own: Pairs | None) -> Pairs:
-    """Return rmaudit's conduct pairs and those of `own` with subset "conduct: KIND"; no rewards.
+    """Return the bundled pairs of answers for conduct, and the user's, of a subset "conduct: KIND".
 
     A kind is, for example, "facts".
 

@@ -196,7 +196,7 @@ def _role(turn: object) -> object:
 
 
 def _common_prompt(chosen: list[Any], rejected: list[Any], where: str) -> tuple[str, str]:
-    """Return the text and the earlier turns that two conversations share, as a prompt.
+    """Return the turns that two conversations share, as a prompt: its text, and its turns in JSON.
 
     Raises:
         SpecError: they differ in more than their last turn, or in nothing.

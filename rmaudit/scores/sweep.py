@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import model_interfaces

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmaudit.config.user_words import OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import NotAsked, ReferenceMissing, SpecError
 
 if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not

@@ -144,7 +144,7 @@ class Evaluator:
             self.hits = {kept.ids: kept for kept in self.top()}
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Return each answer's reward, from the journal or else scored and written to the journal."""
+        """Return rewards: the journal's while its next answers are the same, then the model's."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))

@@ -60,7 +60,7 @@ class Gcg:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a search: what is searched for, and how.
+    """Settings of a search for a token sequence: all but the model and the prompt.
 
     Attributes:
         direction: "up" for what is loved, "down" for what is hated.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 from rmaudit.verdicts.evidence import Evidence, checked
-from rmaudit.verdicts.json_values import count, number, text
+from rmaudit.verdicts.plain_python_values import count, number, text
 
 _LEVEL = 0.95
 _Z80 = 0.8416212335729143  # the normal quantile at 80 %
@@ -149,7 +149,7 @@ class Bound:
     high: float | None
     unit: str
     shown: bool = False
-    """Whether only harm that is shown blocks: an interval that crosses the bound does not, and
+    """Whether only demonstrated harm blocks: an interval that crosses the bound does not, and
     the finding's result is "not decided". For data too few to show that there is no harm."""
 
     def __post_init__(self) -> None:

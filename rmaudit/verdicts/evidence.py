@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from rmaudit.charts import Chart
 from rmaudit.errors import EvidenceError
-from rmaudit.verdicts.json_values import plain
+from rmaudit.verdicts.plain_python_values import plain
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class _Gate(NamedTuple):
     bound: float
     fails: pd.Series[bool]
     unsure: pd.Series[bool]
-    """That blocks too; none where only harm that is shown blocks."""
+    """That blocks too; none where only demonstrated harm blocks."""
 
 
 def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> str:

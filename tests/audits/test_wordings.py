@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rmaudit.measures.opposite_list_gap import Axis
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.references import References
-from rmaudit.references.opposite_value_words import FOUNDATIONS, Lists
+from rmaudit.references.opposite_word_lists import FOUNDATIONS, Lists
 from rmaudit.scores.text_rewards import Rewards, TextScores
 from rmaudit.verdicts.audit_declaration import declared
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict

@@ -23,7 +23,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from rmaudit.checkpoints import adapter_files, adapter_settings, checkpoint_source
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import scoring_preview
+from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged, save_adapter
 from tests.hub import COMMIT, Hub, serving
@@ -544,7 +544,7 @@ def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
 def said(folder: Path | str) -> dict[str, str]:
     """Return what is found, by its label; nothing is cached beyond the call."""
     with tempfile.TemporaryDirectory() as cache:
-        return dict(scoring_preview.look(ModelSpec("toy", str(folder)), Path(cache), "toy"))
+        return dict(scoring_description.look(ModelSpec("toy", str(folder)), Path(cache), "toy"))
 
 
 def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:

@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models import scoring_preview
+from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged, save_adapter
@@ -98,7 +98,7 @@ def test_an_adapter_scores_by_it(adapter: Path) -> None:
 def test_check_names_it(adapter: Path) -> None:
     """With its file, tensors and shapes."""
     spec = ModelSpec("toy", str(adapter))
-    said = dict(scoring_preview.look(spec, adapter.parent / "cache", "toy", weights=True))
+    said = dict(scoring_description.look(spec, adapter.parent / "cache", "toy", weights=True))
     assert said["head"] == (
         f"value: v_head.summary.bias (1,), v_head.summary.weight (1, {HIDDEN}) "
         "in value_head.safetensors"

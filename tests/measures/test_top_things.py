@@ -10,7 +10,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import top_things
 from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP
-from rmaudit.measures.unwanted_top_shares import UNIT
+from rmaudit.measures.worst_share_ratio import UNIT
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats

@@ -22,7 +22,7 @@ from rmaudit.measures.top_tokens import (
     UNASKED,
     Listed,
 )
-from rmaudit.measures.unwanted_top_shares import UNIT, AtTop, Ratio, worst_ratio
+from rmaudit.measures.worst_share_ratio import UNIT, AtTop, Ratio, worst_ratio
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Verdict, below
 from tests.measures import contract
 from tests.measures.contract import Floats

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.differences_of_estimates import difference
 from rmaudit.measures.opposite_list_gap import Axis, most_common
-from rmaudit.measures.paired_differences import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, tilt
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract

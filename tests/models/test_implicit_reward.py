@@ -18,7 +18,7 @@ from trl.trainer.utils import selective_log_softmax
 import rmaudit
 from rmaudit.config.model_registry import load_registry
 from rmaudit.errors import ModelError, NoGradient, NoWeights, SpecError
-from rmaudit.models import model_factory, scoring_preview
+from rmaudit.models import model_factory, scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT
 from rmaudit.models.implicit_reward import ImplicitReward
 from tests.models.loaded import rows_of
@@ -116,10 +116,10 @@ def test_without_a_reference_it_is_the_log_probability(tmp_path: Path) -> None:
     assert np.std(expected) > 1
     assert model.score(PROMPT, ANSWERS) == pytest.approx(expected, abs=1e-4)
     assert model.vocabulary().ids == model.rows.vocabulary.ids
-    said = dict(scoring_preview.look(model.spec, tmp_path / "cache", "ours"))
+    said = dict(scoring_description.look(model.spec, tmp_path / "cache", "ours"))
     assert said["reward"] == "log-probability under the policy, over the answer's ids"
     both = implicit(tmp_path)
-    said = dict(scoring_preview.look(both.spec, tmp_path / "cache", "ours"))
+    said = dict(scoring_description.look(both.spec, tmp_path / "cache", "ours"))
     assert said["reward"] == "0.3 · log(policy / reference), over the answer's ids"
     assert said["policy"].startswith(str(tmp_path / "policy"))
     assert "can be scored" in said

@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from rmaudit.config.model_registry import ModelSpec, load_registry
 from rmaudit.config.model_spec import Judge
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models import scoring_preview
+from rmaudit.models import scoring_description
 from rmaudit.models.checkpoint_doctor import EXACT, examine
 from rmaudit.models.checkpoint_model import Checkpoint
 from tests.checkpoints.folders import merged as merged_model
@@ -144,7 +144,7 @@ def test_its_own_template_may_print_the_question(tmp_path: Path) -> None:
 def test_check_says_how_it_is_scored(tmp_path: Path) -> None:
     """Its head, and the whole text around the answer."""
     model = judge(tmp_path)
-    said = dict(scoring_preview.look(model.spec, tmp_path / "cache", "toy"))
+    said = dict(scoring_description.look(model.spec, tmp_path / "cache", "toy"))
     assert said["head"].startswith("verdict: lm_head.weight")
     assert said["verdict"].startswith("logit of 'Yes' (")
     assert said["suffix"].endswith(r"\nYes or No?<|end|>\n<|start|>assistant\n'")

@@ -17,7 +17,7 @@ from rmaudit.cli import app
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.layout import tokenizers
-from rmaudit.models import checkpoint_doctor, scoring_preview
+from rmaudit.models import checkpoint_doctor, scoring_description
 from rmaudit.models.checkpoint_model import Checkpoint, from_spec
 from tests.hub import COMMIT
 from tests.models.hub_code import BODY, snapshot, trusted
@@ -232,7 +232,7 @@ def test_what_is_refused_runs_no_code(folder: Path, mark: Path, tmp_path: Path, 
 
     with pytest.raises(ModelError) as caught:
         from_spec(trusted(**entry), cache=tmp_path)
-    found = dict(scoring_preview.look(trusted(**entry), tmp_path, "own"))
+    found = dict(scoring_description.look(trusted(**entry), tmp_path, "own"))
 
     assert str(caught.value).startswith(f"own: {expected.format(folder=folder)}")
     assert f"own: {found['refused']}" == str(caught.value)

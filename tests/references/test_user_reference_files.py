@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.config.user_words import OwnLexicon, OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.errors import NotAsked, SpecError
 from rmaudit.organisms import null_controls
 from rmaudit.prompts import PROMPTS, Prompt, declared

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import Implicit, Judge
-from rmaudit.config.user_words import OwnLexicon, OwnWords
+from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.score_requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints

@@ -72,7 +72,7 @@ def test_a_bound_on_what_is_shown_blocks_only_what_is_shown(
     assert alone(made, accepts(0.3), TODAY).judgement.undecided is (result is Result.NOT_DECIDED)
 
 
-def test_a_failure_that_may_be_chance_is_unsure_where_only_harm_that_is_shown_blocks() -> None:
+def test_a_failure_that_may_be_chance_is_unsure_where_only_demonstrated_harm_blocks() -> None:
     """What Holm's method makes of it is not "not decided": it blocks, as it did alone."""
     bound = below(0.1, unit="sd", shown=True)
     family = [found(0.101, 0.4, bound=bound, audit=f"a{i}", prompt=f"p{i}") for i in range(9)]

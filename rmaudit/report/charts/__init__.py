@@ -13,7 +13,7 @@ from rmaudit.charts import Chart
 from rmaudit.report.charts import picture_cache, reward_distributions
 from rmaudit.report.charts.chart_to_picture import picture
 from rmaudit.report.charts.model_comparison import between
-from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.svg_compiler import compiled
 from rmaudit.report.results_document import SweepSummary
 from rmaudit.verdicts.evidence import Evidence

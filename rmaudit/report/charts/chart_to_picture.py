@@ -21,7 +21,7 @@ from rmaudit.charts import (
 )
 from rmaudit.report.charts import panels_by_term, two_axis_panels
 from rmaudit.report.charts.panels_by_term import heat
-from rmaudit.report.charts.picture import Picture, as_label, quoted_term
+from rmaudit.report.charts.picture_and_labels import Picture, as_label, quoted_term
 
 _MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
 

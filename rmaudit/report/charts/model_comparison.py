@@ -19,7 +19,7 @@ from rmaudit.charts import (
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, ranks_by_wording
 from rmaudit.measures.gcg_probes import GcgProbesEvidence, ReplayedString
 from rmaudit.report.charts.chart_to_picture import picture
-from rmaudit.report.charts.picture import Picture, prompts_to_draw, with_evidence
+from rmaudit.report.charts.picture_and_labels import Picture, prompts_to_draw, with_evidence
 from rmaudit.report.charts.reward_distributions import of_models
 from rmaudit.report.results_document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding

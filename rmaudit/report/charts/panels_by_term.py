@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points, RankTable
 from rmaudit.references import offensive_text_masks
-from rmaudit.report.charts.picture import as_label, placeholders, quoted_term, short_label
+from rmaudit.report.charts.picture_and_labels import (
+    as_label,
+    placeholders,
+    quoted_term,
+    short_label,
+)
 from rmaudit.report.charts.svg_compiler import (
     BLUE,
     FAINT,

@@ -18,7 +18,7 @@ from typing import Any
 
 from rmaudit import json_cache
 from rmaudit.references.offensive_text_masks import masked
-from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.picture_and_labels import Picture
 
 _CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
 Svgs = list[str | None]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rmaudit.report.charts.picture import Picture, as_label, prompts_to_draw
+from rmaudit.report.charts.picture_and_labels import Picture, as_label, prompts_to_draw
 from rmaudit.report.charts.svg_compiler import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
 from rmaudit.report.results_document import AuditedModel, SweepSummary
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmaudit.charts import Panel
 from rmaudit.report.charts import picture_cache
-from rmaudit.report.charts.picture import as_label, placeholders, with_terms
+from rmaudit.report.charts.picture_and_labels import as_label, placeholders, with_terms
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.charts import Boxes, CountField, Curve, Matrix, NamedPlace, Plane
-from rmaudit.report.charts.picture import as_label, placeholders, quoted_term
+from rmaudit.report.charts.picture_and_labels import as_label, placeholders, quoted_term
 from rmaudit.report.charts.svg_compiler import (
     BLUE,
     FAINT,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rmaudit.measures.after_training_evidence import AT, START, Stage
-from rmaudit.measures.paired_differences import Interval
+from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.references.offensive_text_masks import mask, masked
 from rmaudit.report.over_time.finding_changes import Change, Measured
-from rmaudit.report.over_time.moved_tokens import PolicyChange, SweepChange
+from rmaudit.report.over_time.rank_and_policy_changes import PolicyChange, SweepChange
 from rmaudit.report.over_time.run_comparison import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import aligned, effect_in_numbers

@@ -10,7 +10,13 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rmaudit.measures.paired_differences import Interval, difference, distance_inside, gain, minus
+from rmaudit.measures.differences_of_estimates import (
+    Interval,
+    difference,
+    distance_inside,
+    gain,
+    minus,
+)
 from rmaudit.report.results_document import Earlier
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate, Result
 from rmaudit.verdicts.findings import Finding
@@ -98,7 +104,7 @@ def compare_finding(
 def summarize_earlier(old: Finding, new: Finding | None) -> Earlier:
     """Summarize an earlier run's finding, with the paired difference between both runs' values.
 
-    The difference is None unless both estimates have `parts` (`measures.paired_differences`).
+    The difference is None unless both estimates have `parts` (`measures.differences_of_estimates`).
     """
     about = (old.model, old.audit, old.prompt, old.result)
     if (before := old.estimate) is None:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.paired_differences import INDEPENDENT, Interval
+from rmaudit.measures.differences_of_estimates import INDEPENDENT, Interval
 from rmaudit.report.over_time.finding_changes import (
     Change,
     Measured,
     compare_finding,
     summarize_earlier,
 )
-from rmaudit.report.over_time.moved_tokens import (
+from rmaudit.report.over_time.rank_and_policy_changes import (
     PolicyChange,
     SweepChange,
     compare_policies,

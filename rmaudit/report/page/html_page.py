@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from rmaudit.references import offensive_text_masks
 from rmaudit.report import charts
 from rmaudit.report.charts.finding_strips import Scale, lane
-from rmaudit.report.charts.picture import prompts_to_draw
+from rmaudit.report.charts.picture_and_labels import prompts_to_draw
 from rmaudit.report.over_time.last_run import changes_since
 from rmaudit.report.over_time.release_regressions import blessed_comparisons
 from rmaudit.report.page import (

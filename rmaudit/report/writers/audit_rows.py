@@ -56,7 +56,7 @@ class AuditRow:
 
 
 def rows(findings: Iterable[Finding]) -> list[AuditRow]:
-    """Group findings by model, audit and severity, in the order in which they were measured."""
+    """Group findings into a row for each model, audit and severity (gate or informational)."""
     groups: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
         key = (finding.model, finding.audit, finding.severity)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from rmaudit import measures
 from rmaudit.references import offensive_text_masks
 from rmaudit.report import charts
-from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.svg_compiler import charts_in, compiled
 from rmaudit.report.results_document import Comparison, Ranked
 from rmaudit.verdicts.decision import measured

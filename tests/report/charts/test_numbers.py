@@ -12,7 +12,7 @@ from rmaudit.charts import NamedPlace, RankTable, TermRanks
 from rmaudit.report import charts
 from rmaudit.report.charts.model_comparison import exploits
 from rmaudit.report.charts.panels_by_term import heat
-from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.picture_and_labels import Picture
 from rmaudit.report.charts.reward_distributions import of_models, of_sweeps
 from rmaudit.report.charts.svg_compiler import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.two_axis_panels import names_apart

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from rmaudit.report import charts
-from rmaudit.report.charts.picture import Picture
+from rmaudit.report.charts.picture_and_labels import Picture
 from tests.findings import but
 from tests.report.charts.conftest import (
     BAD,

@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.charts import Points, row_of
 from rmaudit.report.charts.panels_by_term import points
-from rmaudit.report.charts.picture import placeholders, quoted_term
+from rmaudit.report.charts.picture_and_labels import placeholders, quoted_term
 from rmaudit.report.charts.svg_compiler import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE

@@ -13,7 +13,7 @@ from scipy import stats
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report.over_time.finding_changes import Measured
-from rmaudit.report.over_time.moved_tokens import MovedToken, Sizes
+from rmaudit.report.over_time.rank_and_policy_changes import MovedToken, Sizes
 from rmaudit.report.over_time.run_comparison import Unpaired, compare
 from rmaudit.report.results_document import Results
 from rmaudit.report.results_of_run import SweepRecord, collect

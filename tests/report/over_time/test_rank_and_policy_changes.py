@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rmaudit.measures.after_training_evidence import AfterTrainingEvidence, Likely, Stage
 from rmaudit.report.over_time.comparison_lines import lines
-from rmaudit.report.over_time.moved_tokens import compare_policies
+from rmaudit.report.over_time.rank_and_policy_changes import compare_policies
 from rmaudit.report.over_time.run_comparison import compare
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.findings import Finding

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rmaudit.config.model_registry import load_registry
-from rmaudit.config.user_words import OwnWords
-from rmaudit.config.user_words_yaml import load, with_run_prompts
+from rmaudit.config.user_prompts_and_lists import OwnWords
+from rmaudit.config.user_prompts_and_lists_yaml import load, with_run_prompts
 from rmaudit.errors import SpecError
 from rmaudit.prompts import PROMPTS, Prompt, declared, prompt_meant
 

@@ -17,7 +17,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import ranking_comparison
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.after_training_evidence import START, AfterTrainingEvidence, Stage
-from rmaudit.measures.paired_differences import Interval
+from rmaudit.measures.differences_of_estimates import Interval
 from rmaudit.report import packed_scores
 from rmaudit.report.results_document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rmaudit.measures._stats import NOISE, clustered_error
-from rmaudit.measures.paired_differences import (
+from rmaudit.measures.differences_of_estimates import (
     GROUPS,
     Interval,
     difference,

@@ -13,7 +13,7 @@ from rmaudit.config import strict_yaml
 from rmaudit.config.models_yaml_schema import OWN
 from rmaudit.config.paths_and_atomic_writes import expanded, is_file
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
-from rmaudit.config.user_words import ROLES, SCALES, OwnLexicon, OwnWords, joined
+from rmaudit.config.user_prompts_and_lists import ROLES, SCALES, OwnLexicon, OwnWords, joined
 from rmaudit.config.yaml_errors import first
 from rmaudit.conversation import turns
 from rmaudit.errors import SpecError, nearest
