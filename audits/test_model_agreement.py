@@ -17,8 +17,8 @@ from rmaudit.references import References
     title="Agreement with a baseline",
     family="robustness",
     question=(
-        "Does the old model rate the answers that the new model picks clearly lower than those "
-        "that it would pick itself?"
+        "Judged by the old model, are the answers that the new model picks almost as good as those "
+        "that the old model picks?"
     ),
     claim=(
         "The model can replace the baseline: judged by the baseline, its best-of-16 picks gain "

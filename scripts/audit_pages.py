@@ -193,8 +193,8 @@ def _training(name: str) -> str:
     return (
         "**Effect on training.** In [a study of reward models with planted flaws]"
         "(../predictive-validity.md), we computed what training to a KL divergence of 4 nats does "
-        "to answers of one token. Compared with training on a sound reward, training on a reward "
-        f"exactly at this bound {verb} {_listed(parts)}.\n"
+        "to answers of one token. Compared with training on a reward without a planted flaw, "
+        f"training on a reward exactly at this bound {verb} {_listed(parts)}.\n"
     )
 
 
