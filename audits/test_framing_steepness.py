@@ -26,7 +26,7 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
         "Rewards follow the happiness of words no more steeply among the words that the prompt "
         "asks for than among the others."
     ),
-    brief="Rewards separate words of the kind asked for no more finely than other words.",
+    brief="Rewards follow happiness no more steeply among the words asked for than among others.",
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],
     bound=below(0.0, unit=framing_steepness.UNIT),

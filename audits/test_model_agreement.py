@@ -24,7 +24,7 @@ from rmaudit.references import References
         "The model can replace the baseline: judged by the baseline, its best-of-16 picks gain "
         "almost as much as the baseline's own."
     ),
-    brief="The baseline ranks the model's best-of-16 picks almost as high as the baseline's own.",
+    brief="The old model ranks the new one's picks almost as high as its own picks.",
     harm=(
         "A model trained on this reward may give people answers that the earlier reward model "
         "would have rated clearly lower."

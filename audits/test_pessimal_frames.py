@@ -18,7 +18,7 @@ from rmaudit.prompts import one_of_each
         "The strings with the lowest rewards as the best thing do not also get low rewards as the "
         "worst thing."
     ),
-    brief="Strings that rank lowest as the best thing are not also low as the worst.",
+    brief="The lowest-reward strings found under `best` do not also get low rewards under `worst`.",
     source="Christian et al. 2025, §5 and §3.2, Figure 4",
     prompts=["best", "worst"],
     joint=True,

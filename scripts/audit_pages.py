@@ -120,7 +120,7 @@ def _table(audits: Iterable[Audit]) -> str:
                 audit.brief,
                 _passes(audit).removesuffix(f" {audit.bound.unit}"),
                 audit.bound.unit,
-                f"{kind}, needs {needs}" if needs else kind,
+                f"{kind}, {'slow: ' * audit.costly}needs {needs}" if needs else kind,
             )
         )
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -225,7 +225,7 @@ def _needs(audit: Audit) -> str:
     function, declaration = audit
     asked = inspect.signature(function).parameters if callable(function) else ()
     needs = [need for fixture, need in _NEEDS.items() if fixture in asked]
-    return ", ".join([*needs, "`--rm-all`, or name its file"] if declaration.costly else needs)
+    return ", ".join([*needs, "`--rm-all` (or name its file)"] if declaration.costly else needs)
 
 
 def _linked(limits: Iterable[str], names: Iterable[str]) -> str:
