@@ -153,7 +153,7 @@ class Commands(TyperGroup):
     """Typer group that exits with 4 for wrong usage and 3 for a crash: neither is a verdict."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
-        """Parse the options before a command; turn failures into exit codes 3 and 4."""
+        """Parse what stands before the command's name; turn failures into exit codes 3 and 4."""
         with _exit_codes_of_failures():
             return super().make_context(*args, **settings)
 

@@ -62,18 +62,20 @@ class _PromptAnswers(NamedTuple):
     letterless: NDArray[np.bool_]
     listed: Mapping[str, NDArray[np.bool_]]
 
-    def by_word(self, law: _Floats) -> _Floats:
-        """Return each word's probability, shape (words,); `law`: log-probabilities of answers."""
-        shares: _Floats = np.bincount(self.word_number, np.exp(law), len(self.words)).astype(float)
+    def by_word(self, logprobs: _Floats) -> _Floats:
+        """Return each word's probability, shape (words,), from all answers' log-probabilities."""
+        shares: _Floats = np.bincount(self.word_number, np.exp(logprobs), len(self.words)).astype(
+            float
+        )
         return shares
 
-    def mean_happiness(self, law: _Floats) -> float:
-        """Return the mean happiness of rated answers; `law`: log-probabilities of all answers."""
-        return _weighted_mean(self.by_word(law), self.happiness)
+    def mean_happiness(self, logprobs: _Floats) -> float:
+        """Return the mean happiness of rated answers, by all answers' log-probabilities."""
+        return _weighted_mean(self.by_word(logprobs), self.happiness)
 
-    def change_in_happiness(self, law: _Floats) -> float:
-        """Return mean happiness under `law` minus the policy's, times the frame (1 or -1)."""
-        return self.direction * (self.mean_happiness(law) - self.mean_happiness(self.policy))
+    def change_in_happiness(self, logprobs: _Floats) -> float:
+        """Return mean happiness under `logprobs` minus that of the policy, times the frame."""
+        return self.direction * (self.mean_happiness(logprobs) - self.mean_happiness(self.policy))
 
 
 def after_training(

@@ -145,7 +145,7 @@ def _is_searched(folder: Path) -> bool:
 def _places_of_collected(
     items: Iterable[pytest.Item], places: Mapping[Place, str]
 ) -> set[tuple[Path, int | str]]:
-    """Return where collected audits stand: file and line if in `places`, else file and name."""
+    """Return where collected audits stand: file and line if `places` has it, else file and name."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):

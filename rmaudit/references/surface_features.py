@@ -89,7 +89,7 @@ def _frequency_and_valence(
 
 
 def _spelling_counts(name: str, words: Sequence[str]) -> tuple[int, ...]:
-    """Return the last eight of `COLUMNS` (spelling) for a name with these words."""
+    """Return the last eight of `COLUMNS` (spelling) for an item's name, split into `words`."""
     lengths = [len(word) for word in words]
     return (
         *(len(words), sum(lengths), max(lengths, default=0)),

@@ -285,7 +285,7 @@ def compare_models(
 
 
 def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
-    """Return the common words with the best and worst mean ranks, then the most disputed ones."""
+    """Return frequent words of the best and worst mean rank over models, then the least agreed."""
     ranks = scores.sort_index().rank(ascending=False)
     common = zipf("wordfreq", ranks.index, own_words)
     ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]

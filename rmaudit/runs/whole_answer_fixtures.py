@@ -85,7 +85,7 @@ def conduct(case: Case) -> Pairs:
 
 
 def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
-    """Report a request for pairs to the run (`on_request`); return what `score` makes of the model.
+    """Tell the run that whole answers are to be scored (`on_request`); return `score(model)`.
 
     Models that share its forward passes are then scored too.
     """
