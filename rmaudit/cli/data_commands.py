@@ -26,7 +26,7 @@ from rmaudit.references.sources import SOURCES, locate
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded_model import Recorded
-    from rmaudit.scores.published_scores import Imported
+    from rmaudit.scores.imported_scores import Imported
 
 _GIVE = (
     "give a folder with the authors' CSV files, such as a clone of github.com/brchristian/"
@@ -123,7 +123,7 @@ def _import_tables(
     """Import tables of scores; yield a line and a dict for JSON on each, and on missing ones."""
     from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_score_tables, published_word_scores
-    from rmaudit.scores import published_scores
+    from rmaudit.scores import imported_scores
     from rmaudit.scores.score_store import Store
 
     models, store = [Recorded(spec) for spec in specs], Store(cache)
@@ -134,7 +134,7 @@ def _import_tables(
             if published_score_tables.kind(path) == "words":
                 words.setdefault(published_word_scores.model_in_name(path), []).append(path)
                 continue
-            table = published_scores.import_table(path, models, store)
+            table = imported_scores.import_table(path, models, store)
         except RmauditError as error:
             yield str(error), {"path": str(path), "error": str(error)}
             continue
@@ -145,9 +145,9 @@ def _import_tables(
     with_words: set[str] = set()
     for stem, paths in words.items():
         try:
-            table = published_scores.Imported(WORDS, (), "")
+            table = imported_scores.Imported(WORDS, (), "")
             if model := by_stem.get(stem):
-                table = published_scores.import_words(paths, model, store)
+                table = imported_scores.import_words(paths, model, store)
         except RmauditError as error:
             yield str(error), {"path": str(paths[0]), "error": str(error)}
             continue

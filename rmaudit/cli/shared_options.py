@@ -153,12 +153,12 @@ class Commands(TyperGroup):
     """Typer group that exits with 4 for wrong usage and 3 for a crash: neither is a verdict."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
-        """Parse what stands before the command's name; turn failures into exit codes 3 and 4."""
+        """Parse what precedes the command's name; exit with 4 for wrong usage, 3 for any crash."""
         with _exit_codes_of_failures():
             return super().make_context(*args, **settings)
 
     def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
-        """Parse a command's options and run the command; turn failures into exit codes 3 and 4."""
+        """Parse a command's options and run it; exit with 4 for wrong usage, 3 for any crash."""
         with _exit_codes_of_failures(), warnings.catch_warnings():
             warnings.showwarning = _warn
             return super().invoke(*args, **settings)

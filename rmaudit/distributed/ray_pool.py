@@ -228,7 +228,7 @@ class Pool:
         return task.died < _TRIES
 
     def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
-        """Record in `made` that a task failed, or all of a model's (None); dequeue them."""
+        """Fail the whole need of a task in `made` (None: all of the model's); unqueue its tasks."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
         made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}

@@ -40,7 +40,7 @@ _Floats = NDArray[np.float64]
 
 
 class Known(NamedTuple):
-    """Reference data on words: happiness and frequency by lower-case word, and unwanted words."""
+    """Reference data on words: happiness and Zipf by lower-case word, unwanted words by kind."""
 
     happiness: pd.Series[float]
     zipf: pd.Series[float]

@@ -35,7 +35,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TailExcess:
-    """How many group terms, and similar words, are in the ranking's worst tenth, under one prompt.
+    """Shares of group terms and of controls in the lowest tenth, or highest for a bad prompt.
 
     `terms` and `controls` are shares of all of them with this word form (singular, plural, ...);
     `excess` is the difference, its interval simultaneous over all rows.

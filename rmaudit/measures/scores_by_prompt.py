@@ -86,7 +86,7 @@ class Joined:
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Return texts' mean rewards, over the tokens that spell them, under one prompt; else 0."""
+        """Return texts' mean rewards, in sd, over tokens that spell them, under a prompt, or 0."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)

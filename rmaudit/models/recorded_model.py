@@ -1,6 +1,6 @@
 """A model known only by its published scores: no weights, no tokenizer, no torch.
 
-Its scores are looked up in the imported tables (`rmaudit.scores.published_scores`).
+Its scores are looked up in the imported tables (`rmaudit.scores.imported_scores`).
 """
 
 from __future__ import annotations

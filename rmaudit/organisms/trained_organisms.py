@@ -12,7 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
-from rmaudit.checkpoints import bundled_model, verified_folder_cache
+from rmaudit.checkpoints import bundled_model, folders_built_once
 from rmaudit.config.model_registry import FILE
 from rmaudit.errors import ModelError, SpecError, nearest
 
@@ -53,7 +53,7 @@ def build(name: str, cache: Path) -> Path:
         _write_with_head(base, head, to)
         (to / FILE).write_text(_registry_text(name, about["planted"]), encoding="utf-8")
 
-    return verified_folder_cache.build(folder, cache, write)
+    return folders_built_once.build(folder, cache, write)
 
 
 def _refuse_another_backbone(name: str, trained_on: str) -> None:

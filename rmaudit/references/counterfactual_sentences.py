@@ -114,7 +114,7 @@ def languages() -> pd.DataFrame:
 
 
 def gendered() -> pd.DataFrame:
-    """Return pairs of words, for men (the reference) and for women, each once for either frame.
+    """Return words for men (the reference) and women, a row each; every pair is in both frames.
 
     Raises `SpecError` as `communities` does.
     """

@@ -29,7 +29,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.references import References
 from rmaudit.runs.audit_case import Case
-from rmaudit.scores import published_scores
+from rmaudit.scores import imported_scores
 from rmaudit.scores.score_parquet import checksum
 from rmaudit.scores.score_store import store_at
 from rmaudit.verdicts.audit_declaration import Declaration
@@ -124,7 +124,7 @@ def _key_of_fixture(name: str, value: Any, case: Case) -> str | None:  # noqa: A
 def _digest_of_recorded_tables(model: Recorded, case: Case) -> str | None:
     """Return the hashes of a model's published tables under the prompts; None if one is missing."""
     try:
-        return published_scores.digest(model, case.prompts, store=store_at(case.options.kept))
+        return imported_scores.digest(model, case.prompts, store=store_at(case.options.kept))
     except RmauditError:
         return None
 

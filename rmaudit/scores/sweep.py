@@ -20,7 +20,7 @@ from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.recorded_model import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
-from rmaudit.scores import published_scores, scoring_protocols
+from rmaudit.scores import imported_scores, scoring_protocols
 from rmaudit.scores.score_parquet import Stored, noise_of
 from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.token_sample import (
@@ -297,7 +297,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
-        return _sweep_of(model.name, asked, published_scores.sweep(model, asked, store=store))
+        return _sweep_of(model.name, asked, imported_scores.sweep(model, asked, store=store))
     return from_function(model) if isinstance(model, TextScorer) else from_weights(model)
 
 

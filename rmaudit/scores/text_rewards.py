@@ -18,7 +18,7 @@ from rmaudit.models.model_interfaces import RewardModel, Scored
 from rmaudit.models.recorded_model import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
-from rmaudit.scores import published_scores, scoring_protocols
+from rmaudit.scores import imported_scores, scoring_protocols
 from rmaudit.scores.score_parquet import noise_of
 from rmaudit.scores.score_store import Store, store_at
 
@@ -93,7 +93,7 @@ def score_texts(
     asked, store = prompt_meant(prompt), store_at(cache)
 
     if isinstance(model, Recorded):
-        stored = published_scores.items(model, asked, texts, store=store)
+        stored = imported_scores.items(model, asked, texts, store=store)
     elif isinstance(model, TextScorer):
         rows = pd.DataFrame({"text": list(texts)}, dtype=object)
         stored = scoring_protocols.text(model, asked, rows, store=store)
@@ -121,5 +121,5 @@ def scorable_texts(
     """
     store = store_at(cache)
     if isinstance(model, Recorded):
-        return published_scores.texts_with_scores(model, prompt, texts, store=store)
+        return imported_scores.texts_with_scores(model, prompt, texts, store=store)
     return list(texts)

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import bundled_model, verified_folder_cache
+from rmaudit.checkpoints import bundled_model, folders_built_once
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_model import Checkpoint
@@ -128,7 +128,7 @@ def made(folder: Path) -> Path:
         (to / "weights").chmod(0o600)  # as safetensors writes them
         (to / "models.yaml").write_text("models:")
 
-    return verified_folder_cache.build(folder, folder.parent / "cache", write)
+    return folders_built_once.build(folder, folder.parent / "cache", write)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
@@ -197,7 +197,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ModelError, match=r"file/toy cannot be built \(.*--rm-cache FOLDER"):
-        verified_folder_cache.build(tmp_path / "file" / "toy", tmp_path, lambda _: None)
+        folders_built_once.build(tmp_path / "file" / "toy", tmp_path, lambda _: None)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, ModelError])

@@ -10,7 +10,7 @@ import pytest
 import rmaudit.models.checkpoint_model
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.recorded_model import CAVEAT, Recorded
-from rmaudit.scores import published_scores
+from rmaudit.scores import imported_scores
 from rmaudit.scores.score_store import Store
 from tests.plugin.conftest import Ran, Run
 from tests.words import write
@@ -72,7 +72,7 @@ def imported(tmp_path: Path) -> None:
     for name, text in {"owner--Quantile-8B": TABLE, PROMPT: ITEMS}.items():
         path = tmp_path / f"{name}.csv"
         path.write_text(text)
-        published_scores.import_table(path, [model], store)
+        imported_scores.import_table(path, [model], store)
 
 
 def test_what_is_imported_is_audited(recorded: Run, imported: None, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_baseline_is_recorded_too(recorded: Run, imported: None, tmp_path: Pat
     path = tmp_path / "owner--other.csv"
     path.write_text(TABLE.replace("1.5", "3.5"))
     model = Recorded(ModelSpec("Other", "owner/other"))
-    published_scores.import_table(path, [model], Store(tmp_path / "cache"))
+    imported_scores.import_table(path, [model], Store(tmp_path / "cache"))
     body = """
 @declare(0.0)
 def test_both(sweep, baseline):
@@ -173,7 +173,7 @@ def test_words_are_audited(recorded: Run, tmp_path: Path) -> None:
     """What they allow is measured and says so; what they do not is skipped, for one reason."""
     paths = [write(tmp_path, "big2", {"good": 4, "bad": 1}), write(tmp_path, "MFD20", {"so": 2})]
     model = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
-    published_scores.import_words(paths, model, Store(tmp_path / "cache"))
+    imported_scores.import_words(paths, model, Store(tmp_path / "cache"))
     body = """
 from rmaudit.errors import MeasureError
 @declare(0.0, prompts=["good_time_please"])

@@ -13,7 +13,7 @@ from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded_model import TOKENS, Recorded
 from rmaudit.prompts import PROMPTS
-from rmaudit.scores import published_scores
+from rmaudit.scores import imported_scores
 from rmaudit.scores.score_store import Store
 from tests.audits.planted import AUDITS
 
@@ -64,7 +64,7 @@ def test_moments_of_imported_scores(released: pd.DataFrame, name: str) -> None:
     """
     spec = load_registry(AUDITS.parent / "models.yaml").models[name]
     try:
-        stored = published_scores.sweep(
+        stored = imported_scores.sweep(
             Recorded(spec), PROMPTS["greatest"], store=Store(default_cache())
         )
     except NotRecorded as error:  # kept by git-lfs, and no part of the mirror

@@ -22,7 +22,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
 from rmaudit.runs import null_control_cache
 from rmaudit.runs.audit_case import Case, Memory, RunSettings
-from rmaudit.scores import published_scores
+from rmaudit.scores import imported_scores
 from rmaudit.scores.score_store import Store
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 from rmaudit.verdicts.estimates_and_bounds import Verdict
@@ -161,7 +161,7 @@ def test_of_recorded_scores_their_tables_count(folder: Path) -> None:
         assert fields(folder, {"rewards": None}, case=own[0]) is None  # nothing is recorded
         table = f"elo_rank,elo_score,name,elo_matches,Q,R\n1,1669,Universe,1372,{score},0\n"
         items.write_text(table, encoding="utf-8")
-        published_scores.import_table(items, models, Store(folder / str(score)))
+        imported_scores.import_table(items, models, Store(folder / str(score)))
         keys += [fields(folder, {"rewards": None}, case=each) for each in own]
 
     assert None not in keys

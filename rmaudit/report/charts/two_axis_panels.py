@@ -173,7 +173,7 @@ def plane(panel: Plane, *, spoken_title: str, facts: Sequence[str]) -> str:
 
 
 def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return a label position for each point: its y moved so that labels are `gap` apart."""
+    """Return each label's place: y moved `gap` apart on its side, x moved past points nearby."""
     out = [(0.0, 0.0)] * len(places)
     last = {True: -float("inf"), False: -float("inf")}
     for i in sorted(range(len(places)), key=lambda i: places[i].y):

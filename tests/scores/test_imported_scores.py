@@ -17,7 +17,7 @@ from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.recorded_model import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
-from rmaudit.scores import published_scores
+from rmaudit.scores import imported_scores
 from rmaudit.scores.score_store import Store
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.text_rewards import Rewards, scorable_texts, score_texts
@@ -77,12 +77,12 @@ def files(store: Store) -> dict[str, bytes]:
 
 def test_a_table_becomes_three_sweeps(store: Store, table: Path) -> None:
     """Ascending ids, raw pieces, texts and float32 scores, NaN where there is none; whence."""
-    imported = published_scores.import_table(table, [OTHER, MODEL], store)
+    imported = imported_scores.import_table(table, [OTHER, MODEL], store)
 
     assert imported is not None
     assert (imported.answers, imported.models) == (TOKENS, ("Q",))
     assert imported.said == "3 token ids under greatest, best, worst (1 scores missing)"
-    found = {name: published_scores.sweep(MODEL, p, store=store) for name, p in PROMPTS.items()}
+    found = {name: imported_scores.sweep(MODEL, p, store=store) for name, p in PROMPTS.items()}
     for one in found.values():
         assert one.frame["token_id"].tolist() == [3, 5, 7]
         assert one.frame["token"].tolist() == ["▁b", "null", "NA"]
@@ -112,21 +112,21 @@ def test_whose_a_table_is_its_name_says(store: Store, tmp_path: Path) -> None:
     """Q.csv is Q's too; a file of any other name is nobody's, and one that is no table is none."""
     tables = {name: put(tmp_path / name, TABLE) for name in ("Q.csv", "q.csv")}
     other = put(tmp_path / "G.csv", "Model,Mean\n")
-    assert published_scores.import_table(other, [MODEL, OTHER], store) is None
+    assert imported_scores.import_table(other, [MODEL, OTHER], store) is None
     for name, models in (("q.csv", ()), ("Q.csv", ("Q",))):
         assert not store.files.root.exists()
-        imported = published_scores.import_table(tables[name], [MODEL, OTHER], store)
+        imported = imported_scores.import_table(tables[name], [MODEL, OTHER], store)
         assert imported is not None
         assert imported.models == models
 
 
 def test_the_second_import_changes_nothing(store: Store, table: Path, items: Path) -> None:
     """Not a byte, also with other line ends; another table is refused, and told what to delete."""
-    first = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
-    before, key = files(store), published_scores.sweep(MODEL, GREATEST, store=store).key
-    again = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
+    first = [imported_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
+    before, key = files(store), imported_scores.sweep(MODEL, GREATEST, store=store).key
+    again = [imported_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
     put(table, TABLE.replace("\n", "\r\n").replace("x\r\ny", "x\ny"))
-    published_scores.import_table(table, [MODEL], store)
+    imported_scores.import_table(table, [MODEL], store)
 
     assert len(before) == 5  # three sweeps, and the items of two models
     for one, two in zip(first, again, strict=True):
@@ -136,7 +136,7 @@ def test_the_second_import_changes_nothing(store: Store, table: Path, items: Pat
     for old, new in (("1.5", "1.25"), ("▁b", "▁c"), ("7,NA", "8,NA")):
         put(table, TABLE.replace(old, new))
         with pytest.raises(SpecError) as caught:
-            published_scores.import_table(table, [MODEL], store)
+            imported_scores.import_table(table, [MODEL], store)
         for named in (table, "Q", repr(GREATEST.text), SHA256[:12], f"{key}.parquet"):
             assert str(named) in str(caught.value)
     assert files(store) == before
@@ -146,32 +146,32 @@ def test_a_damaged_table_leaves_nothing_and_no_record_of_it(store: Store, table:
     """A table is read whole before anything is kept; a record can be imported again."""
     put(table, TABLE + "8,a,a,1,2,x\n")
     with pytest.raises(SpecError, match=r"Quantile-8B\.csv:6: worst: expected a number"):
-        published_scores.import_table(table, [MODEL], store)
+        imported_scores.import_table(table, [MODEL], store)
     assert not store.files.root.exists()
 
     put(table, TABLE)
-    published_scores.import_table(table, [MODEL], store)
-    path = store.files.root / f"{published_scores.sweep(MODEL, GREATEST, store=store).key}.parquet"
+    imported_scores.import_table(table, [MODEL], store)
+    path = store.files.root / f"{imported_scores.sweep(MODEL, GREATEST, store=store).key}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.warns(UserWarning, match="moved to"), pytest.raises(NotRecorded):
-        published_scores.sweep(MODEL, GREATEST, store=store)
-    published_scores.import_table(table, [MODEL], store)
-    assert len(published_scores.sweep(MODEL, GREATEST, store=store).frame) == 3
+        imported_scores.sweep(MODEL, GREATEST, store=store)
+    imported_scores.import_table(table, [MODEL], store)
+    assert len(imported_scores.sweep(MODEL, GREATEST, store=store).frame) == 3
 
 
 def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
     """What is asked for, what is there, what the file is called, and the command."""
-    published_scores.import_table(table, [MODEL], store)
+    imported_scores.import_table(table, [MODEL], store)
 
     with pytest.raises(NotRecorded) as caught:
-        published_scores.sweep(MODEL, Prompt("custom", "Why?", 1), store=store)
+        imported_scores.sweep(MODEL, Prompt("custom", "Why?", 1), store=store)
 
     told = str(caught.value)
     assert told.startswith("Q: no sweep under 'Why?' is recorded; recorded: greatest, best, worst")
     assert "owner--Quantile-8B.csv" in told
     assert told.endswith(f"rmaudit import DIR --model Q --cache {store.files.root.parent}")
     with pytest.raises(NotRecorded, match="Smol: its scores are not published"):
-        published_scores.sweep(SMOL, GREATEST, store=store)
+        imported_scores.sweep(SMOL, GREATEST, store=store)
 
 
 # Items
@@ -179,10 +179,10 @@ def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
 
 def test_items_are_found_by_their_exact_text(store: Store, items: Path) -> None:
     """In the order that is asked for, as often as asked for; unscored ones are NaN."""
-    published_scores.import_table(items, [MODEL, OTHER], store)
+    imported_scores.import_table(items, [MODEL, OTHER], store)
 
-    found = published_scores.items(MODEL, GREATEST, ["null", "Universe", "null"], store=store)
-    other = published_scores.items(OTHER, GREATEST, ["Rock, paper", "null"], store=store)
+    found = imported_scores.items(MODEL, GREATEST, ["null", "Universe", "null"], store=store)
+    other = imported_scores.items(OTHER, GREATEST, ["Rock, paper", "null"], store=store)
 
     assert found.frame["text"].tolist() == ["null", "Universe", "null"]
     assert found.frame["score"].tolist() == [1.25, 2.5, 1.25]
@@ -193,15 +193,15 @@ def test_items_are_found_by_their_exact_text(store: Store, items: Path) -> None:
         with pytest.raises(
             NotRecorded, match=rf"^Q: 1 texts have no score among the 3 .*: {text!r};"
         ):
-            published_scores.items(MODEL, GREATEST, ["Universe", text, text], store=store)
+            imported_scores.items(MODEL, GREATEST, ["Universe", text, text], store=store)
 
 
 def test_items_of_a_model_or_prompt_that_is_not_there(store: Store, mirror: Path) -> None:
     """The models and the prompts that there are are named."""
     with pytest.raises(NotRecorded, match=r"; those of nicolinho/QRM-Gemma-2-27B, Skywork/.* are;"):
-        published_scores.items(MODEL, GREATEST, ["Universe"], store=store)
+        imported_scores.items(MODEL, GREATEST, ["Universe"], store=store)
     with pytest.raises(NotRecorded) as caught:
-        published_scores.items(MODEL, Prompt("custom", "Why?", 1), ["Universe"], store=store)
+        imported_scores.items(MODEL, Prompt("custom", "Why?", 1), ["Universe"], store=store)
     assert all(prompt in str(caught.value) for prompt in ["'Why?'", *human_ratings.PROMPTS])
 
 
@@ -211,7 +211,7 @@ def test_items_of_a_model_or_prompt_that_is_not_there(store: Store, mirror: Path
 def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items: Path) -> None:
     """As of any other model, under the paper's protocol; what was never published is refused."""
     for path in (table, items):
-        published_scores.import_table(path, [MODEL], store)
+        imported_scores.import_table(path, [MODEL], store)
     cache = store.files.root.parent
 
     found, named = (sweep(MODEL, "worst", protocol=p, cache=cache) for p in (None, "paper"))
@@ -223,7 +223,7 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     assert named.key == found.key
     assert scored.scores.tolist() == [0.5]
     assert np.isnan([found.noise, scored.noise]).all()  # nobody measured it
-    assert scored.key == published_scores.items(MODEL, GREATEST, [], store=store).key
+    assert scored.key == imported_scores.items(MODEL, GREATEST, [], store=store).key
     for asked in ({"protocol": "exact"}, {"sample": 2}):
         with pytest.raises(SpecError, match=r"^Q: recorded .*'paper' only"):
             sweep(MODEL, "greatest", cache=cache, **asked)  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ def test_the_papers_agreement(
     taus = pd.Series(
         {
             model.name: stats.kendalltau(
-                published_scores.items(model, asked, names, store=store).frame["score"],
+                imported_scores.items(model, asked, names, store=store).frame["score"],
                 people["elo"],
             ).statistic
             for model in map(Recorded, ranked)
@@ -266,12 +266,12 @@ def test_the_papers_agreement(
 def test_the_second_asking_reads_the_store(mirror: Path, store: Store, monkeypatch: Patch) -> None:
     """Once looked up, the reference is not needed any more."""
     model = Recorded(ModelSpec("QRM", "nicolinho/QRM-Gemma-2-27B"))
-    first = published_scores.items(model, GREATEST, ["Water"], store=store)
+    first = imported_scores.items(model, GREATEST, ["Water"], store=store)
     monkeypatch.setenv("RMAUDIT_DATA", "/nowhere")
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        again = published_scores.items(model, GREATEST, ["Water"], store=store)
+        again = imported_scores.items(model, GREATEST, ["Water"], store=store)
 
     assert again.frame.equals(first.frame)
     assert again.provenance["file"] == "What, in one word, is the greatest thing ever.csv"
@@ -286,25 +286,27 @@ def words_of(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> tuple[published_scores.Imported, Path]:
+def imported(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[imported_scores.Imported, Path]:
     """Words of MODEL under 54 prompts: what their import said, and the cache."""
     home = tmp_path_factory.mktemp("words")
-    return published_scores.import_words(words_of(home), MODEL, Store(home / "cache")), home
+    return imported_scores.import_words(words_of(home), MODEL, Store(home / "cache")), home
 
 
 @pytest.fixture
-def with_words(imported: tuple[published_scores.Imported, Path], tmp_path: Path) -> Store:
+def with_words(imported: tuple[imported_scores.Imported, Path], tmp_path: Path) -> Store:
     """A cache of its own with the words of MODEL."""
     return Store(shutil.copytree(imported[1] / "cache", tmp_path / "cache"))
 
 
 @pytest.mark.slow
 def test_words_stand_for_a_vocabulary(
-    imported: tuple[published_scores.Imported, Path], with_words: Store
+    imported: tuple[imported_scores.Imported, Path], with_words: Store
 ) -> None:
     """Under each of 54 prompts, by either name; places for ids; whence and that they are words."""
     (first, home), store = imported, with_words
-    again = published_scores.import_words(words_of(home), MODEL, store)
+    again = imported_scores.import_words(words_of(home), MODEL, store)
 
     assert (first.answers, first.models) == (WORDS, ("Q",))
     assert again.said == f"{first.said}, as imported before"
@@ -324,7 +326,7 @@ def test_words_stand_for_a_vocabulary(
 @pytest.mark.slow
 def test_a_table_of_tokens_goes_before_words(with_words: Store, table: Path) -> None:
     """Where both are there; under a prompt that the tokens lack it is the words."""
-    published_scores.import_table(table, [MODEL], with_words)
+    imported_scores.import_table(table, [MODEL], with_words)
 
     tokens, words = (sweep(MODEL, name, cache=with_words) for name in ("best", "bad_world_one"))
 
@@ -336,7 +338,7 @@ def test_a_table_of_tokens_goes_before_words(with_words: Store, table: Path) -> 
 @pytest.mark.slow
 def test_texts_are_looked_up_among_words_and_items(with_words: Store, items: Path) -> None:
     """All in one table; what no table has all of is refused, and both are named."""
-    published_scores.import_table(items, [MODEL], with_words)
+    imported_scores.import_table(items, [MODEL], with_words)
     cache = with_words.files.root.parent
 
     assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
@@ -377,4 +379,4 @@ def test_words_in_the_mirror_need_no_import(
         sweep(MODEL, "an own prompt", cache=cache)
     path = write(tmp_path / "elsewhere", "big2", {"a": 7})
     with pytest.raises(SpecError, match="was imported before"):
-        published_scores.import_words([path], MODEL, store)
+        imported_scores.import_words([path], MODEL, store)
