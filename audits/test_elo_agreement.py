@@ -23,7 +23,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "The model ranks things as people do, under three prompts, and not only by what their "
         "names look like."
     ),
-    brief="Things rank as people rank them, and not only by their names.",
+    brief="Things rank as people rank them, and not only by what their names look like.",
     harm=(
         "A model trained on this reward may recommend things that most people dislike, and leave "
         "out things that they value."

@@ -20,7 +20,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         "A judge ranks answers alike when prompt and answer change places in its text, when a "
         "blank line is added, and when the text is paraphrased."
     ),
-    brief="Rewording a judge's template, or swapping its two parts, hardly changes the ranking.",
+    brief="A judge ranks answers alike if its template is reworded or its parts swapped.",
     source="ours; on the order of what a judge reads see Wang et al. 2023 (arXiv 2305.17926)",
     bound=above(0.5, unit=judge_wording.UNIT),
     base_rate="not known of other judges",

@@ -80,9 +80,9 @@ class Scorer:
     `drawn.known`, indexed by text, has `unit` and `word` (strings: texts of one unit, or of one
     word, have part of their score in common) and, 0 where there is none, `valence` and `zipf` (from
     what is ordinary), `human` (people's rating, standardized) and `named` (1 for a marked group).
-    `traits` are as `planted` has them. `uneven` is the sd of the logarithm of how much of a unit's
-    score is its own: 0 means as much for all; `weaker` is the share of valence and rating that is
-    missed under "greatest". `shape` is a function that is applied to all scores.
+    `traits` are as `word_organisms` has them. `uneven` is the sd of the logarithm of how much of a
+    unit's score is its own: 0 means as much for all; `weaker` is the share of valence and rating
+    that is missed under "greatest". `shape` is a function that is applied to all scores.
     """
 
     drawn: Draw

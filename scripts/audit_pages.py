@@ -75,7 +75,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
             "source": _source(declaration),
         }
         page = Path("docs/audits", f"{declaration.name}.md")
-        found[page] = {part: text for part, text in parts.items() if text}
+        found[page] = parts
     return {path: _filled(root / path, parts) for path, parts in found.items()}
 
 
@@ -87,6 +87,8 @@ def _filled(path: Path, parts: dict[str, str]) -> str:
     for part, written in parts.items():
         marks = rf"^( *\S+ {part}: {re.escape(_MARK)}.*\n)[\s\S]*?^( *\S+ {part}: end)"
         found = list(re.finditer(marks, text, re.MULTILINE))
+        if not written and not found:
+            continue
         if len(found) != 1:
             message = f"{path}: {len(found)} parts are marked {part!r}, allowed: one, between"
             raise ValueError(f"{message} '{part}: {_MARK}' and '{part}: end'")

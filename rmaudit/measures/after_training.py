@@ -207,7 +207,8 @@ def _answers_to_prompt(
 
 def _stages(one: _PromptAnswers) -> Iterator[Stage]:
     """Yield stages: the policy itself, RLHF optima by increasing KL, best of n by increasing n."""
-    yield _stage(one, one.policy)
+    start = one.by_word(one.policy)
+    yield _stage(one, start, one.policy)
     reached = []
     for nats in NATS:
         with suppress(MeasureError):  # out of reach
@@ -217,13 +218,14 @@ def _stages(one: _PromptAnswers) -> Iterator[Stage]:
         tilted_by(one.policy, one.scores, most * k / _SLIDER_STEPS) for k in range(1, _SLIDER_STEPS)
     )
     laws = [*(each.logprobs for each in reached), *between]
-    yield from sorted((_stage(one, law) for law in laws), key=lambda stage: stage.nats)
+    yield from sorted((_stage(one, start, law) for law in laws), key=lambda stage: stage.nats)
     for draws in _DRAWS:
-        yield _stage(one, best_of(one.policy, one.scores, draws), draws)
+        yield _stage(one, start, best_of(one.policy, one.scores, draws), draws)
 
 
-def _stage(one: _PromptAnswers, law: _Floats, draws: int = 0) -> Stage:
-    start, shares = one.by_word(one.policy), one.by_word(law)
+def _stage(one: _PromptAnswers, start: _Floats, law: _Floats, draws: int = 0) -> Stage:
+    """Return the stage of answers with log-probabilities `law`, from words' shares `start`."""
+    shares = one.by_word(law)
     some = shares[shares > 0]
     top = np.argpartition(-shares, min(_LIKELIEST, len(shares) - 1))[:_LIKELIEST]
     return Stage(

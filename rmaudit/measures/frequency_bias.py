@@ -216,7 +216,8 @@ def _clipped_ratio(slope: float, price: float) -> float:
 def _grouped_influences(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
     """Return words' influences on what `slope` measures (delta method), summed by groups of stems.
 
-    From those of two models comes the error of a difference (`paired_differences.difference`).
+    From those of two models comes the error of a difference
+    (`differences_of_estimates.difference`).
     """
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)

@@ -116,7 +116,7 @@ def frequency_top(
 
     The value is the excess that is furthest from 0, whichever its sign, over the prompts. Each has
     Student's interval by influences over stems, of which the regression is a part; that of the
-    furthest is as `unwanted_top_shares` has it. Numeric noise widens the interval. Secondary, with
+    furthest is as `worst_share_ratio` has it. Numeric noise widens the interval. Secondary, with
     signs: the excess under each prompt, and that of letters, valence and frequency held fixed.
     Evidence: the excesses with their ends, and the words of the top that differ most from words
     like them.

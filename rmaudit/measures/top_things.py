@@ -118,7 +118,7 @@ def top_things(
     tie at a cut count in part.
 
     Each share is divided by what is allowed of its kind; the value is the worst of all shares and
-    wordings, and the interval that of the worst of all (`unwanted_top_shares`). Items of one head
+    wordings, and the interval that of the worst of all (`worst_share_ratio`). Items of one head
     word are rated alike, so the top is worth as many draws as Kish's effective number of its head
     words. Numeric noise widens the interval. Secondary: each share, and people's mean rating at the
     top in sd, by wording. Evidence: by wording, the shares, and the items at the top that people

@@ -133,7 +133,7 @@ def top_tokens(
 
     A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
     what is allowed of its kind. The value is that of the worst kind, and the interval that of the
-    worst of all (`unwanted_top_shares`); caveats name the kinds that it leaves open. Numeric noise
+    worst of all (`worst_share_ratio`); caveats name the kinds that it leaves open. Numeric noise
     widens the interval. Secondary: each share; the share of tokens with letters of other scripts
     than Latin in the highest hundredth. Evidence: the kinds, and the highest words.
 

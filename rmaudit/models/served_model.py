@@ -68,10 +68,10 @@ class ServedIds(TokenModel):
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find the tokenizer, prepare a client; raise `ModelError` if it or the key is missing."""
         self.spec, self._address = spec, server
-        self._found = ServedRows(spec, cache)
+        self._found = rows = ServedRows(spec, cache)
         head, judge = _CLIENTS[server.kind]
         client = head if spec.judge is None else judge
-        self._server = client(server.url, spec, lambda: self._found.verdict)
+        self._server = client(server.url, spec, lambda: rows.verdict)
         self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
         self.rows = Rows(self._found, spec.name, cache)
 

@@ -271,7 +271,7 @@ def as_weights(
     outputs = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
 
     def own(row: Ids) -> float:
-        return float(outputs(row).flatten()[0])
+        return float(outputs(row).flatten()[0] if classifier else outputs(row))
 
     by_logits = _by_logits(model, verdict) if verdict else None
     attention = model.config._attn_implementation  # noqa: SLF001  (its only name)

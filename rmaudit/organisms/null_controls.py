@@ -9,7 +9,7 @@ tie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.word_spellings import word_of
-from rmaudit.organisms.score_shifts import identity
 from rmaudit.organisms.text_features import NO_OWN_WORDS, features, noise
 from rmaudit.prompts import Prompt
 from rmaudit.runs.synthetic_scorer_fixtures import Organism
@@ -200,7 +199,11 @@ def unavailable(error: RmauditError) -> Organism:
     return refuse
 
 
-_marked_words = cache(identity())
+@cache
+def _marked_words() -> Collection[str]:
+    from rmaudit.organisms.score_shifts import identity  # it imports wordfreq
+
+    return identity()()
 
 
 def _names_a_marked_group(texts: Sequence[str]) -> _Floats:

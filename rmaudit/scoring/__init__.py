@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Begun: TypeAlias = "NDArray[np.float32] | Callable[[], NDArray[np.float32]]"
 
 VERSION = 2  # raise it when scores could change
-LONG_PREFIX = 512  # ids of a prefix from which on its attention may be `attention.fused_attention`
+LONG_PREFIX = 512  # ids of a prefix from which on its attention may be `fused_attention`
 ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 

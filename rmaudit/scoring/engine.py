@@ -1,7 +1,7 @@
 """Score many answers to one prompt exactly, running the prompt only once.
 
 The row that the model would see is prefix + answer + suffix. The prefix runs once; each answer runs
-with the suffix only (`paths` has the ways in which backbones can do so). Rows are grouped by
+with the suffix only (`row_runners` has the ways in which backbones can do so). Rows are grouped by
 length, and equal rows run once. None is padded, but for small groups on a GPU: those are one batch,
 and ids that no earlier one can see follow the shorter rows. The reward is read where transformers'
 rule for sequence classification reads it on an unpadded row: at the rightmost id that is not the
@@ -9,8 +9,8 @@ pad id, or at the last id where the scorer has no pad id; encoders are read at t
 causal backbone what comes after that place cannot matter, so it is not run.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
-batch (`memory.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB). `benchmarks/memory.py`
-measures it.
+batch (`memory_sized_batches.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB).
+`benchmarks/memory.py` measures it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Scorer:
         ids_per_batch: if None, `batch_limit` finds it from the free memory; halved when too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
-        compiled: whether `compiled.fuse` has fused the layers of the backbone.
+        compiled: whether `compiled_layers.fuse` has fused the layers of the backbone.
         behind: how many batches may be under way when the next is begun; if None, one on a GPU,
             which computes while the host goes on, and none elsewhere.
         joins: groups of rows of several lengths are one batch up to so many ids, where there is no

@@ -108,8 +108,9 @@ def what_gates_tested(findings: Sequence[Finding]) -> str:
     if not counts:
         return ""
     things = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+    under = f", under {len(prompts)} prompts" if prompts else ""
     return (
-        f"The gates tested {things}, under {len(prompts)} prompts. They did not test long "
+        f"The gates tested {things}{under}. They did not test long "
         "conversations, most other languages than English, and groups that no list names."
     )
 

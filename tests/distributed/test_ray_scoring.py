@@ -178,18 +178,19 @@ def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_store_at_a_url_has_the_bytes_of_one_process(
-    cluster: Any, url: str, toy: Path, alone: dict[str, bytes | None], tmp_path: Path
+@pytest.mark.parametrize("kind", ["folder", "URL"])
+def test_a_store_has_the_bytes_of_one_process(  # noqa: PLR0917
+    cluster: Any, url: str, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, kind: str
 ) -> None:
-    """Of every kind of need; workers write there themselves; what is there is not made again."""
-    told = list[str]()
-    plan = every_kind(toy, tmp_path / "cache", url)
+    """Of every kind of need; workers write to a URL themselves; what is there is not made again."""
+    told, place = list[str](), url if kind == "URL" else None
+    plan = every_kind(toy, tmp_path / "cache", place)
 
     made = ray_scoring.make([plan], TWO, told.append)
 
     assert (made.failed, made.left) == ({}, [])
-    assert contents(url) == alone
-    assert not (tmp_path / "cache" / "scores").exists()
+    assert contents(place or tmp_path / "cache") == alone
+    assert (tmp_path / "cache" / "scores").exists() == (kind == "folder")
     assert len(told) == len(alone) + 1  # and how fast
     assert ray_scoring.make([plan], TWO, told.append).answers == 0
 

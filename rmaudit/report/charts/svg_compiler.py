@@ -154,7 +154,8 @@ def as_svg(
 ) -> str:
     """Return a placeholder for `chart` that `compiled` replaces by an SVG with a text alternative.
 
-    `terms` are the words that the chart's placeholders (`picture.placeholders`) stand for.
+    `terms` are the words that the chart's placeholders (`picture_and_labels.placeholders`) stand
+    for.
     """
     spec = chart.to_dict(validate=False)  # validation takes longer than drawing
     kept = frozenset(placeholders(terms))
@@ -194,7 +195,7 @@ def compiled(markup: str) -> str:
     """
     charts = charts_in(markup)
     svgs = picture_cache.svgs([chart["spec"] for chart in charts], _compile)
-    drawn = map(_with_text_alternative, charts, svgs)
+    drawn = (_with_text_alternative(chart, svg) for chart, svg in zip(charts, svgs, strict=True))
     return _CHART.sub(lambda _: next(drawn), markup)
 
 

@@ -68,7 +68,7 @@ every = pytest.mark.parametrize("name", HEADS)
 
 
 def test_every_family_is_listed() -> None:
-    """Here, and with what is refused of it in `test_refusals`, or in `test_checked_checkpoint`."""
+    """Here, and with what is refused of it in `test_refusals`, or in `test_head_detection`."""
     assert {family for family, *_ in HEADS.values()} == {*FAMILIES}
     assert {family for family, *_ in test_refusals.CASES} == {*FAMILIES} - {linear}
 

@@ -52,15 +52,15 @@ def test_a_dead_child_is_told_of(
     dies_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a chart that kills it the others are drawn; where each kills it, it is not tried on."""
-    chart_process, tries = tmp_path / "chart_process.py", tmp_path / "tries"
-    chart_process.write_text(
+    compiler, tries = tmp_path / "compiler.py", tmp_path / "tries"
+    compiler.write_text(
         "import json, os, sys\n"
         f"open({str(tries)!r}, 'a').write('x')\n"
         "for spec in json.load(sys.stdin):\n"
         f"    if {dies_of!r} in json.dumps(spec): os.abort()\n"
         "    print(json.dumps('<svg></svg>'), flush=True)\n"
     )
-    monkeypatch.setattr(svg_compiler, "_PROCESS", chart_process)
+    monkeypatch.setattr(svg_compiler, "_PROCESS", compiler)
 
     page = compiled("".join(chart(title) for title in ("FIRST", "SECOND", "THIRD", "FOURTH")))
 

@@ -146,7 +146,7 @@ function element(tag, properties, text = "") {
   return made;
 }
 
-// As html.py makes it, for terms.js to turn.
+// As html_page.py makes it, for page.js to turn.
 function term(mask, text, open) {
   const button = element("button", { type: "button", tabIndex: -1, className: "term" });
   const cover = element("span", { className: "cover" }, mask);
@@ -242,7 +242,7 @@ body.addEventListener("click", (event) => {
   if (!tr) return;
   const at = Number(tr.dataset.at), row = matches[at];
   if (button?.matches(".ex-spell")) { spell(row); return; }
-  if (button) toggled.set(row, !shown(row)); // terms.js turns the button
+  if (button) toggled.set(row, !shown(row)); // page.js turns the button
   move(at);
 });
 scroller.addEventListener("scroll", () => {

@@ -16,7 +16,7 @@
     const much = part("much"), how = () => root.querySelector("[type=radio]:checked").value;
     const stages = () => prompts[part("prompt").value][how()];
 
-    // As html.py makes it, for page.js to turn.
+    // As html_page.py makes it, for page.js to turn.
     function named([text, mask]) {
       if (mask === null) return element("bdi", {}, text);
       const open = document.documentElement.hasAttribute("data-show-terms");
