@@ -120,7 +120,8 @@ class Base:
         # Its attention is transformers' choice, whatever config.json says.
         model = loaded_weights.load(self._load_request, attn_implementation=None)
         file_hashes.refuse_changed(loaded_from.states, model=self.name)
-        return Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
+        states = loaded_from.states
+        return Likelihood(self.name, model, shared, own, self.dtype, states, self.correct)
 
     @property
     def _load_request(self) -> LoadRequest:

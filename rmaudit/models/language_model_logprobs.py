@@ -48,6 +48,7 @@ class Likelihood:
         own: the reward model's token (piece) for each id.
         dtype: what the base runs in.
         loaded_from: its files as they were when they were loaded.
+        correct: for errors: where to correct the choice of this model.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Likelihood:
     own: Mapping[int, str]
     dtype: str
     loaded_from: file_hashes.States
+    correct: str = "`base` in models.yaml"
     _runs: dict[Ids, _Run] = field(default_factory=dict, init=False)  # of the last prefix
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
@@ -198,8 +200,8 @@ class Likelihood:
         if strange := [i for i in prefix if not self.shared.get(i)]:
             message = (
                 f"{self.name}: what stands before the answer has the id {strange[0]} "
-                f"({self.own.get(strange[0])!r}), which is another token for the base, or none; "
-                f"correct `base` in models.yaml"
+                f"({self.own.get(strange[0])!r}), which is another token for this model, or none; "
+                f"correct {self.correct}"
             )
             raise ModelError(message)
 
