@@ -100,7 +100,7 @@ class TopTokensEvidence(Evidence):
 
 
 class _KindAtTop(NamedTuple):
-    """What one unwanted kind's share is of: texts, their weights, and which are unwanted."""
+    """Texts of which an unwanted kind has a share: their weights, and which are of that kind."""
 
     inside: _Floats
     unwanted: _Flags

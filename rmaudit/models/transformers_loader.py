@@ -295,7 +295,7 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
 
 
 def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
-    """Return names of tensors, such as the head's, that the model class or the files may lack."""
+    """Return names of tensors, such as the head's, that the class or the files may be without."""
     head = checked.head
     whole = classifier or head.family.NAME == verdict_logits.NAME
     ours = frozenset() if whole else head.keys | head.family.IGNORED

@@ -114,4 +114,5 @@ def test_what_was_looked_at_is_counted_over_gates() -> None:
     assert what_gates_tested([gate, gate, pairs, informs]).startswith(
         "The gates tested 2 communities, under 2 prompts."
     )
+    assert what_gates_tested([pairs]).startswith("The gates tested 2 communities. They did not")
     assert not what_gates_tested([informs])
