@@ -1,10 +1,11 @@
 """Time three ways to score the same token ids, to measure what sharing the prompt saves.
 
-python -m benchmarks.sweep [--layers 30] [--answers 4096] [--rounds 3]
+python -m benchmarks.sweep [--layers 30] [--answers 4096] [--rounds 3] [--beside 0]
 
 On SmolLM2-135M with a random head: the paper's way (full rows in batches of 32, the model's own
 forward), transformers' cache of the prompt copied for every row, and the engine, also with torch's
-default products in place of oneDNN's. Rounds of all are
+default products in place of oneDNN's, and with one batch at a time on all threads in place of a
+batch on each. `--beside` is how many other processes keep a core busy meanwhile. Rounds of all are
 interleaved, since machines are shared, and each rate is that of the median round. The
 matrix-multiply rate is that of the backbone's own linear layers, alone, on as many ids as a batch
 of the engine has; its share is the median over batches, each followed by such a multiplication.
@@ -13,8 +14,12 @@ Prints one line of JSON.
 
 from __future__ import annotations
 
+import argparse
 import functools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -41,6 +46,7 @@ from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.onednn_matmul import fast_products
 
 PAPER_BATCH, EXPANDED_ROWS = 32, (8, 32, 128)  # rows at once
+_BUSY = "while True: pass"
 PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
 
 
@@ -50,9 +56,21 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--answers", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--beside", type=int, default=0)
     asked = parser.parse_args()
+    own = [sys.executable, "-c", _BUSY]
+    busy = [subprocess.Popen(own) for _ in range(asked.beside)]  # noqa: S603  (ours)
+    try:
+        _compare(asked)
+    finally:
+        for process in busy:
+            process.kill()
+
+
+def _compare(asked: argparse.Namespace) -> None:
     weights = _weights(asked.layers)
     scorer = weights.scorer
+    one_batch = _Alone(scorer.backbone, scorer.head, scorer.pad)
     rng = np.random.default_rng(0)
     drawn = rng.permutation(weights.model.config.vocab_size).tolist()
     prefix, suffix = tuple(drawn[:PREFIX]), tuple(drawn[PREFIX : PREFIX + SUFFIX])
@@ -62,6 +80,10 @@ def main() -> None:
     def engine_way() -> np.ndarray:
         weights.use_path(ScoringPath.SHARED_PREFIX)
         return engine.score(scorer, prefix, answers, suffix)
+
+    def one_batch_at_a_time() -> np.ndarray:
+        weights.use_path(ScoringPath.SHARED_PREFIX)
+        return engine.score(one_batch, prefix, answers, suffix)
 
     def expanded(rows: int) -> np.ndarray:
         weights.use_path(ScoringPath.EXPANDED_CACHE)
@@ -83,6 +105,7 @@ def main() -> None:
     runs: dict[str, Callable[[], np.ndarray]] = {
         "engine": engine_way,
         "engine, MKL": functools.partial(_by_mkl, engine_way),
+        "engine, one batch at a time": one_batch_at_a_time,
         "paper": paper,
     }
     for size in EXPANDED_ROWS:
@@ -106,15 +129,17 @@ def main() -> None:
         multiply = max(multiply, alone)
     ids = PREFIX + 1 + SUFFIX
     rate = {name: len(few) / took for name, took in spent.items()}
-    for way in ("engine", "engine, MKL"):
-        rate[way] = len(answers) / spent[way]
+    whole = [way for way in runs if way.startswith("engine")]
+    rate |= {way: len(answers) / spent[way] for way in whole}
     flops = each * len(answers)
     report: dict[str, Any] = {
         "model": f"SmolLM2-135M, {asked.layers} layers, float32",
         "threads": torch.get_num_threads(),
+        "beside": asked.beside,
         "ids": {"prefix": PREFIX, "answer": 1, "suffix": SUFFIX},
         "answers": {"engine": len(answers), "others": len(few)},
         "answers_per_s": {name: round(value, 1) for name, value in rate.items()},
+        "cpu_s": {way: round(median(each.cpu for each in times[way]), 1) for way in whole},
         "ids_per_batch": scorer.batch_limit(PREFIX),
         "ratio_to_mkl": round(rate["engine"] / rate["engine, MKL"], 2),
         "ratio_to_paper": round(rate["engine"] / rate["paper"], 2),
@@ -131,6 +156,14 @@ def main() -> None:
         "weights_mb": round(weights_size(weights.model) / 2**20),
     }
     say("sweep", **report)
+
+
+class _Alone(Scorer):
+    """A scorer that runs one batch at a time, on all threads."""
+
+    def batches_at_once(self, prefix: int) -> int:  # noqa: ARG002  (as `Scorer` has it)
+        """Return 1."""
+        return 1
 
 
 def _by_mkl(score: Callable[[], np.ndarray]) -> np.ndarray:

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,16 +153,18 @@ def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBa
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tokenizer.pad_token = "<|endoftext|>"  # noqa: S105  (a token of the vocabulary)
     tokenizer.chat_template = (ASSETS / "chat_template.jinja").read_text(encoding="utf-8")
-    full = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-    )
+    with redirect_stderr(StringIO()):  # its progress bar asks nobody whether it may be shown
+        full = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+        )
     return full, tokenizer
 
 
 def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
-    """Return the model's config as a dict, without keys left over from loading GGUF."""
+    """Return the model's config as a dict, without labels and keys left over from loading GGUF."""
     settings: dict[str, Any] = model.config.to_dict()
-    for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
+    left_over = ("quantization_config", "architectures", "_name_or_path", "torch_dtype")
+    for key in (*left_over, "id2label", "label2id"):
         settings.pop(key, None)
     return settings
 

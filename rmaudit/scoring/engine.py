@@ -31,6 +31,7 @@ from rmaudit.scoring import (
     Begun,
     Head,
     ScoringPath,
+    batches_on_cores,
     finite_rewards,
     memory_sized_batches,
     row_runners,
@@ -50,6 +51,7 @@ from rmaudit.scoring.row_runners import Ids, PreparedPrefix
 
 # Llama-3.1-8B runs so many in 66 ms on an H100, whose host takes some 50 to start a batch.
 _IDS_OF_A_START = 2048
+_FEWEST_IDS = 128  # of a batch on some of the cores: with fewer, reading the weights takes longer
 
 
 class Ready(NamedTuple):
@@ -124,6 +126,16 @@ class Scorer:
             self._room = memory_sized_batches.budget(self.backbone) // at_once
         found = memory_sized_batches.ids_in(self._room, self.backbone, prefix, layers=layers)
         return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
+
+    def batches_at_once(self, prefix: int) -> int:
+        """Return how many batches a CPU runs at once: as many as threads, if they fit; else 1."""
+        on_cpu = all(held.device.type == "cpu" for held in self.backbone.parameters())
+        if not on_cpu or self.compiled or self.ids_of_a_start():
+            return 1
+        a_batch = self.batch_limit(prefix) * memory_sized_batches.bytes_per_id(
+            self.backbone, prefix
+        )
+        return max(1, min(torch.get_num_threads(), (self._room or 0) // a_batch))
 
     def rows_a_call(self, prefix: int, row: int) -> int:
         """Return how many rows of `row` ids one call needs to keep GPUs busy; 0 on a CPU."""
@@ -202,23 +214,19 @@ def begin(  # noqa: PLR0913  (as `score`)
     before = tuple(prefix)
     after, head = _prepared(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    most = scorer.batch_limit(len(before))
-    pipeline = scorer.pipeline if after.causal else None  # whole rows may change the backbone
     rows = rows_by_length(answers, before, tuple(suffix), scorer, cut=after.causal)
-    joins = after.pads and pipeline is None  # its threads share the hook that finds rows' ends
-    rows = joined(rows, min(most, scorer.ids_of_a_start()) if joins else 0)
-    each: Callable[..., Iterator[Any]] = one_by_one
-    if pipeline is not None:
-        each = partial(pipeline.run, scorer.backbone)
-        ids = sum(after.ids_of(row.ids) for group in rows for row in group)
-        most = min(most, pipeline.batch_limit(ids))
-
-    behind = scorer.batches_in_flight() if pipeline is None else 0  # its threads wait for rewards
+    if after.pads and scorer.pipeline is None:  # whose threads share the hook that finds rows' ends
+        rows = joined(rows, min(scorer.batch_limit(len(before)), scorer.ids_of_a_start()))
+    ids = sum(after.ids_of(row.ids) for group in rows for row in group)
+    each, most = _way_to_run(scorer, after, len(before), ids)
+    behind = scorer.batches_in_flight() if each is one_by_one else 0  # threads wait for rewards
     waiting = deque[tuple[Sequence[AnswerRow], Callable[[], NDArray[np.float32]]]]()
 
+    @torch.inference_mode()  # of the thread that runs it, as the next
     def run(batch: Sequence[AnswerRow]) -> Callable[[], NDArray[np.float32]]:
-        states = after.states([row.ids for row in batch], [row.at for row in batch])
-        return _copied_to_host(head(states.float()).float(), wait=not behind)
+        with nullcontext() if scorer.compiled else fast_products(scorer.backbone):
+            states = after.states([row.ids for row in batch], [row.at for row in batch])
+            return _copied_to_host(head(states.float()).float(), wait=not behind)
 
     def halved(ids: int) -> None:
         scorer.limit_batches(ids, len(before))
@@ -240,12 +248,29 @@ def begin(  # noqa: PLR0913  (as `score`)
         finite_rewards.refuse(there, answers, what="rewards", why=scorer.why_not_finite, name=name)
         return out
 
-    fast = nullcontext() if scorer.compiled else fast_products(scorer.backbone)
-    with fast:
-        for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
-            waiting.append(made)
-            read(behind)
+    for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
+        waiting.append(made)
+        read(behind)
     return finished if waiting else finished()
+
+
+def _way_to_run(
+    scorer: Scorer, after: PreparedPrefix, prefix: int, ids: int
+) -> tuple[Callable[..., Iterator[Any]], int]:
+    """Return the function that runs batches of a call of `ids` ids, and how many ids each may have.
+
+    `prefix` is the number of its ids.
+    """
+    most = scorer.batch_limit(prefix)
+    if not after.causal:  # whole rows may change the backbone: one batch at a time
+        return one_by_one, most
+    if scorer.pipeline is not None:
+        run = partial(scorer.pipeline.run, scorer.backbone)
+        return run, min(most, scorer.pipeline.batch_limit(ids))
+    at_once = scorer.batches_at_once(prefix)
+    if at_once == 1:
+        return one_by_one, most
+    return partial(batches_on_cores.run, at_once), min(most, max(_FEWEST_IDS, -(-ids // at_once)))
 
 
 def _copied_to_host(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
