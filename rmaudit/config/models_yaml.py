@@ -37,6 +37,7 @@ _REVISIONS = {"source": "revision", "base": "base_revision", "policy": "policy_r
 _SOURCES = {**_REVISIONS, "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
 _FILES = ("template", "pairs")  # keys that name a file
+_PLACES = (*_SOURCES, *_FILES, "reference")  # keys whose value an error may quote
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
@@ -77,7 +78,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
 
 
 def _refuse_secrets(document: Document) -> None:
-    """Raise if a source URL is wrong or holds a password, or if `api_key` is no variable's name.
+    """Raise if a URL is wrong or holds a password, or if `api_key` is no variable's name.
 
     This comes before any error quotes a value of the file.
     """
@@ -85,6 +86,9 @@ def _refuse_secrets(document: Document) -> None:
         match path, node:
             case ("models", _, "source"), ScalarNode(value=str(source)):
                 wrong = servers.source_problem(source)
+            case ("models", _, *_, str(key)), ScalarNode(value=str(given)) if key in _PLACES:
+                wrong = servers.secret_in(given)
+                wrong = wrong and f"{wrong}; a folder, a file or a hub id is expected"
             case ("models", _, "api_key"), ScalarNode(value=str(given)):
                 fine = re.fullmatch(servers.KEY_NAME, given)
                 wrong = "" if fine else "expected the name of an environment variable, no key"

@@ -29,6 +29,20 @@ _MOST = 1000  # metrics that MLflow takes in one request
 _SIGNS = {Result.PASS: 1.0, Result.UNSURE: 0.0, Result.NOT_DECIDED: 0.0, Result.FAIL: -1.0}
 # Clients report their own use and faults to their makers, which nobody asked for with the option.
 _SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPORTING=false"}
+# What W&B would add of its own: command line, host, folders, Python's path, packages, the machine.
+_WANDB_ADDS_NOTHING = {
+    "x_disable_meta": True,
+    "x_disable_machine_info": True,
+    "x_disable_stats": True,
+    "x_save_requirements": False,
+    "x_executable": "python",
+    "program": "rmaudit",
+    "host": "",
+    "console": "off",
+    "disable_code": True,
+    "disable_git": True,
+    "save_code": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +181,7 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
         config=dict(run.tags),
         mode=None if chosen else "offline",
         reinit="create_new",
-        settings=wandb.Settings(silent=True, console="off", save_code=False, disable_git=True),
+        settings=wandb.Settings(silent=True, **_WANDB_ADDS_NOTHING),
     )
     try:
         opened.log(dict(run.metrics))
