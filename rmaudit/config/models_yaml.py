@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from yaml import ScalarNode
+from yaml import Node, ScalarNode
 
 from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
@@ -123,11 +123,32 @@ def _with_implicit_sources(document: Document) -> Document:
         named = models.get(policy)
         if not isinstance(named, dict):
             named = {"source": policy}
+        for key in ("policy", "reference"):
+            _refuse_implicit_language_model(name, key, keys.get(key), models, nodes)
         for key in _OF_POLICY:
             if named.get(key) is not None and key not in entry:
                 entry[key] = named[key]
                 nodes["models", name, key] = nodes.get(("models", policy, key), at)
     return Document(document.value, nodes)
+
+
+def _refuse_implicit_language_model(
+    name: str,
+    key: str,
+    given: object,
+    models: Mapping[str, Any],
+    nodes: Mapping[strict_yaml.Path, tuple[Node, Node]],
+) -> None:
+    """Raise if the policy or reference of an implicit reward is an entry that is implicit itself.
+
+    Its own policy would be taken for it, without its beta and reference.
+    """
+    entry = models.get(given) if isinstance(given, str) else None
+    if isinstance(entry, dict) and entry.get("implicit") is not None:
+        what = f"{given} is an implicit reward itself, and no language model; name its own policy"
+        raise YamlProblem(
+            nodes["models", name, "implicit", key][1], f"{name}: implicit: {key}: {what}"
+        )
 
 
 def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)

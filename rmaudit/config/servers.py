@@ -84,7 +84,9 @@ def source_problem(source: str) -> str:
 
 def masked_urls(text: str) -> str:
     """Return a text of others, such as a client's error, with no password or query in its URLs."""
-    return re.sub(r"(://[^\s?#'\"]*)\?[^\s'\"]*", r"\1?***", re.sub(r"://[^/\s@]*@", "://***@", text))
+    return re.sub(
+        r"(://[^\s?#'\"]*)\?[^\s'\"]*", r"\1?***", re.sub(r"://[^/\s@]*@", "://***@", text)
+    )
 
 
 def secret_in(url: str) -> str:

@@ -1,7 +1,7 @@
 """The API key of a reward server: read from the environment, and masked wherever a server shows it.
 
 Answers and errors of a server stand in reports and logs, and a server may repeat what it was sent:
-as it is, escaped for JSON, HTML or an address, or in base64, as in a header of basic authentication.
+as it is, escaped for JSON, HTML or an address, or in base64, as in basic authentication.
 """
 
 from __future__ import annotations

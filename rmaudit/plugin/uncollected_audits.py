@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
@@ -48,7 +48,7 @@ def bundled_audits() -> dict[str, Path]:
     }
 
 
-def declared_in(path: Path, source: str, own: Set[str] = frozenset()) -> dict[Place, str]:
+def declared_in(path: Path, source: str, own: Collection[str] = frozenset()) -> dict[Place, str]:
     """Return the names of the audits that a file declares outside functions, by their position.
 
     `own` has the names of a team's own decorators around `rmaudit.audit`.
@@ -68,7 +68,7 @@ def declared_in(path: Path, source: str, own: Set[str] = frozenset()) -> dict[Pl
     return dict(sorted(found.items()))
 
 
-def _declares(decorator: ast.expr, own: Set[str]) -> bool:
+def _declares(decorator: ast.expr, own: Collection[str]) -> bool:
     """Return whether a decorator declares an audit: `audit(claim=...)`, or one of a team's `own`.
 
     A call of `rmaudit.audit` is known by its arguments, whatever it is called.
@@ -89,7 +89,7 @@ def _name_of(decorator: ast.expr) -> str:
 
 
 def _own_decorators(
-    trees: Mapping[Path, ast.Module], collected: Set[tuple[Path, int | str]]
+    trees: Mapping[Path, ast.Module], collected: Collection[tuple[Path, int | str]]
 ) -> set[str]:
     """Return the names of a team's own decorators that declare audits.
 
@@ -166,31 +166,53 @@ def uncollected(
             told.append(f"{_relative_path(path, here)} was skipped{names_found}: {why}")
             cut.add(path)
         places |= found
+    told += _never_collected(
+        config,
+        {place: name for place, name in places.items() if place.path not in cut},
+        items,
+        files,
+    )
+    return told
+
+
+def _never_collected(
+    config: pytest.Config,
+    places: Mapping[Place, str],
+    items: Iterable[pytest.Item],
+    files: Mapping[Path, str],
+) -> Iterator[str]:
+    """Yield a sentence on the audits of `places` that no item has, if there are any.
+
+    A copy of a file whose audits were collected is left out, as a build leaves one, where pytest
+    does not enter its folder.
+    """
+    here: Path = config.invocation_params.dir
     seen = _places_of_collected(items, places)
     known = {files.get(path) for path, _ in seen}
     missing: list[str] = []
     closed: dict[str, None] = {}  # folders that pytest does not enter
     for place, name in places.items():
-        if place.path in cut or place in seen or (place.path, name) in seen:
-            continue
-        folder = _not_entered(config, place.path, named)
-        if folder and files[place.path] in known:  # a copy, as a build leaves it
-            continue
-        missing.append(f"{_relative_path(place.path, here)}::{name}")
-        closed |= {folder: None} if folder else {}
+        folder = _not_entered(config, place.path)
+        copied = folder and files[place.path] in known
+        if not (copied or place in seen or (place.path, name) in seen):
+            missing.append(f"{_relative_path(place.path, here)}::{name}")
+            closed |= {folder: None} if folder else {}
     if missing:
         said = "1 audit was" if len(missing) == 1 else f"{len(missing)} audits were"
         why = f"; pytest enters no folder called {', '.join(closed)} (norecursedirs)"
-        told.append(f"{said} never collected: {', '.join(missing)}{why if closed else ''}")
-    return told
+        yield f"{said} never collected: {', '.join(missing)}{why if closed else ''}"
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    """Return a file's text; "" of a link to nothing, which pytest leaves out too."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _parsed(
-    files: Mapping[Path, str], collected: Set[tuple[Path, int | str]]
+    files: Mapping[Path, str], collected: Collection[tuple[Path, int | str]]
 ) -> dict[Path, ast.Module]:
     """Return the syntax trees of files that mention audits, or whose audits were `collected`."""
     trees: dict[Path, ast.Module] = {}
@@ -227,9 +249,10 @@ def _is_searched(folder: Path, visited: set[str]) -> bool:
     return new and not folder.name.startswith(".") and not environment
 
 
-def _not_entered(config: pytest.Config, path: Path, named: Iterable[Path]) -> str:
+def _not_entered(config: pytest.Config, path: Path) -> str:
     """Return the name of the folder above a file that `norecursedirs` closes to pytest; or ""."""
-    roots = [root.resolve() for root in named]
+    here: Path = config.invocation_params.dir
+    roots = [(here / arg).resolve() for arg in config.args]
     root = next((root for root in roots if path.is_relative_to(root)), path.parent)
     patterns = config.getini("norecursedirs")
     folders = path.relative_to(root).parts[:-1]

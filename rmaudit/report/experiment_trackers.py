@@ -155,8 +155,12 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
     tags = {f"rmaudit.{name}": text for name, text in run.tags.items()}
     made = server.create_run(place, tags=tags, run_name=run.name).info.run_id
     now = int(time.time() * 1000)
-    # MLflow's names have no comma, as the prompts of an audit of several have
-    found = {re.sub(r"[^\w./ -]+", "-", name): value for name, value in run.metrics.items()}
+    found: dict[str, float] = {}
+    for name, value in run.metrics.items():
+        known = re.sub(r"[^\w./ -]+", "-", name)  # MLflow's names have no comma, as prompts may
+        while known in found:
+            known += "-"
+        found[known] = value
     kept = [mlflow.entities.Metric(name, value, now, 0) for name, value in found.items()]
     try:
         for first in range(0, len(kept), _MOST):

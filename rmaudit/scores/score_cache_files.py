@@ -252,7 +252,7 @@ def _as_os_error() -> Iterator[None]:
         yield
     except OSError:
         raise
-    except Exception as error:  # each client has its own
+    except Exception as error:  # noqa: BLE001  (each client has its own)
         raise OSError(masked_urls(f"{type(error).__name__}: {error}")) from None
 
 

@@ -64,9 +64,7 @@ def test_only_texts_of_an_answer_are_masked() -> None:
     ("value", "said"),
     [("", "is not set"), ("EMPTY", "5 characters, too few"), ("geheim-ß-123", "plain ASCII")],
 )
-def test_what_is_no_key_is_refused(
-    value: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_key_is_refused(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the variable's name, which may be a key that stands in the wrong place."""
     monkeypatch.setenv("SK_7F3A9C", value)
     spec = ModelSpec("house", "vllm+http://host:1", api_key="SK_7F3A9C")

@@ -235,6 +235,7 @@ def jittered(answer: Any) -> Any:
         ),
         ({"models": ("a", "b")}, ["2 models: a, b", "`served_model`"]),
         ({"activation": lambda _: 1.0, "knows": "none"}, ["softmax", "no logits"]),
+        ({"reward": lambda _: 5.0}, ["gives 5 for each of 8 answers", "--runner pooling"]),
         ({"knows": "none"}, ["within 0 to 1", "no logits", "newer vLLM"]),
         ({"tokenize": lambda _: [1, 2]}, ["[1, 2]", "its `tokenizer`"]),
         ({"fault": lambda _: 400}, ["400", "busy"]),
@@ -305,7 +306,7 @@ def test_a_key_is_sent_and_stands_nowhere(
         with Running(Served(change=lambda _, said=said: said)) as server:
             spec = spec_of(server.url, toy, "openrlhf", api_key="RM_KEY")
             assert not re.search("s3c|czNjcmV0", refused(spec, tmp_path, []))
-    with pytest.raises(ModelError, match="environment variable .* is not set"):
+    with pytest.raises(ModelError, match=r"environment variable .* is not set"):
         opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
 
 

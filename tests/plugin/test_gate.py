@@ -42,9 +42,11 @@ def gate(name):
     return rmaudit.audit(**said, bound=rmaudit.above(0.0, unit="points"))
 """
 BY_OWN = "from tools import gate\n@gate('c')\ndef test_second(rng): pass\n"
-MADE = SECOND.replace("@rmaudit", "test_second = rmaudit").replace(
-    '"points"))\n', '"points"))(lambda rng: 1)\n'
-).partition("def test_second")[0]
+MADE = (
+    SECOND.replace("@rmaudit", "test_second = rmaudit")
+    .replace('"points"))\n', '"points"))(lambda rng: 1)\n')
+    .partition("def test_second")[0]
+)
 IGNORED = "collect_ignore = ['test_second.py']"
 UNREAD = "test_second.py cannot be read as Python"
 OK, FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
