@@ -44,5 +44,7 @@ verdict=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdi
     echo "report=$reports/$report"
     echo "code=$code"
 } >>"$GITHUB_OUTPUT"
+# Python may have been ended with 0 after the report was written.
+[ "$GATE" != passes ] || [ "$verdict" = PASSES ] || [ "$code" != 0 ] || code=1
 [ "$GATE" != never ] || code=0
 exit "$code"

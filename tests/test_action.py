@@ -372,8 +372,13 @@ def test_an_audit_that_ends_python_is_red(job: Job) -> None:
     folder.mkdir()
     body = SUITE.replace("    return", "    __import__('os')._exit(0)\n    return")
     (folder / "test_one.py").write_text(body, encoding="utf-8")
-
     _, done = job.run(STEPS[:1], audits=folder.name, gate="never")
 
     assert done["Audit"].returncode == 3
     assert "::error::the audits left no report; pytest ended with 0" in done["Audit"].stdout
+
+    (folder / "test_one.py").write_text(SUITE.replace("above(0.0", "above(2.0"), encoding="utf-8")
+    late = "import os\ndef pytest_unconfigure(): os._exit(0)\n"
+    (folder / "conftest.py").write_text(late, encoding="utf-8")
+    outputs, done = job.run(STEPS[:1], audits=folder.name)
+    assert (outputs["verdict"], done["Audit"].returncode) == ("FAILS", 1)

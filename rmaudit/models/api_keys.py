@@ -72,7 +72,8 @@ def _written(character: str) -> str:
     """Return a pattern of a character as it is, or escaped once or several times."""
     code = ord(character)
     percent = rf"%(?:25)*(?i:{code:02x})"
-    escaped = rf"\\+(?:u00(?i:{code:02x})|x(?i:{code:02x})|{re.escape(character)})"
+    # As many as JSON in JSON in JSON has: without a bound a long run of them would take for ever.
+    escaped = rf"\\{{1,8}}(?:u00(?i:{code:02x})|x(?i:{code:02x})|{re.escape(character)})"
     html = rf"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));"
     more = {"&": "&(?:amp;)+", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", " ": r"\+"}
     every = [more.get(character, ""), re.escape(character), escaped, percent, html]

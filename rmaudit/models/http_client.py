@@ -17,6 +17,7 @@ from urllib3.util import Retry
 
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
+from rmaudit.config.servers import masked_urls
 from rmaudit.errors import ModelError
 from rmaudit.models.api_keys import key_of, masked_json, masking
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
@@ -143,7 +144,7 @@ class HttpClient:
             given = "the key that `api_key` names is not taken" if self._key else how
             return ModelError(f"{message}; {given} in models.yaml")
         if status // 100 * 100 == _REDIRECT:
-            to = self._masked(answer.headers.get("Location", "nowhere"))
+            to = self._masked(masked_urls(answer.headers.get("Location", "nowhere")))
             return ModelError(f"{message} and points to {to}; give the address that answers itself")
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 

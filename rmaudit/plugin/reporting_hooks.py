@@ -226,7 +226,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
         model_specs(config),
         store_of(config),
         base=report_folder(config).absolute(),
-        command=shlex.join(["pytest", *config.invocation_params.args]),
+        command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
         seed=options_of(config).seed,
         made=state.memory.sweeps.values(),
         own_words=state.own_words,

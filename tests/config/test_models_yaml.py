@@ -323,7 +323,7 @@ def waiver(**changes: str) -> str:
 WAIVERS = {
     **{waiver(**{key: ""}): f"'{key}' is missing" for key in GOOD},
     waiver(owner="' '"): "owner: expected text",
-    waiver(owner='"\\u200b \\u3164"'): r"owner: expected text|'\u200b \u3164'",
+    waiver(owner='"\\u200b \\u3164"'): r"owner: expected text|'\u200b ",
     waiver(expires="soon"): "expires: |a day, such as 2030-01-31|'soon'",
     waiver(expires="2030-02-30"): "expires: |2030-02-30|no day",
     waiver(expires="2030-1-3"): "expires: |'2030-1-3'",
