@@ -32,8 +32,10 @@ if [ -z "$report" ] || [ ! -f "$reports/$report/results.json" ]; then
     exit 3
 fi
 
-# The cache has the runs of every branch: the newest three are enough to compare with.
-ls "$reports" | sort -r | tail -n +4 | while IFS= read -r old; do rm -rf "${reports:?}/$old"; done
+# The cache has the runs of every branch: this one and the newest two others are enough to compare
+# with. Another's name may be later than this one's, where clocks differ.
+ls "$reports" | { grep -vxF -- "$report" || true; } | sort -r | tail -n +3 |
+    while IFS= read -r old; do rm -rf "${reports:?}/$old"; done
 
 verdict=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdict"]["outcome"])' \
     "$reports/$report/results.json")
@@ -42,5 +44,7 @@ verdict=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdi
     echo "report=$reports/$report"
     echo "code=$code"
 } >>"$GITHUB_OUTPUT"
+# Python may have been ended with 0 after the report was written.
+[ "$GATE" != passes ] || [ "$verdict" = PASSES ] || [ "$code" != 0 ] || code=1
 [ "$GATE" != never ] || code=0
 exit "$code"

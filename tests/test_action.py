@@ -347,3 +347,38 @@ def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
     for gate, code in codes.items():
         outputs, done = job.run(STEPS[:1], audits=folder.name, gate=gate)
         assert (outputs["verdict"], done["Audit"].returncode) == (outcome, code), gate
+
+
+def test_the_report_of_this_run_is_never_pruned(job: Job) -> None:
+    """Though others in the cache have later names; of these, two stay, and the next run is fine."""
+    reports = job.temp / "rmaudit" / "rmaudit" / "reports"
+    for year in (2097, 2098, 2099):
+        (reports / f"{year}-01-01T00-00-00Z").mkdir()
+    folder = job.folder / "suite-later"
+    folder.mkdir()
+    (folder / "test_one.py").write_text(SUITE, encoding="utf-8")
+
+    for _ in range(2):
+        outputs, done = job.run(STEPS[:1], audits=folder.name)
+        assert (outputs["verdict"], done["Audit"].returncode) == ("PASSES", 0)
+        assert (Path(outputs["report"]) / "results.json").is_file()
+        years = sorted(path.name[:4] for path in reports.iterdir())
+        assert years[1:] == ["2098", "2099"]
+
+
+def test_an_audit_that_ends_python_is_red(job: Job) -> None:
+    """With exit code 0 and no report, whatever the gate is."""
+    folder = job.folder / "suite-gone"
+    folder.mkdir()
+    body = SUITE.replace("    return", "    __import__('os')._exit(0)\n    return")
+    (folder / "test_one.py").write_text(body, encoding="utf-8")
+    _, done = job.run(STEPS[:1], audits=folder.name, gate="never")
+
+    assert done["Audit"].returncode == 3
+    assert "::error::the audits left no report; pytest ended with 0" in done["Audit"].stdout
+
+    (folder / "test_one.py").write_text(SUITE.replace("above(0.0", "above(2.0"), encoding="utf-8")
+    late = "import os\ndef pytest_unconfigure(): os._exit(0)\n"
+    (folder / "conftest.py").write_text(late, encoding="utf-8")
+    outputs, done = job.run(STEPS[:1], audits=folder.name)
+    assert (outputs["verdict"], done["Audit"].returncode) == ("FAILS", 1)

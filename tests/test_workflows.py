@@ -137,6 +137,12 @@ def test_the_gate_is_one_and_the_same() -> None:
         assert re.search(r"^ *(- run: )?pytest audits.* --rm-gate", text, re.MULTILINE)
         assert not re.search(r"run: .*rmaudit replay", text)
     assert "if: ${{ !cancelled() }}" not in written
+    for text in (written, page, readme):  # code in an audit can end Python with exit code 0
+        shown = re.findall(
+            r"^( *(?:- )+(?:run: )?(?:\|\n +)?pytest audits.*(?:\n.*)?)", text, re.MULTILINE
+        )
+        assert shown
+        assert all("ls reports/*/results.json" in each for each in shown)
 
 
 def test_workflows_use_the_same_versions() -> None:

@@ -23,6 +23,7 @@ from rmaudit.cli.shared_options import (
 )
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -129,6 +130,8 @@ def sweep(  # noqa: PLR0913  (groups of options)
     from rmaudit.distributed.scoring_rounds import part as parsed
 
     ray = is_ray(on)
+    if secret := secret_in(on):
+        fail(f"--on: {secret}; {BARE_URL}")
     if on != "here" and not ray:
         message = f"--on {on!r}; write here, ray, or the address of a Ray cluster"
         fail(f"{message}; --print prints a script for a SLURM array")

@@ -25,7 +25,7 @@ from rmaudit.cli.shared_options import (
     say,
 )
 from rmaudit.config.model_registry import known_models
-from rmaudit.errors import RmauditError
+from rmaudit.errors import RmauditError, SpecError
 from rmaudit.verdicts.verdict_policy import Policy
 
 if TYPE_CHECKING:
@@ -270,8 +270,11 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         except RmauditError as error:
             fail(f"--alike: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)
-    with ending_on_failure():
+    was = None
+    try:
         was = blessed_release.read(path) if path.is_file() else None
+    except SpecError as error:  # its own advice is to bless again
+        say(f"warning: replaced, as it could not be read: {error}", err=True)
     with ending_if_unwritable(path):
         blessed_release.write(made, path)
     if as_json:

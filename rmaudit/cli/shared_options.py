@@ -52,7 +52,7 @@ def _cache_dir(given: str) -> Path:
     """
     found = path_or_url(given)
     if not isinstance(found, Path):
-        fail(f"--cache {given}: a URL, and this command needs a folder; give one, or leave it out")
+        fail("--cache: a URL, and this command needs a folder; give one, or leave it out")
     return found
 
 

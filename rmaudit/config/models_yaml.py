@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from yaml import ScalarNode
+from yaml import Node, ScalarNode
 
 from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
@@ -37,6 +37,7 @@ _REVISIONS = {"source": "revision", "base": "base_revision", "policy": "policy_r
 _SOURCES = {**_REVISIONS, "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
 _FILES = ("template", "pairs")  # keys that name a file
+_PLACES = (*_SOURCES, *_FILES, "reference")  # keys whose value an error may quote
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
@@ -77,7 +78,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
 
 
 def _refuse_secrets(document: Document) -> None:
-    """Raise if a source URL is wrong or holds a password, or if `api_key` is no variable's name.
+    """Raise if a URL is wrong or holds a password, or if `api_key` is no variable's name.
 
     This comes before any error quotes a value of the file.
     """
@@ -85,6 +86,9 @@ def _refuse_secrets(document: Document) -> None:
         match path, node:
             case ("models", _, "source"), ScalarNode(value=str(source)):
                 wrong = servers.source_problem(source)
+            case ("models", _, *_, str(key)), ScalarNode(value=str(given)) if key in _PLACES:
+                wrong = servers.secret_in(given)
+                wrong = wrong and f"{wrong}; a folder, a file or a hub id is expected"
             case ("models", _, "api_key"), ScalarNode(value=str(given)):
                 fine = re.fullmatch(servers.KEY_NAME, given)
                 wrong = "" if fine else "expected the name of an environment variable, no key"
@@ -119,11 +123,32 @@ def _with_implicit_sources(document: Document) -> Document:
         named = models.get(policy)
         if not isinstance(named, dict):
             named = {"source": policy}
+        for key in ("policy", "reference"):
+            _refuse_implicit_language_model(name, key, keys.get(key), models, nodes)
         for key in _OF_POLICY:
             if named.get(key) is not None and key not in entry:
                 entry[key] = named[key]
                 nodes["models", name, key] = nodes.get(("models", policy, key), at)
     return Document(document.value, nodes)
+
+
+def _refuse_implicit_language_model(
+    name: str,
+    key: str,
+    given: object,
+    models: Mapping[str, Any],
+    nodes: Mapping[strict_yaml.Path, tuple[Node, Node]],
+) -> None:
+    """Raise if the policy or reference of an implicit reward is an entry that is implicit itself.
+
+    Its own policy would be taken for it, without its beta and reference.
+    """
+    entry = models.get(given) if isinstance(given, str) else None
+    if isinstance(entry, dict) and entry.get("implicit") is not None:
+        what = f"{given} is an implicit reward itself, and no language model; name its own policy"
+        raise YamlProblem(
+            nodes["models", name, "implicit", key][1], f"{name}: implicit: {key}: {what}"
+        )
 
 
 def _entries_by_name(value: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever the file holds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 KINDS = ("vllm", "sglang", "openrlhf")
 SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
@@ -15,6 +15,9 @@ _EXPECTED = (
     "no URL of a server that rmaudit knows; expected vllm+http://host:8000, "
     "sglang+http://host:30000 or openrlhf+http://host:5000/get_reward, the same with https, a "
     "folder, or a hub id owner/name"
+)
+BARE_URL = (
+    "give the bare URL, and what opens it in the environment variables or settings of its client"
 )
 KEYS = (
     *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
@@ -71,14 +74,29 @@ def source_problem(source: str) -> str:
         port = parts.port
     except ValueError:
         return _EXPECTED
-    if "@" in source:
+    if secret := secret_in(source):
         return (
-            "a URL with a name or a password, which would stand in reports; put the key into an "
-            "environment variable, and that one's name into `api_key`"
-        )
-    if "?" in source or "#" in source:
-        return (
-            "a URL with a query (`?` or `#`), which would stand in reports; give the bare URL, and "
-            "as `api_key` the name of an environment variable with the key"
+            f"{secret}; give the bare URL, and as `api_key` the name of an environment variable "
+            f"with the key"
         )
     return "" if parts.hostname and port != 0 else _EXPECTED
+
+
+def masked_urls(text: str) -> str:
+    """Return a text of others, such as a client's error, with no password or query in its URLs."""
+    return re.sub(
+        r"(://[^\s?#'\"]*)\?[^\s'\"]*", r"\1?***", re.sub(r"://[^/\s@]*@", "://***@", text)
+    )
+
+
+def secret_in(url: str) -> str:
+    """Return in words what of a URL may be a secret, which is refused unquoted; "" if nothing is.
+
+    URLs stand in reports, logs and commands. Signatures and tokens come in a query.
+    """
+    plain = unquote(url)
+    if "://" in plain and "@" in plain:
+        return "a URL with a name or a password, which would stand in reports"
+    if "://" in plain and ("?" in plain or "#" in plain):
+        return "a URL with a query (`?` or `#`), which would stand in reports"
+    return ""

@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from rmaudit.invisible_characters import spelled
+
 _DEEPEST = 20  # levels; models.yaml needs five
 _LONGEST = 80  # characters of a text that an error shows
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # what no file name and no encoding has
@@ -26,6 +28,8 @@ _SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "float": (r"-?(0|[1-9][0-9]{0,17})\.[0-9]+(e[-+][0-9]{1,2})?", float),
     "timestamp": ("[0-9]{4}-[0-9]{2}-[0-9]{2}", date.fromisoformat),
 }
+
+_HIDDEN_TOO = (("words",), ("prompts",))  # keys at the top whose texts a model may be asked
 
 Path = tuple[str | int, ...]  # the keys, and the numbers of list items, from the root to a value
 
@@ -64,6 +68,8 @@ class _Reader:
             self.nodes.update({at: (item, item) for at, item in items})
             return tuple(self.value(item, at) for at, item in items)
         read = _scalar(node)
+        if isinstance(read, str) and path[:1] not in _HIDDEN_TOO and not _shows(read):
+            return Odd()
         verdict = isinstance(read, str) and path[-2:-1] == ("judge",)
         return node.value if verdict else read  # the space before a word is a part of it
 
@@ -194,6 +200,11 @@ def _scalar(node: yaml.Node) -> object:
         return make(node.value) if re.fullmatch(spelling, node.value) else Odd()
     except ValueError:  # no day of the calendar
         return Odd()
+
+
+def _shows(text: str) -> bool:
+    """Return whether anything of a text is seen by who reads it."""
+    return any(each != " " and spelled(each) == each for each in text)
 
 
 def _yaml_type(node: yaml.Node) -> str:

@@ -380,16 +380,20 @@ class Checkpoint(TokenModel):
             forward_parity_check.length_class, tried
         ):
             return
-        tried[length] = forward_parity_check.check(
-            weights,
-            prefix,
-            suffix,
-            name=self.name,
-            dtype=self.loader.dtype,
-            edges=self.rows.edges,
-            every=every,
-            sd=max((each.sd for each in tried.values()), default=0.0),
-        )
+        try:
+            tried[length] = forward_parity_check.check(
+                weights,
+                prefix,
+                suffix,
+                name=self.name,
+                dtype=self.loader.dtype,
+                edges=self.rows.edges,
+                every=every,
+                sd=max((each.sd for each in tried.values()), default=0.0),
+            )
+        except ModelError:
+            self._unless_changed(None)  # the reason, where a file was written to
+            raise
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from itertools import groupby
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ScoreError
+from rmaudit.models.checked_numbers import finite
 
 _NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
-_LARGEST = float(np.finfo(np.float32).max)
 STOP_AGAIN = 0.2  # seconds
 T = TypeVar("T")
 
@@ -100,19 +99,10 @@ def checked_rewards(given: Any, asked: Sequence[object], whose: str) -> list[flo
         message = f"{whose} returned {len(scores)} scores for "
         raise ScoreError(f"{message}{len(asked)} responses; return one for each, in order")
     for score, response in zip(scores, asked, strict=True):
-        if not _is_finite(score):
+        if finite(score) is None:
             message = f"{whose} gave {_short(score)} for the response "
             raise ScoreError(f"{message}{_short(response)}, allowed: finite numbers")
     return [float(score) for score in scores]
-
-
-def _is_finite(score: object) -> bool:
-    if not isinstance(score, Real) or isinstance(score, bool | np.bool_):
-        return False
-    try:
-        return abs(float(score)) <= _LARGEST  # no NaN either
-    except OverflowError:
-        return False
 
 
 def _short(value: object) -> str:

@@ -6,7 +6,6 @@ A request goes to the host that models.yaml names and nowhere else (`models.boun
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 import time
@@ -18,7 +17,9 @@ from urllib3.util import Retry
 
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
+from rmaudit.config.servers import masked_urls
 from rmaudit.errors import ModelError
+from rmaudit.models.api_keys import key_of, masked_json, masking
 from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet
@@ -28,7 +29,6 @@ _FOREVER = 10**9  # more seconds than that are as many
 _LONG_WAIT = 3.0  # seconds; longer waits are printed
 _MOST, _MOST_A_ROW = 1 << 20, 1 << 10  # bytes of an answer
 _SHOWN = 200  # characters of what a server says of an error
-_SECRET = 8  # characters of a key; a shorter one is no secret, and stands in any answer
 _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 
 
@@ -49,10 +49,12 @@ class HttpClient:
         """Prepare a client: read the API key from the environment, and send no request yet.
 
         Raises:
-            ModelError: the environment variable that the entry names as `api_key` is not set.
+            ModelError: the environment variable that the entry names as `api_key` is not set, or
+                holds no key.
         """
         self.url, self._name = url, spec.name
-        self._key = _key(spec)
+        self._key = key_of(spec)
+        self._mask = masking(self._key)
         self._tries = spec.retries + 1
         self._headers = {"User-Agent": "rmaudit", "Accept": "application/json"}
         if self._key:
@@ -79,15 +81,12 @@ class HttpClient:
     def _ask(self, method: str, path: str, body: bytes | None = None, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
         where = f"{self.url}{path}"
         answer = self._ask_with_retries(method, where, body, _MOST + _MOST_A_ROW * rows)
-        data = answer.data
-        if len(self._key) >= _SECRET:  # a server may repeat it, and answers are shown and kept
-            data = data.replace(self._key.encode(), b"***")
         if answer.status != _OK:
-            raise self._error_for(where, answer, _reason(data))
-        try:
-            return json.loads(data)
+            raise self._error_for(where, answer, _reason(answer.data))
+        try:  # a server may repeat its key, and answers are shown and kept
+            return masked_json(json.loads(answer.data), self._mask)
         except (ValueError, RecursionError):
-            said = self._masked(data.decode(errors="replace"))
+            said = self._masked(answer.data.decode(errors="replace"))
             message = f"{self._name}: {where} answered with no JSON ({said}); is `source` right?"
             raise ModelError(f"{message} {SOURCES}") from None
 
@@ -145,14 +144,13 @@ class HttpClient:
             given = "the key that `api_key` names is not taken" if self._key else how
             return ModelError(f"{message}; {given} in models.yaml")
         if status // 100 * 100 == _REDIRECT:
-            to = self._masked(answer.headers.get("Location", "nowhere"))
+            to = self._masked(masked_urls(answer.headers.get("Location", "nowhere")))
             return ModelError(f"{message} and points to {to}; give the address that answers itself")
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 
     def _masked(self, text: str) -> str:
         """Return a server's text as one line of at most 200 characters, with the API key masked."""
-        masked = text.replace(self._key, "***") if self._key else text
-        return short(" ".join(masked.split()), _SHOWN)
+        return short(" ".join(self._mask(text).split()), _SHOWN)
 
 
 class NoSuchPath(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
@@ -188,21 +186,6 @@ def _retry_after(said: str) -> float:
         return Retry(retry_after_max=_FOREVER).parse_retry_after(said)
     except (InvalidHeader, ValueError, OverflowError, TypeError, IndexError):
         return 0.0
-
-
-def _key(spec: ModelSpec) -> str:
-    """Return the API key in the variable that the entry names, if any, else ""; raise if unset."""
-    if spec.api_key is None:
-        return ""
-    if not (key := os.environ.get(spec.api_key, "").strip()):
-        message = f"{spec.name}: its `api_key` is {spec.api_key}, and no environment variable of "
-        raise ModelError(f"{message}this name is set; export it, or remove `api_key`")
-    if not (key.isascii() and key.isprintable()):
-        message = (
-            f"{spec.name}: the environment variable {spec.api_key} holds more than plain ASCII"
-        )
-        raise ModelError(f"{message} characters, which no header can carry; export the key anew")
-    return key
 
 
 def _reason(body: bytes) -> str:

@@ -46,6 +46,12 @@ def no_head(name: str) -> NoWeights:
     return NoWeights(message)
 
 
+def _exactly(beta: float) -> str:
+    """Return beta in as many digits as tell it from every other, in six where these do."""
+    short = f"{beta:g}"
+    return short if float(short) == beta else repr(beta)
+
+
 class ImplicitReward(TokenModel):
     """A reward model made of a policy and, if given, its reference; loaded at the first score.
 
@@ -89,7 +95,7 @@ class ImplicitReward(TokenModel):
     @cached_property
     def identity(self) -> dict[str, str]:
         """Return hashes of models and tokenizers, dtypes, beta, and which ids the reward sums."""
-        said = {"head": "implicit", "beta": f"{self.implicit.beta:g}"}
+        said = {"head": "implicit", "beta": _exactly(self.implicit.beta)}
         said["counted"] = "answer and closing" if self.implicit.closing else "answer"
         for role, model in self._models.items():
             prefix = "" if role == "policy" else f"{role} "
@@ -147,7 +153,7 @@ class ImplicitReward(TokenModel):
         for role, model in self._models.items():
             yield role, f"{model.folder}, {model.dtype}"
         counted = "the answer's ids" + " and those that close its turn" * self.implicit.closing
-        ratio = f"{self.implicit.beta:g} · log(policy / reference)"
+        ratio = f"{_exactly(self.implicit.beta)} · log(policy / reference)"
         own = "log-probability under the policy"
         yield "reward", f"{ratio if self.implicit.reference else own}, over {counted}"
         known, every = len(self.vocabulary().ids), len(self.rows.vocabulary.ids)

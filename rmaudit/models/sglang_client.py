@@ -17,7 +17,6 @@ one class, so it is not asked. `/v1/score` gives probabilities, of which the log
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -25,9 +24,10 @@ from typing import Any
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.checked_numbers import log_odds
 from rmaudit.models.external_scorer_batches import checked_rewards
 from rmaudit.models.http_client import NoSuchPath
-from rmaudit.models.token_id_client import IdsServer
+from rmaudit.models.token_id_client import JUDGE_HINT, IdsServer
 
 _DELIMITER = "multi_item_scoring_delimiter"
 
@@ -38,6 +38,9 @@ class SglangServer(IdsServer):
     software = "SGLang"
     limit = "--context-length"
     room = 1  # of its context length
+    hint = (
+        "serve a reward model with --is-embedding, without an activation, or audit its checkpoint"
+    )
 
     @cached_property
     def info(self) -> dict[str, Any]:
@@ -64,14 +67,8 @@ class SglangServer(IdsServer):
         said = self.info.get("version")
         return short(said, 40) if isinstance(said, str) else ""
 
-    def _check_rewards(self, rows: Sequence[Ids]) -> None:
-        found = self.rewards(rows)
-        if len(set(found)) == 1:
-            message = (
-                f"{self.spec.name}: its server gives {found[0]:g} for each of {len(found)} "
-                f"answers, so it serves no reward model; serve one with --is-embedding"
-            )
-            raise ModelError(message)
+    def _test_rewards(self, rows: Sequence[Ids]) -> list[float]:
+        return self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the reward of each row of token ids, by one request.
@@ -102,7 +99,10 @@ class SglangServer(IdsServer):
 class SglangJudge(SglangServer):
     """A client of an SGLang server with a language model as judge, whose verdict is the reward."""
 
-    def _check_rewards(self, rows: Sequence[Ids]) -> None:
+    logits = False
+    hint = JUDGE_HINT
+
+    def _test_rewards(self, rows: Sequence[Ids]) -> list[float]:
         if self.info.get(_DELIMITER) is not None:
             message = (
                 f"{self.spec.name}: its server puts a delimiter around every row "
@@ -110,13 +110,13 @@ class SglangJudge(SglangServer):
                 f"start it without that option"
             )
             raise ModelError(message)
-        self.rewards(rows)
+        return self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the log-probability of yes minus that of no after each row, by one request.
 
         Raises:
-            ScoreError: the answer has not two probabilities above 0 for each row.
+            ScoreError: the answer has not two probabilities for each row.
         """
         body = {
             "model": self.model,
@@ -141,8 +141,9 @@ class SglangJudge(SglangServer):
 
 
 def _difference(scores: object) -> object:
-    """Return log P(yes) - log P(no), or `scores` itself if these are not two numbers above 0."""
+    """Return log P(yes) - log P(no), or `scores` itself if these are not two probabilities."""
     match scores:
-        case [int() | float() as yes, int() | float() as no] if min(yes, no) > 0:
-            return math.log(yes) - math.log(no)
+        case [yes, no]:
+            odds = log_odds(yes, no, logs=False)
+            return scores if odds is None else odds
     return scores

@@ -18,7 +18,14 @@ from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.config.model_spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.checked_numbers import refuse_no_rewards
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
+
+_MOST_IDS = 10**9  # of a row, of any server
+JUDGE_HINT = (
+    "the verdict does not depend on the answer: does the template print it, and are `yes` and `no` "
+    "words that the judge says?"
+)
 
 
 class IdsServer(ABC):
@@ -27,6 +34,8 @@ class IdsServer(ABC):
     Attributes:
         software: the name of the server's software, for messages.
         limit: the option by which the server is started with longer rows.
+        logits: whether rewards that all lie within 0 and 1 were put through an activation.
+        hint: what to do where test answers get no rewards, for messages.
         room: how many ids of the server's maximum length a row has to leave free.
         version: the software's version; "" before the check, or if the server does not state it.
         stop: ends all requests under way, within about a second.
@@ -35,6 +44,8 @@ class IdsServer(ABC):
 
     software: ClassVar[str]
     limit: ClassVar[str]
+    hint: ClassVar[str]
+    logits: ClassVar[bool] = True
     room: ClassVar[int] = 0
 
     def __init__(self, url: str, spec: ModelSpec, verdict: Callable[[], Ids] = lambda: ()) -> None:
@@ -55,8 +66,8 @@ class IdsServer(ABC):
         """
 
     @abstractmethod
-    def _check_rewards(self, rows: Sequence[Ids]) -> None:
-        """Raise if the server's answers for a few test rows are not rewards."""
+    def _test_rewards(self, rows: Sequence[Ids]) -> list[float]:
+        """Return the rewards of a few test rows; raise if the server is not started as needed."""
 
     @abstractmethod
     def _version(self) -> str:
@@ -102,9 +113,16 @@ class IdsServer(ABC):
 
     @property
     def max_model_len(self) -> int | None:
-        """Return the most ids that a row and its continuation may have; None if not stated."""
+        """Return the most ids that a row and its continuation may have; None if not stated.
+
+        Raises:
+            ModelError: the server states something else than a number of ids.
+        """
         found = self.card.get("max_model_len")
-        return found if type(found) is int and found > 0 else None
+        if found is not None and not (type(found) is int and 0 < found <= _MOST_IDS):
+            message = f"{self.spec.name}: its server states max_model_len {short(repr(found))}, "
+            raise ModelError(f"{message}allowed: a whole number from 1; is it a {self.software}?")
+        return found
 
     def refuse_long(self, rows: Sequence[Ids]) -> None:
         """Raise if a row has more ids than the server accepts, before any is sent.
@@ -135,7 +153,8 @@ class IdsServer(ABC):
                 self.refuse_long(rows)  # the card's errors say more than those of a request
                 self.version = self._version()
                 self._refuse_other_tokenizer(text, ids)
-                self._check_rewards(rows)
+                whose, found = f"{self.spec.name}: its server", self._test_rewards(rows)
+                refuse_no_rewards(found, whose, self.hint, logits=self.logits)
                 self._checked = True
 
     def _post(self, path: str, body: dict[str, Any], rows: int, hint: str) -> Any:  # noqa: ANN401  (JSON)

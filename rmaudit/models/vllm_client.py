@@ -33,10 +33,13 @@ class VllmServer(IdsServer):
 
     software = "vLLM"
     limit = "--max-model-len"
+    logits = False  # `_working_setting` sees an activation by what it does
+    hint = "serve a reward model (vllm serve MODEL --runner pooling), or audit its checkpoint"
     _setting = ""
 
-    def _check_rewards(self, rows: Sequence[Ids]) -> None:
-        self._setting = self._working_setting(rows)
+    def _test_rewards(self, rows: Sequence[Ids]) -> list[float]:
+        self._setting, found = self._working_setting(rows)
+        return found
 
     def _version(self) -> str:
         try:
@@ -54,14 +57,17 @@ class VllmServer(IdsServer):
         """
         return self._classified(rows, {self._setting: False})
 
-    def _working_setting(self, rows: Sequence[Ids]) -> str:
-        """Return the request field that switches the sigmoid off; raise if none does."""
+    def _working_setting(self, rows: Sequence[Ids]) -> tuple[str, list[float]]:
+        """Return the request field that switches the sigmoid off, and logits; raise if none does.
+
+        Logits may lie within 0 and 1, if an activation changes them.
+        """
         off: list[float] = []
         for setting in _SETTINGS:
             off, on = (self._classified(rows, {setting: value}) for value in (False, True))
             moved = max(abs(one - other) for one, other in zip(off, on, strict=True))
             if moved > _NOISE or any(not 0 <= score <= 1 for score in off):
-                return setting
+                return setting, off
         what = "1.0 for every row: a softmax of one class" if set(off) == {1.0} else "within 0 to 1"
         message = (
             f"{self.spec.name}: its server gives no logits, though asked to (use_activation: "

@@ -21,7 +21,9 @@ from typing import Any
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
+from rmaudit.models.checked_numbers import finite, log_odds
 from rmaudit.models.external_scorer_batches import checked_rewards
+from rmaudit.models.token_id_client import JUDGE_HINT
 from rmaudit.models.vllm_client import VllmServer
 
 _LEAST = -9999.0  # what vLLM writes for a log-probability of minus infinity
@@ -40,9 +42,11 @@ class VllmJudge(VllmServer):
     """A client of a vLLM server with a language model as judge; members may raise `ModelError`."""
 
     room = 1  # for the verdict
+    logits = False
+    hint = JUDGE_HINT
 
-    def _check_rewards(self, rows: Sequence[Ids]) -> None:
-        self.rewards(rows)
+    def _test_rewards(self, rows: Sequence[Ids]) -> list[float]:
+        return self.rewards(rows)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """Return the log-probability of yes minus that of no after each row, by one request.
@@ -72,19 +76,21 @@ class VllmJudge(VllmServer):
         return checked_rewards(rewards, rows, f"{self.spec.name}: its server")
 
     def _difference(self, choice: dict[str, Any]) -> object:
-        """Return log P(yes) - log P(no) of a row's `choice`, or its `logprobs` if malformed.
+        """Return log P(yes) - log P(no) of a row's `choice`, or what it has if these are none.
 
         Raises:
             ModelError: one of the two is not among the log-probabilities.
         """
         try:
             (found,) = choice["logprobs"]["top_logprobs"]
-            yes, no = (float(found.get(f"token_id:{i}", _LEAST)) for i in self._verdict())
+            both = [found.get(f"token_id:{i}", _LEAST) for i in self._verdict()]
         except (KeyError, TypeError, ValueError, AttributeError):
             return choice.get("logprobs")
-        if min(yes, no) > _LEAST:
-            return yes - no
-        word = self._verdict()[0 if yes <= _LEAST else 1]
+        absent = [finite(each) is not None and each <= _LEAST for each in both]
+        if not any(absent):
+            odds = log_odds(*both, logs=True)
+            return both if odds is None else odds
+        word = self._verdict()[absent.index(True)]
         message = (
             f"{self.spec.name}: its server returns {len(found)} log-probabilities after a row, and "
             f"that of the verdict's token {word} is not among them; serve it with a vLLM that "

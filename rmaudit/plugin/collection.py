@@ -65,8 +65,10 @@ def audited(item: pytest.Item) -> Audited | None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Number each test by its place in the test files, before any plugin shuffles them."""
-    item.stash[PLACE] = next(item.config.stash[SESSION].places)
+    """Note each test, and its place in the test files, before any plugin drops or shuffles some."""
+    session = item.config.stash[SESSION]
+    item.stash[PLACE] = len(session.collected)
+    session.collected.append(item)
 
 
 def in_order(
@@ -113,6 +115,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
     runs = runs_of(declaration, own_words)
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
+    pairs = {(name, label(run)) for name in names for run in runs}
+    metafunc.config.stash[SESSION].plan.expected[metafunc.definition.nodeid] = pairs
 
 
 def _refuse_unknown_stops(declaration: Declaration) -> None:
@@ -134,12 +138,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Stop on wrong input before anything is measured; keep each model on one xdist worker."""
     if error := config.stash[SESSION].error:
         raise pytest.UsageError(error)
-    audits = [(item, audit) for item in items if (audit := audited(item))]
+    collected = config.stash[SESSION].collected  # and not `items`: a conftest.py may come before
+    audits = [(item, audit) for item in collected if (audit := audited(item))]
     plan = config.stash[SESSION].plan
     plan.collected = len(audits)
     if not audits:
         return
-    plan.unseen = uncollected(config, items, plan.skipped)
+    plan.unseen = [*uncollected(config, collected, plan.skipped), *_dropped(config, audits)]
     try:
         _refuse_model_of_other_plugin(config)
         _refuse_misspelt(config, [audit for _, audit in audits])
@@ -159,6 +164,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.pluginmanager.hasplugin("xdist"):
         for item, audit in audits:
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
+
+
+def _dropped(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> list[str]:
+    """Return a sentence on models and prompts of audits that became no tests; [] if all did.
+
+    A plugin or a conftest.py may drop single tests while they are made. A part of the tests that
+    somebody asked for says so itself.
+    """
+    missing = {test: {*pairs} for test, pairs in config.stash[SESSION].plan.expected.items()}
+    for item, audit in audits:
+        test = f"{item.parent.nodeid if item.parent else ''}::{getattr(item, 'originalname', '')}"
+        missing.get(test, set()).discard((audit.spec.name, audit.prompt))
+    tests = [f"{test}[{'-'.join(pair)}]" for test in missing for pair in sorted(missing[test])]
+    if not tests or left_out(config):
+        return []
+    said = "1 test of an audit was" if len(tests) == 1 else f"{len(tests)} tests of audits were"
+    return [f"{said} never collected, dropped by a plugin or a conftest.py: {_first_names(tests)}"]
 
 
 def _refuse_model_of_other_plugin(config: pytest.Config) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rmaudit.config.servers import masked_urls
 from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
 from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.pytest_options import options_of
@@ -146,7 +147,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         yield
         return
     state.plan.receive()
-    if state.carried or (state.plan.begun and state.plan.selected):
+    looks_whole = state.plan.begun or exitstatus == pytest.ExitCode.OK
+    if state.carried or (looks_whole and state.plan.selected):
         _gather_findings(session, state, exitstatus)
         with _guarded(state, "results.json"):
             _write_results(config, state)
@@ -224,7 +226,7 @@ def _write_results(config: pytest.Config, state: Session) -> None:
         model_specs(config),
         store_of(config),
         base=report_folder(config).absolute(),
-        command=shlex.join(["pytest", *config.invocation_params.args]),
+        command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
         seed=options_of(config).seed,
         made=state.memory.sweeps.values(),
         own_words=state.own_words,
@@ -271,7 +273,7 @@ def _log_to_tracker(state: Session, tracker: str, results: Results, folder: Path
     try:
         state.logged += experiment_trackers.log(tracker, results, folder)
     except Exception as error:  # noqa: BLE001  (whatever a client of others raises)
-        why = f"{type(error).__name__}: {error}"
+        why = masked_urls(f"{type(error).__name__}: {error}")  # a server's URL may have a password
         state.unlogged.append(f"warning: the run was not logged to {tracker}: {why}")
 
 

@@ -21,6 +21,7 @@ class SelectedAudits:
         begun: whether any of them began.
         crashed: by test id, how a worker died while it ran the test.
         broken: what could not be collected.
+        expected: models and prompts of each audit, by the id of its function.
         skipped: why files and folders were skipped as a whole, by their paths.
         unseen: a sentence each on audits that were never collected.
         beside: failures that belong to no audit, a sentence each, by test id.
@@ -32,6 +33,7 @@ class SelectedAudits:
     begun: bool = False
     crashed: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
+    expected: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     skipped: dict[Path, str] = field(default_factory=dict)
     unseen: list[str] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -76,7 +75,7 @@ class Session:
     gaps: list[str] = field(default_factory=list)  # all that keeps it from being whole
     verdict: RunVerdict | None = None  # of the run, where there is any finding
     finished: int = 0  # selected audits that have a result
-    places: Iterator[int] = field(default_factory=count)  # numbers of tests as they are collected
+    collected: list[pytest.Item] = field(default_factory=list)  # all tests, before any is dropped
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None

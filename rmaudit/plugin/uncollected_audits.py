@@ -1,7 +1,9 @@
 """Find the audits that test files declare, to report those that pytest did not collect.
 
-A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence;
-a run in which that happened does not pass. The files are read as text here and never imported.
+A skip of a whole module, `python_files` of an ini, `collect_ignore` and `norecursedirs` (by default
+also folders called build, dist and venv) leave audits out in silence; a run in which that happened
+does not pass. The files are read as text here and never imported. Hidden folders and virtual
+environments are not looked into.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -22,9 +25,9 @@ from rmaudit.plugin.session import SESSION
 from rmaudit.verdicts.audit_declaration import audit, is_audit
 
 _KEYWORDS = set(inspect.signature(audit).parameters)
-# pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
-_NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 _TEST_FILES = ("test_*.py", "*_test.py")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Place(NamedTuple):
@@ -45,28 +48,73 @@ def bundled_audits() -> dict[str, Path]:
     }
 
 
-def declared_in(path: Path, source: str) -> dict[Place, str]:
-    """Return the names of the audits that a file declares outside functions, by their position."""
+def declared_in(path: Path, source: str, own: Collection[str] = frozenset()) -> dict[Place, str]:
+    """Return the names of the audits that a file declares outside functions, by their position.
+
+    `own` has the names of a team's own decorators around `rmaudit.audit`.
+    """
     found: dict[Place, str] = {}
     left: list[ast.AST] = [ast.parse(source)]
     while left:
         node = left.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(map(_is_call_of_audit, node.decorator_list)):
+        if isinstance(node, _FUNCTIONS):
+            if any(_declares(each, own) for each in node.decorator_list):
                 found[Place(path, node.decorator_list[0].lineno)] = node.name
-        else:
-            left += ast.iter_child_nodes(node)
+            continue
+        match node:  # test_name = audit(claim=..., ...)(measure)
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Call() as made)) if _declares(made, own):
+                found[Place(path, node.lineno)] = name
+        left += ast.iter_child_nodes(node)
     return dict(sorted(found.items()))
 
 
-def _is_call_of_audit(decorator: ast.expr) -> bool:
-    """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
+def _declares(decorator: ast.expr, own: Collection[str]) -> bool:
+    """Return whether a decorator declares an audit: `audit(claim=...)`, or one of a team's `own`.
+
+    A call of `rmaudit.audit` is known by its arguments, whatever it is called.
+    """
+    if _name_of(decorator) in own:
+        return True
     if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
         return False
     given = {keyword.arg for keyword in decorator.keywords}
-    name: Any = decorator.func
-    called = getattr(name, "attr", getattr(name, "id", ""))
-    return given <= _KEYWORDS | {None} and ("claim" in given or called.endswith("audit"))
+    called = _name_of(decorator).endswith("audit")
+    return given <= _KEYWORDS | {None} and ("claim" in given or called)
+
+
+def _name_of(decorator: ast.expr) -> str:
+    """Return a decorator's name without its module: `gate` of `@tools.gate(...)`; or ""."""
+    named: Any = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return str(getattr(named, "attr", getattr(named, "id", "")))
+
+
+def _own_decorators(
+    trees: Mapping[Path, ast.Module], collected: Collection[tuple[Path, int | str]]
+) -> set[str]:
+    """Return the names of a team's own decorators that declare audits.
+
+    These are functions and classes that call `rmaudit.audit`, partial calls of it, and whatever
+    else stands above an audit that was `collected` (by its file and name).
+    """
+    own: set[str] = set()
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+                inside = (each for line in node.body for each in ast.walk(line))
+                if any(isinstance(each, ast.Call) and _declares(each, set()) for each in inside):
+                    own.add(node.name)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if any(_name_of(each) == "audit" for each in node.value.args):
+                    own |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            elif isinstance(node, _FUNCTIONS) and (path, node.name) in collected:
+                above = node.decorator_list
+                if not any(_declares(each, own) for each in above):
+                    own |= {_name_of(each) for each in above if not _is_of_pytest(each)}
+    return own - {""}
+
+
+def _is_of_pytest(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).startswith("pytest.")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,50 +144,128 @@ def uncollected(
     named = [here / arg for arg in config.args if "::" not in arg]
     if config.getoption("lf", None):
         return []
+    files = {path: _text(path) for each in named for path in _python_files(each)}
+    names = _names_of_collected(items)
+    beside = {path for each in (here, *named) for path in each.glob("*.py")}  # helpers, conftest.py
+    own = _own_decorators(_parsed({path: _text(path) for path in beside} | files, names), names)
     told: list[str] = []
     places: dict[Place, str] = {}
     cut: set[Path] = set()
-    for path in dict.fromkeys(file for each in named for file in _python_files(each)):
-        source = path.read_text(encoding="utf-8", errors="replace")
+    for path, source in files.items():
         found: dict[Place, str] = {}
-        if "audit" in source or "claim" in source:
+        if any(word in source for word in ("audit", "claim", *own)):
             try:
-                found = declared_in(path, source)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = declared_in(path, source, own)
+            except _UNREADABLE:
                 if any(fnmatch(path.name, pattern) for pattern in _TEST_FILES):
                     told.append(f"{_relative_path(path, here)} cannot be read as Python")
                 continue
         why = next((skipped[each] for each in (path, *path.parents) if each in skipped), None)
         if why is not None and (found or "audit" in source):
-            names = f" with {', '.join(found.values())}" if found else ""
-            told.append(f"{_relative_path(path, here)} was skipped{names}: {why}")
+            names_found = f" with {', '.join(found.values())}" if found else ""
+            told.append(f"{_relative_path(path, here)} was skipped{names_found}: {why}")
             cut.add(path)
         places |= found
-    seen = _places_of_collected(items, places)
-    missing = [
-        f"{_relative_path(place.path, here)}::{name}"
-        for place, name in places.items()
-        if place.path not in cut and place not in seen and (place.path, name) not in seen
-    ]
-    if missing:
-        said = "1 audit was" if len(missing) == 1 else f"{len(missing)} audits were"
-        told.append(f"{said} never collected: {', '.join(missing)}")
+    told += _never_collected(
+        config,
+        {place: name for place, name in places.items() if place.path not in cut},
+        items,
+        files,
+    )
     return told
 
 
+def _never_collected(
+    config: pytest.Config,
+    places: Mapping[Place, str],
+    items: Iterable[pytest.Item],
+    files: Mapping[Path, str],
+) -> Iterator[str]:
+    """Yield a sentence on the audits of `places` that no item has, if there are any.
+
+    A copy of a file whose audits were collected is left out, as a build leaves one, where pytest
+    does not enter its folder.
+    """
+    here: Path = config.invocation_params.dir
+    seen = _places_of_collected(items, places)
+    known = {files.get(path) for path, _ in seen}
+    missing: list[str] = []
+    closed: dict[str, None] = {}  # folders that pytest does not enter
+    for place, name in places.items():
+        folder = _not_entered(config, place.path)
+        copied = folder and files[place.path] in known
+        if not (copied or place in seen or (place.path, name) in seen):
+            missing.append(f"{_relative_path(place.path, here)}::{name}")
+            closed |= {folder: None} if folder else {}
+    if missing:
+        said = "1 audit was" if len(missing) == 1 else f"{len(missing)} audits were"
+        why = f"; pytest enters no folder called {', '.join(closed)} (norecursedirs)"
+        yield f"{said} never collected: {', '.join(missing)}{why if closed else ''}"
+
+
+def _text(path: Path) -> str:
+    """Return a file's text; "" of a link to nothing, which pytest leaves out too."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _parsed(
+    files: Mapping[Path, str], collected: Collection[tuple[Path, int | str]]
+) -> dict[Path, ast.Module]:
+    """Return the syntax trees of files that mention audits, or whose audits were `collected`."""
+    trees: dict[Path, ast.Module] = {}
+    own = {path for path, _ in collected}
+    for path, source in files.items():
+        if "audit" in source or path in own:
+            with suppress(*_UNREADABLE):
+                trees[path] = ast.parse(source)
+    return trees
+
+
 def _python_files(place: Path) -> Iterator[Path]:
-    """Yield the Python files of a folder and its subfolders, or `place` itself if it is a file."""
+    """Yield the Python files of a folder and its subfolders, or `place` itself if it is a file.
+
+    Links are followed, as pytest follows them, and no folder is visited twice.
+    """
     if place.is_file() and place.suffix == ".py":
         yield place.resolve()
-    for folder, below, files in os.walk(place):
-        below[:] = sorted(name for name in below if _is_searched(Path(folder, name)))
+    visited: set[str] = set()
+    for folder, below, files in os.walk(place, followlinks=True):
+        below[:] = sorted(name for name in below if _is_searched(Path(folder, name), visited))
         yield from (Path(folder, name).resolve() for name in sorted(files) if name.endswith(".py"))
 
 
-def _is_searched(folder: Path) -> bool:
-    """Return whether audits are looked for in a folder: not in hidden, build or venv folders."""
-    hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
-    return not hidden and not (folder / "pyvenv.cfg").exists()
+def _is_searched(folder: Path, visited: set[str]) -> bool:
+    """Return whether audits are looked for in a folder: not in hidden ones and environments.
+
+    It is added to `visited`, the true paths of the folders that were asked for.
+    """
+    real = os.path.realpath(folder)
+    new = real not in visited
+    visited.add(real)
+    environment = any((folder / name).exists() for name in ("pyvenv.cfg", "conda-meta"))
+    return new and not folder.name.startswith(".") and not environment
+
+
+def _not_entered(config: pytest.Config, path: Path) -> str:
+    """Return the name of the folder above a file that `norecursedirs` closes to pytest; or ""."""
+    here: Path = config.invocation_params.dir
+    roots = [(here / arg).resolve() for arg in config.args]
+    root = next((root for root in roots if path.is_relative_to(root)), path.parent)
+    patterns = config.getini("norecursedirs")
+    folders = path.relative_to(root).parts[:-1]
+    return next((each for each in folders if any(fnmatch(each, p) for p in patterns)), "")
+
+
+def _names_of_collected(items: Iterable[pytest.Item]) -> set[tuple[Path, int | str]]:
+    """Return the file and the name of each collected audit."""
+    return {
+        (item.path.resolve(), item.originalname)
+        for item in items
+        if isinstance(item, pytest.Function) and is_audit(item.function)
+    }
 
 
 def _places_of_collected(

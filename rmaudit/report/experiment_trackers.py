@@ -29,6 +29,20 @@ _MOST = 1000  # metrics that MLflow takes in one request
 _SIGNS = {Result.PASS: 1.0, Result.UNSURE: 0.0, Result.NOT_DECIDED: 0.0, Result.FAIL: -1.0}
 # Clients report their own use and faults to their makers, which nobody asked for with the option.
 _SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPORTING=false"}
+# What W&B would add of its own: command line, host, folders, Python's path, packages, the machine.
+_WANDB_ADDS_NOTHING = {
+    "x_disable_meta": True,
+    "x_disable_machine_info": True,
+    "x_disable_stats": True,
+    "x_save_requirements": False,
+    "x_executable": "python",
+    "program": "rmaudit",
+    "host": "",
+    "console": "off",
+    "disable_code": True,
+    "disable_git": True,
+    "save_code": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +155,12 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
     tags = {f"rmaudit.{name}": text for name, text in run.tags.items()}
     made = server.create_run(place, tags=tags, run_name=run.name).info.run_id
     now = int(time.time() * 1000)
-    # MLflow's names have no comma, as the prompts of an audit of several have
-    found = {re.sub(r"[^\w./ -]+", "-", name): value for name, value in run.metrics.items()}
+    found: dict[str, float] = {}
+    for name, value in run.metrics.items():
+        known = re.sub(r"[^\w./ -]+", "-", name)  # MLflow's names have no comma, as prompts may
+        while known in found:
+            known += "-"
+        found[known] = value
     kept = [mlflow.entities.Metric(name, value, now, 0) for name, value in found.items()]
     try:
         for first in range(0, len(kept), _MOST):
@@ -167,7 +185,7 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
         config=dict(run.tags),
         mode=None if chosen else "offline",
         reinit="create_new",
-        settings=wandb.Settings(silent=True, console="off", save_code=False, disable_git=True),
+        settings=wandb.Settings(silent=True, **_WANDB_ADDS_NOTHING),
     )
     try:
         opened.log(dict(run.metrics))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rmaudit.config.model_spec import Dtype, is_hub_id
+from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import SpecError
 
 Decides = Literal["scores", "findings", "nothing"]
@@ -144,6 +145,8 @@ class Option:
             return tuple(str(each) for each in given)
         if not self.metavar and isinstance(given, bool):
             return given
+        if secret := secret_in(str(given)):
+            raise SpecError(f"{name}: {secret}; {BARE_URL}")
         try:
             if self.metavar:
                 return self.read(str(given))

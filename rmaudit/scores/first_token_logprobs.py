@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.base_language_model import base_of
+from rmaudit.models.checked_numbers import finite
 from rmaudit.models.model_interfaces import Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.json_lines import objects, shown
@@ -172,8 +173,8 @@ def _by_token(line: dict[str, Any], where: str) -> dict[str, float]:
     def read(at: int, value: object) -> float:
         if value is None:
             return -math.inf
-        if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:  # no NaN
-            return float(value)
+        if (logprob := finite(value)) is not None and logprob <= 0:
+            return logprob
         what = f"{where}: logprobs[{at}] is {shown(value)}"
         raise SpecError(f"{what}, allowed: a number up to 0, or null for never")
 

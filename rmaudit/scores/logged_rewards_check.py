@@ -195,7 +195,8 @@ def _diagnosis_of(tried: Sequence[_Explanation], logged: Rewards, sd: float) -> 
 
     chosen = min(fitting or tried, key=plainness)
     known = np.isfinite(chosen.ours)
-    correlation = abs(float(spearmanr(chosen.ours[known], logged[known]).statistic))
+    ranks = float(spearmanr(chosen.ours[known], logged[known]).statistic)
+    correlation = abs(np.nan_to_num(ranks))  # of rewards that are all equal there is none
     names = chosen.causes
     if not fitting:
         names = ("other weights" if correlation >= _RANKS_ALIKE else "head",)

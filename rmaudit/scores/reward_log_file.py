@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rmaudit import conversation
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
+from rmaudit.models.checked_numbers import finite
 from rmaudit.scores import json_lines
 
 FEWEST, MOST = 8, 256  # rows: fewer tell little, more take long
@@ -43,8 +42,8 @@ def read(path: Path) -> list[LoggedRow]:
     """Read a file of logged rows; of more than 256, return at most 256 spread over the file.
 
     Raises:
-        SpecError: the file cannot be read or has fewer than 8 rows; or a line is no such row, or is
-            of another kind than the first.
+        SpecError: the file cannot be read, has fewer than 8 rows or one reward for all; or a line
+            is no such row, or is of another kind than the first.
     """
     rows: list[LoggedRow] = []
     kinds = set()
@@ -63,15 +62,24 @@ def read(path: Path) -> list[LoggedRow]:
         message = f"{path}: {len(rows)} rows, needed: at least {FEWEST}, better 50; log more"
         raise SpecError(message)
     step = max(1, -(-len(rows) // MOST))
-    return rows[: step * MOST : step]
+    kept = rows[: step * MOST : step]
+    if len({row.reward for row in kept}) == 1:
+        message = (
+            f"{path}: {len(kept)} rows have one reward, {kept[0].reward:g}, and no two can be "
+        )
+        raise SpecError(f"{message}compared; log the rewards of different answers")
+    return kept
 
 
 def _row(found: dict[str, Any], keys: tuple[str, ...], where: str) -> LoggedRow:
-    reward = found["reward"]
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not np.isfinite(reward):
-        message = f"{where}: reward is {json_lines.shown(reward)}, allowed: a finite number"
+    reward = finite(found["reward"])
+    if reward is None:
+        message = (
+            f"{where}: reward is {json_lines.shown(found['reward'])}, allowed: a finite number"
+        )
         raise SpecError(message)
-    decimals = len(repr(reward).partition(".")[2]) if "e" not in repr(reward) else 16
+    written = repr(found["reward"])
+    decimals = len(written.partition(".")[2]) if "e" not in written else 16
     if keys == ("ids",):
         ids = found["ids"]
         if not isinstance(ids, list) or not ids or any(type(i) is not int or i < 0 for i in ids):

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
+from rmaudit.config.servers import BARE_URL, masked_urls, secret_in
 from rmaudit.errors import StoreError
 
 _TRIES = 10  # of a write whose folder others clear up meanwhile
@@ -251,16 +252,18 @@ def _as_os_error() -> Iterator[None]:
         yield
     except OSError:
         raise
-    except Exception as error:  # each client has its own
-        raise OSError(f"{type(error).__name__}: {error}") from error
+    except Exception as error:  # noqa: BLE001  (each client has its own)
+        raise OSError(masked_urls(f"{type(error).__name__}: {error}")) from None
 
 
 def files_at(root: Path | str) -> Files:
     """Return an object that reads and writes a cache's scores in a folder or at a URL ("://").
 
     Raises:
-        StoreError: there is no file system for the URL, or a package is missing.
+        StoreError: there is no file system for the URL, it has a password, or a package is missing.
     """
+    if secret := secret_in(str(root)):
+        raise StoreError(f"the cache is {secret}; {BARE_URL}")
     if isinstance(root, str) and "://" in root:
         return RemoteFiles(f"{root.rstrip('/')}/scores")
     return LocalFiles(Path(root) / "scores")

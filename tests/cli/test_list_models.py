@@ -366,6 +366,6 @@ def test_a_url_is_no_folder(command: str, tmp_path: Path, monkeypatch: pytest.Mo
 
     assert told.exit_code == 4
     assert told.stderr == (
-        "--cache s3://bucket/x: a URL, and this command needs a folder; give one, or leave it out\n"
+        "--cache: a URL, and this command needs a folder; give one, or leave it out\n"
     )
     assert list(tmp_path.iterdir()) == []

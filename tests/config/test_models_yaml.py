@@ -323,6 +323,7 @@ def waiver(**changes: str) -> str:
 WAIVERS = {
     **{waiver(**{key: ""}): f"'{key}' is missing" for key in GOOD},
     waiver(owner="' '"): "owner: expected text",
+    waiver(owner='"\\u200b \\u3164"'): r"owner: expected text|'\u200b ",
     waiver(expires="soon"): "expires: |a day, such as 2030-01-31|'soon'",
     waiver(expires="2030-02-30"): "expires: |2030-02-30|no day",
     waiver(expires="2030-1-3"): "expires: |'2030-1-3'",
@@ -480,3 +481,30 @@ def test_the_bundled_file_begins_with_the_explanation_of_every_key() -> None:
     for field in [*fields(ModelSpec)[1:], *fields(Rules), *fields(OwnKeys)]:
         assert re.search(rf"^# +{field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
     assert max(map(len, said.splitlines())) <= 100
+
+
+EDGES = {  # the least and the greatest that is allowed, and what lies beyond
+    "concurrency": (("1", "9", "10", "59", "60", "64"), ("0", "65", "69", "70", "640")),
+    "batch": (("1", "9999"), ("0", "10000")),
+    "retries": (("0", "9", "10", "99"), ("-1", "100")),
+    "timeout": (("0.0001", "99999.5"), ("0", "0.0", "100000", "-1")),
+    "logit": (("0", "9999999"), ("-1", "10000000")),
+    "parameters_b": (("0.0001", "999999.5"), ("0", "1000000")),
+    "rewardbench_rank": (("1", "999999"), ("0", "1000000")),
+    "beta": (("0.0001", "999999.5"), ("0", "0.0", "-0.1", "1000000")),
+}
+SERVED = ("concurrency", "batch", "retries", "timeout")
+
+
+@pytest.mark.parametrize("key", EDGES)
+def test_the_edges_of_a_number(tmp_path: Path, key: str) -> None:
+    """Each is allowed, and what lies beyond it is not."""
+    source = "source: vllm+http://host:8000" if key in SERVED else "source: a/b"
+    line = "implicit: {{policy: a/b, reference: a/c, beta: {}}}" if key == "beta" else ""
+    line = line or f"{source}\n{key}: {{}}"
+    path = tmp_path / "models.yaml"
+    for value in EDGES[key][0]:
+        path.write_text(entry(line.format(value)), encoding="utf-8")
+        load_registry(path)
+    for value in EDGES[key][1]:
+        assert f"{key}: expected" in refusal(tmp_path, entry(line.format(value)))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.config.model_registry import ModelSpec, load_registry
-from rmaudit.config.servers import Server, server_of
+from rmaudit.config.servers import Server, masked_urls, server_of
 from rmaudit.errors import SpecError
 
 ENTRY = """models:
@@ -53,6 +53,14 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
         ("batch: 64", "batch: 0", ["batch", "1 to 9999"]),
         ("batch: 64", "dtype: float16", ["dtype", "whoever started its server"]),
         ("vllm+https://host:8000/", "./rm", ["tokenizer", "behind a server"]),
+        ("8000/", "8000/%3Fkey=s3cret", ["3: rm: source: ", "query", "`api_key`"]),
+        ("./tok", "https://me:s3cret@host/tok", ["4: rm: tokenizer: ", "password"]),
+        ("served_model: house/rm", "pairs: s3://b/x?sign=s3cret", ["5: rm: pairs: ", "query"]),
+        (
+            "source: vllm+https://host:8000/",
+            "implicit: {policy: a/b, beta: 1, reference: 'https://me:s3cret@host'}",
+            ["3: rm: implicit: reference: ", "password"],
+        ),
     ],
 )
 def test_a_wrong_entry_is_refused(old: str, new: str, names: list[str], tmp_path: Path) -> None:
@@ -63,6 +71,14 @@ def test_a_wrong_entry_is_refused(old: str, new: str, names: list[str], tmp_path
     said = str(caught.value)
     assert all(name in said for name in names), said
     assert "s3cret" not in said
+
+
+def test_an_error_of_others_shows_no_password_of_a_url() -> None:
+    """Nor a query, where signatures stand; the rest of the sentence stays."""
+    said = "403 for 'https://me:s3cret@host:5000/a?sign=s3cret' (s3://b/x?k=s3cret): forbidden"
+
+    shown = "403 for 'https://***@host:5000/a?***' (s3://b/x?*** forbidden"
+    assert masked_urls(said) == shown
 
 
 def test_a_silent_server_needs_a_version(tmp_path: Path) -> None:

@@ -131,6 +131,8 @@ def test_scores_are_known_by_both_models_and_beta(tmp_path: Path) -> None:
     """Another reference, beta or closing is another reward."""
     first = implicit(pair(tmp_path)).identity
     others = [implicit(tmp_path, beta=0.1).identity, implicit(tmp_path, closing=True).identity]
+    near = [implicit(tmp_path, beta=beta).identity for beta in (0.1234567, 0.12345671, 0.123457)]
+    assert [each["beta"] for each in near] == ["0.1234567", "0.12345671", "0.123457"]
     toy_language_model(tmp_path / "reference", seed=9)
     others.append(implicit(tmp_path).identity)
     assert all(other != first for other in others)
@@ -169,6 +171,8 @@ def test_tokens_that_only_one_model_knows_are_not_scored(tmp_path: Path) -> None
         ("{policy: ./policy, beta: 1}", "the key 'reference' is missing; expected a model"),
         ("{policy: ./policy, reference: ./reference, beta: 0}", "expected a number above 0"),
         ("{policy: who, reference: ./reference, beta: 1}", "models.yaml:2: A: source: expected"),
+        ("{policy: A}", "models.yaml:2: A: implicit: policy: A is an implicit reward itself"),
+        ("{policy: a/c, reference: A, beta: 1}", "A: implicit: reference: A is an implicit"),
         ("{reference: a/c, beta: 1}", "models.yaml:2: A: implicit: policy: expected a model"),
     ],
 )

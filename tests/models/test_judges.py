@@ -15,6 +15,7 @@ import numpy as np
 import peft
 import pytest
 import torch
+from safetensors.torch import load_file, save
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rmaudit.config.model_registry import ModelSpec, load_registry
@@ -105,6 +106,20 @@ def test_a_class_that_scales_its_logits_is_refused(tmp_path: Path) -> None:
     ours = judge(tmp_path, kind="granite", logits_scaling=8.0)
     with pytest.raises(ModelError, match="does not give the rewards of the checkpoint's own"):
         ours.score(PROMPT, ANSWERS)
+
+
+def test_weights_that_are_written_to_meanwhile_are_said_to_be(tmp_path: Path) -> None:
+    """And not that rmaudit scores another way than the checkpoint's own forward."""
+    ours = judge(tmp_path)
+    ours.score(PROMPT, ANSWERS)
+    path = Path(ours.spec.source) / "model.safetensors"
+    tensors = load_file(path)
+    changed = save({name: each + 1 for name, each in tensors.items()}, {"format": "pt"})
+    with path.open("r+b") as file:  # in place: the file may be mapped into memory
+        file.write(changed)
+
+    with pytest.raises(ModelError, match="changed since it was first read"):
+        ours.score(f"{PROMPT} {PROMPT}", ANSWERS)
 
 
 def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:

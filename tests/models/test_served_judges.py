@@ -5,6 +5,7 @@ The oracle of a judge is transformers' causal language model on the whole text.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,9 @@ def test_sglang_gives_what_its_head_gives(toy: Path, tmp_path: Path) -> None:
     assert "weight_version" not in old
 
 
+SAME = "gives 0.693147 for each of 8 answers"
+
+
 def changed(**fields: Any) -> dict[str, Any]:
     """A server whose answers have other fields where they have these."""
     return {
@@ -127,6 +131,16 @@ def changed(**fields: Any) -> dict[str, Any]:
         ("sglang", changed(scores=[[0.5]] * 8), ["[0.5]", "finite numbers"]),
         ("sglang", changed(scores=[[0.5, 0.5]]), ["1 scores for 8"]),
         ("sglang", changed(scores={}), ["/v1/score", "two for each row"]),
+        *(
+            ("sglang", changed(scores=[pair] * 8), ["gave [", "finite numbers"])
+            for pair in ([10**400, 0.5], [True, 0.5], [1.5, 0.5], [0.9, 0.9], [float("nan"), 0.5])
+        ),
+        ("sglang", changed(scores=[[0.5, 0.25]] * 8), [SAME, "does not depend on the answer"]),
+        ("vllm", {"reward": lambda _: 0.25}, ["gives 0.25 for each of 8 answers", "`yes`"]),
+        *(
+            ("vllm", {"likeliest": dict.fromkeys(range(120), yes)}, ["gave [", "finite numbers"])
+            for yes in (0.5, -(10**400), True, float("nan"), "-1")
+        ),
         (
             "sglang",
             {"info": {"multi_item_scoring_delimiter": 5}},
@@ -149,7 +163,12 @@ def test_what_is_no_verdict_is_refused(
 
 @pytest.mark.parametrize(
     ("embedding", "said"),
-    [([1.0], "gives 1 for each of 8 answers"), ([0.1, 0.2], "2 numbers for a row")],
+    [
+        ([1.0], "gives 1 for each of 8 answers"),
+        ([0.1, 0.2], "2 numbers for a row"),
+        ([True], "gave True"),
+        ([10**400], "allowed: finite numbers"),
+    ],
 )
 def test_what_sglang_gives_of_no_reward_model_is_refused(
     embedding: list[float], said: str, toy: Path, tmp_path: Path
@@ -163,6 +182,23 @@ def test_what_sglang_gives_of_no_reward_model_is_refused(
     with Running(Served(change=change)) as server:
         spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
         with pytest.raises(RmauditError, match=said):
+            opened(spec, cache=tmp_path).score("Why?", ["so"])
+
+
+def test_what_sglang_gives_through_a_sigmoid_is_refused(toy: Path, tmp_path: Path) -> None:
+    """As vLLM's is: such rewards cannot be compared."""
+    with Running(Served(reward=lambda row: 1 / (1 + math.exp(-by_hash(row))))) as server:
+        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        with pytest.raises(RmauditError, match=r"8 rewards are within 0 to 1.*--is-embedding"):
+            opened(spec, cache=tmp_path).score("Why?", ["so"])
+
+
+@pytest.mark.parametrize("most", [-5, 0, 10**30, True, "4096"])
+def test_a_limit_that_is_none_is_refused(most: Any, toy: Path, tmp_path: Path) -> None:
+    """It is not taken for no limit."""
+    with Running(Served(longest=most)) as server:
+        spec = ModelSpec("house", f"sglang+{server.url}", tokenizer=str(toy), retries=0)
+        with pytest.raises(RmauditError, match=r"max_model_len .*allowed: a whole number"):
             opened(spec, cache=tmp_path).score("Why?", ["so"])
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import threading
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -233,6 +235,7 @@ def jittered(answer: Any) -> Any:
         ),
         ({"models": ("a", "b")}, ["2 models: a, b", "`served_model`"]),
         ({"activation": lambda _: 1.0, "knows": "none"}, ["softmax", "no logits"]),
+        ({"reward": lambda _: 5.0}, ["gives 5 for each of 8 answers", "--runner pooling"]),
         ({"knows": "none"}, ["within 0 to 1", "no logits", "newer vLLM"]),
         ({"tokenize": lambda _: [1, 2]}, ["[1, 2]", "its `tokenizer`"]),
         ({"fault": lambda _: 400}, ["400", "busy"]),
@@ -297,11 +300,13 @@ def test_a_key_is_sent_and_stands_nowhere(
         {"error": "bad s3cret-key"},
         {"rewards": ["s3cret-key"]},
         b"x" * 195 + b"s3cret-key",
+        b'{"rewards": ["s3cr\\u0065t\\u002Dkey"]}',
+        b'{"rewards": ["' + b64encode(b"me:s3cret-key") + b'"]}',
     ):
         with Running(Served(change=lambda _, said=said: said)) as server:
             spec = spec_of(server.url, toy, "openrlhf", api_key="RM_KEY")
-            assert "s3c" not in refused(spec, tmp_path, [])
-    with pytest.raises(ModelError, match="RM_OTHER, and no environment variable"):
+            assert not re.search("s3c|czNjcmV0", refused(spec, tmp_path, []))
+    with pytest.raises(ModelError, match=r"environment variable .* is not set"):
         opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
 
 

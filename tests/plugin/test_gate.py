@@ -16,6 +16,7 @@ from rmaudit.report.results_reader import read
 from rmaudit.verdicts.run_verdict import Outcome
 from rmaudit.verdicts.verdict_policy import Policy
 from tests.audits.planted import AUDITS
+from tests.plugin.conftest import AUDITS as TOY
 from tests.plugin.conftest import HIGH, Ran, Run
 
 SECOND = """
@@ -29,7 +30,24 @@ def test_second(rng):
 SKIPPED = SECOND.format("import pytest\npytest.importorskip('nothing_of_this_name')")
 ABSENT = "test_second.py was skipped with test_second: could not import 'nothing_of_this_name'*"
 NEVER = "1 audit was never collected: test_second.py::test_second"
-BELOW = "1 audit was never collected: below/test_second.py::test_second"
+BELOW = (
+    "1 audit was never collected: below/test_second.py::test_second; pytest enters no folder "
+    "called below (norecursedirs)"
+)
+BUILD = BELOW.replace("below", "build")
+OWN = """
+import rmaudit
+def gate(name):
+    said = {"claim": name, "source": "s", "base_rate": "b", "prompts": ["greatest"]}
+    return rmaudit.audit(**said, bound=rmaudit.above(0.0, unit="points"))
+"""
+BY_OWN = "from tools import gate\n@gate('c')\ndef test_second(rng): pass\n"
+MADE = (
+    SECOND.replace("@rmaudit", "test_second = rmaudit")
+    .replace('"points"))\n', '"points"))(lambda rng: 1)\n')
+    .partition("def test_second")[0]
+)
+IGNORED = "collect_ignore = ['test_second.py']"
 UNREAD = "test_second.py cannot be read as Python"
 OK, FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
 
@@ -62,10 +80,13 @@ def has_gap(ended: Ran, gap: str) -> None:
         ("test_second.py", SECOND, "", ["--ignore=test_second.py"], NEVER),
         ("test_second.py", "def (  # audit", "collect_ignore = ['test_second.py']", [], UNREAD),
         ("below/test_second.py", SECOND, "", ["-o", "norecursedirs=below"], BELOW),
+        ("build/test_second.py", SECOND, "", [], BUILD),
+        ("test_second.py", BY_OWN, IGNORED, [], NEVER),
+        ("test_second.py", MADE, IGNORED, [], NEVER),
     ],
     ids=[
         *("skipped", "skipped-xdist", "files", "functions", "conftest", "ignore"),
-        *("unread", "norecursedirs"),
+        *("unread", "norecursedirs", "build", "decorator", "assigned"),
     ],
 )
 def test_an_audit_that_was_never_collected_is_a_gap(  # noqa: PLR0917  (a table's columns)
@@ -73,11 +94,111 @@ def test_an_audit_that_was_never_collected_is_a_gap(  # noqa: PLR0917  (a table'
 ) -> None:
     """Whatever left it out; it is named with its file, and the gate is red."""
     put(tmp_path, file, text.replace("{0}", ""))
+    put(tmp_path, "tools.py", OWN)
 
     ended = run(HIGH.format(low=0.0), *args, "--rm-gate", conftest=conftest)
 
     has_gap(ended, gap)
     assert ended.ret == FAILED
+
+
+def test_a_team_s_decorator_from_elsewhere_is_known_by_what_was_collected(
+    run: Run, tmp_path: Path
+) -> None:
+    """It is defined in no file that is read: another audit has it."""
+    lib = tmp_path / "lib" / "pyvenv.cfg"
+    put(tmp_path, "lib/tools.py", OWN)
+    lib.write_text("", encoding="utf-8")
+    put(tmp_path, "test_second.py", f"import helper\n{BY_OWN}")
+    path = "import sys, pathlib\nsys.path.append(str(pathlib.Path(__file__).parent / 'lib'))\n"
+    first = BY_OWN.replace("second", "first").replace("pass", "return estimate(1.0)")
+
+    ended = run(first, conftest=f"{path}{IGNORED}\n")
+
+    has_gap(ended, NEVER)
+
+
+def test_a_linked_folder_is_looked_into(run: Run, tmp_path: Path) -> None:
+    """As pytest enters it; a link to the folder above ends nowhere, and is no error."""
+    put(tmp_path, "away/test_second.py", SECOND.replace("{0}", ""))
+    put(tmp_path, "suite/conftest.py", "collect_ignore = ['linked']\n")
+    (tmp_path / "suite" / "linked").symlink_to(tmp_path / "away")
+    (tmp_path / "away" / "up").symlink_to(tmp_path / "away")
+    (tmp_path / "test_toy.py").write_text(TOY + HIGH.format(low=0.0), encoding="utf-8")
+    (tmp_path / "test_toy.py").rename(tmp_path / "suite" / "test_toy.py")
+
+    ended = run(None, "suite", "--rm-gate")
+
+    has_gap(ended, "1 audit was never collected: away/test_second.py::test_second")
+    assert ended.ret == FAILED
+
+
+BEFORE = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if 'worst' not in item.nodeid]
+"""
+DOUBLED = BEFORE + "    items += items\n"
+MADE_FEWER = """
+import pytest
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem():
+    made = yield
+    if isinstance(made, list):
+        return [item for item in made if 'worst' not in item.nodeid]
+    return made
+"""
+REPORTED_FEWER = """
+import pytest
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report():
+    report = yield
+    report.result = [item for item in report.result if 'worst' not in item.nodeid]
+    return report
+"""
+CALLED_FEWER = """
+import pytest
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc):
+    del metafunc._calls[1:]
+"""
+FINISHED_FEWER = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session):
+    session.items[:] = [item for item in session.items if 'worst' not in item.nodeid]
+"""
+LEFT, NEVER_MADE = "1 of 2 audits were selected", "1 test of an audit was never collected, dropped*"
+
+
+@pytest.mark.parametrize(
+    ("conftest", "gap"),
+    [
+        (BEFORE, LEFT),
+        (DOUBLED, LEFT),
+        (FINISHED_FEWER, LEFT),
+        (MADE_FEWER, NEVER_MADE),
+        (REPORTED_FEWER, NEVER_MADE),
+        (CALLED_FEWER, NEVER_MADE),
+    ],
+    ids=["before", "doubled", "finished", "made", "reported", "called"],
+)
+def test_one_prompt_that_a_conftest_drops_is_a_gap(conftest: str, gap: str, run: Run) -> None:
+    """Whenever it drops it: the audit is judged under its other prompt, and that passes."""
+    ended = run(HIGH.format(low=0.0), "--rm-gate", conftest=conftest)
+
+    has_gap(ended, gap)
+    assert ended.ret == FAILED
+
+
+def test_a_run_that_a_conftest_never_begins_is_red(run: Run) -> None:
+    """Also without --rm-gate: pytest itself would end with 0."""
+    hook = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop(): return True\n"
+    ended = run(HIGH.format(low=0.0), conftest=hook)
+
+    assert ended.ret == FAILED
+    assert {found["verdict"] for found in ended.findings} == {"ERROR"}
 
 
 HELPERS = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,9 @@ def test_mlflow_has_metrics_tags_and_files(
     assert made.info.run_id in logged(ran)
     assert made.info.status == "FINISHED"
     assert made.data.metrics == EXPECTED
+    assert {name for name in made.data.tags if not name.startswith("rmaudit.")} == {
+        "mlflow.runName"  # and neither user nor source
+    }
     tags = {name.removeprefix("rmaudit."): text for name, text in made.data.tags.items()}
     assert (tags["model"], tags["verdict"]) == ("toy", "FAILS")
     assert tags["weights"] == ran.findings[0]["weights"] != ""
@@ -87,6 +91,9 @@ def test_wandb_is_offline_unless_somebody_logged_in(run: Run, tmp_path: Path) ->
     assert [name for name in EXPECTED if name.encode() not in stored] == []
     assert b"FAILS" in stored
     assert b"results.json" in stored
+    every = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    unsaid = (sys.executable, socket.gethostname(), sys.argv[0], "--rm-log")
+    assert [each for each in unsaid if each.encode() in every] == []
 
 
 @pytest.mark.slow

@@ -43,6 +43,19 @@ def test_a_wrong_value(option: str, given: str, names: list[str], run: Run, tmp_
     ended.refuses(*names, *own)
 
 
+@pytest.mark.parametrize("url", ["memory://me:s3cret@b/x", "memory://b/x?sign=s3cret"])
+@pytest.mark.parametrize("option", ["--rm-cache", "--rm-policy", "--rm-on"])
+def test_a_url_with_a_password_is_refused_unquoted(
+    option: str, url: str, run: Run, tmp_path: Path
+) -> None:
+    """It would stand in the header, in every file of the report and in the command."""
+    ended = run(HIGH.format(low=0.0), f"{option}={url}", pages=True)
+
+    ended.refuses(option, "which would stand in reports", "environment variables")
+    assert "s3cret" not in "".join((*ended.said.outlines, *ended.said.errlines))
+    assert not (tmp_path / "reports").exists()
+
+
 def test_models_yaml_of_the_folder_is_read_once_there_is_an_audit(run: Run, tmp_path: Path) -> None:
     """With a mistake in it the run ends; a suite without audits is not disturbed."""
     (tmp_path / "models.yaml").write_text("models: 3\n", encoding="utf-8")

@@ -111,6 +111,7 @@ def test_tokens_are_matched_as_they_are_spelled(tmp_path: Path) -> None:
         ({"tokens": ["a", "b", 7]}, "no text"),
         ({"logprobs": [0.5, -1, -1]}, r"logprobs\[0\] is 0.5"),
         ({"logprobs": [-1, True, -1]}, r"logprobs\[1\] is True"),
+        ({"logprobs": [-1, -(10**400), -1]}, r"logprobs\[1\] is -1000"),
         ({"logprobs": [-1, -1, "x"]}, r"logprobs\[2\] is 'x'"),
         ({"logprobs": [-9, -9, -9]}, "the 2 of 3 tokens .* hold 0.000247 of the probability"),
         ({"logprobs": [0, 0, None]}, "hold 2 of the probability"),

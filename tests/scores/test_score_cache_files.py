@@ -159,6 +159,17 @@ def test_a_place_that_nothing_reaches_is_one_line() -> None:
         Store("nowhere://x")
 
 
+@pytest.mark.parametrize(
+    "url", ["memory://me:s3cret@b/x", "s3://b/x?sign=s3cret", "memory://me%3As3cret%40b/x"]
+)
+def test_a_url_with_a_password_is_refused(url: str) -> None:
+    """Before anything is opened, and without being quoted."""
+    with pytest.raises(StoreError, match=r"(password|query).* would stand in reports") as caught:
+        Store(url)
+
+    assert "s3cret" not in str(caught.value)
+
+
 def test_a_missing_package_is_one_line() -> None:
     """Of S3, with what to install: in a process that has not loaded it."""
     module = "rmaudit.scores.score_cache_files"

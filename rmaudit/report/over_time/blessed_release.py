@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
+from urllib.parse import quote
 
 from annotated_types import Ge, MinLen
 
@@ -32,6 +32,7 @@ SCHEMA: Schema = get_args(Schema)[0]
 FOLDER = "blessed"  # beside models.yaml
 DAYS = 90  # from this age on, a warning
 NONE = "none"  # of --rm-blessed: compare with nothing
+_LONGEST = 120  # characters of a file's name, before a hash
 _DIGITS = 4  # of each part: an error of a ten-thousandth of a standard error
 _AGAIN = "bless a release again: rmaudit bless REPORT"
 
@@ -190,8 +191,15 @@ def lineage(model: AuditedModel | ModelSpec) -> str:
 
 
 def blessed_path(folder: Path, family: str) -> Path:
-    """Return the path of the file of a family's blessed release; `folder` has the models.yaml."""
-    return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', family)}.json"
+    """Return the path of the file of a family's blessed release; `folder` has the models.yaml.
+
+    No two families have one path: what is no letter, digit or one of `_.-~` is percent-encoded, and
+    a name that no file system would take ends in its hash.
+    """
+    name = quote(family, safe="")
+    if len(name) > _LONGEST:
+        name = f"{name[:_LONGEST]}~{hashlib.sha256(family.encode()).hexdigest()}"
+    return folder / FOLDER / f"{name}.json"
 
 
 def write(blessed: Blessing, path: Path) -> None:

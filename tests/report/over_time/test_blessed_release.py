@@ -200,6 +200,19 @@ def test_a_reader_checks_what_regressed() -> None:
         assert "findings[0].judgement.regressed" in contradiction(wrong)
 
 
+def test_no_two_families_have_one_file(tmp_path: Path) -> None:
+    """Plain names are the file's; a model of each family finds its own."""
+    names = ["a-b", "a_b.1", "a/b", "a b", "a%2Fb", "..", "模型", "訓練", "ж" * 80, "ж" * 79 + "з"]
+    run = run_of(gate(0), spec=SPEC)
+    for name in names:
+        write(blessed(run, name), blessed_path(tmp_path, name))
+
+    assert blessed_path(tmp_path, "a_b.1") == tmp_path / "blessed" / "a_b.1.json"
+    assert len(list((tmp_path / "blessed").iterdir())) == len(names)
+    for name in names:
+        assert find_blessed([replace(SPEC, name=name)], tmp_path, None)[name].family == name
+
+
 def test_a_release_is_found_by_family_name_or_lineage(tmp_path: Path) -> None:
     """`of:` before the name before the lineage; of several that fit, none is taken."""
     based = replace(SPEC, base_model="Base", developer="Us")
