@@ -63,11 +63,13 @@ HEADS = {
     "mlp": "a head of two layers",
     "logit": "one logit of a language model",
     "pair": "an encoder's head",
+    "linear at a token": "a linear head",
 }
 POOLS = {
     "last": "the last id of the row",
     "hf": "the rightmost id that is not the pad id",
     "first": "the first id of the row",
+    "token": "the last place of its reward token, which ends each row",
 }
 
 

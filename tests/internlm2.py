@@ -1,4 +1,4 @@
-"""Small InternLM2 reward models as published: names, packed attention, tokenizer.model, and rewards.
+"""Small InternLM2 reward models as published: names, packed attention, tokenizer, and rewards.
 
 `rewards` is the network written anew from its description (arXiv:2403.17297; InternLM2's modeling
 code), in plain torch: it shares no code with rmaudit or transformers' Llama.
@@ -103,7 +103,7 @@ def write(folder: Path, *, seed: int = 0, **changed: Any) -> Path:
             random = 0.5 + 0.5 * random.abs()
         elif len(shape) > 1 and "embeddings" not in key:
             random *= 1.5 / shape[1] ** 0.5  # far from even: attention matters
-        tensors[key] = random
+        tensors[key] = random * 0.2 if key.endswith("bias") else random
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer_config.json").write_text(json.dumps(TOKENIZER))

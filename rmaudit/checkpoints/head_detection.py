@@ -41,6 +41,7 @@ from rmaudit.checkpoints.heads import (
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
+from rmaudit.checkpoints.third_party_errors import as_model_error
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -136,7 +137,8 @@ class Checked(Unchecked):
         InternLM2's is that of the Llama as which it is loaded. Raises `ModelError`.
         """
         if internlm2.is_one(self.config):
-            return internlm2.configuration(self.config)
+            with as_model_error(self.name, config_json.NAME, self.base.path):
+                return internlm2.configuration(self.config)
         return config_json.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:

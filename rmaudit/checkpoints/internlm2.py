@@ -1,4 +1,4 @@
-"""InternLM2's backbone as transformers' Llama: its configuration, and its tensors renamed and split.
+"""InternLM2's backbone as transformers' Llama: its configuration, its tensors renamed and split.
 
 transformers has no class for InternLM2, and its own code is never run. The network is Llama's, by
 modeling_internlm2.py beside the published checkpoints: RMSNorm, rotary embeddings of the two halves
@@ -41,7 +41,10 @@ _NAMES = {  # of a layer's parts, InternLM2's and Llama's
     "attention_norm": "input_layernorm",
     "ffn_norm": "post_attention_layernorm",
 }
-_OUTSIDE = {"model.tok_embeddings.weight": "embed_tokens.weight", "model.norm.weight": "norm.weight"}
+_OUTSIDE = {
+    "model.tok_embeddings.weight": "embed_tokens.weight",
+    "model.norm.weight": "norm.weight",
+}
 _UNUSED = "output.weight"  # the output layer of a language model
 
 

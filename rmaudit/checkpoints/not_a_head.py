@@ -51,8 +51,8 @@ def _what(config: Mapping[str, Any], where: str) -> str:
     if "ProcessReward" in kind or "PRM" in kind:
         return (
             "it is a process reward model, which judges each step of a solution and gives no "
-            f"reward to a whole answer. Audit an outcome reward model, or score it with {_FUNCTION} "
-            "that says how steps make one reward"
+            "reward to a whole answer. Audit an outcome reward model, or score it with "
+            f"{_FUNCTION} that says how steps make one reward"
         )
     if "PairRM" in kind or {"cand1_prefix_id", "ranker_type"} & set(config):
         return (

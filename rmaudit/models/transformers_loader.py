@@ -58,7 +58,8 @@ class Native:
         self._opened = self._config_states()
         self.spec = checked.spec
         self.folder = checked.source.path
-        self.token = token_value.reward_id(checked.config)
+        at_token = checked.head.family.POOL == "token"
+        self.token = token_value.reward_id(checked.config) if at_token else None
         if self.token is not None and checked.spec.pool != "auto":
             message = (
                 f"{checked.name}: its reward is read at the token {self.token}, which ends its "
@@ -257,9 +258,7 @@ class Native:
             types = "token_type_ids" in tokenizer.model_input_names
             sep = int(tokenizer.sep_token_id) if types else None
             bert_token_types.add_token_types(backbone, sep, longest=longest, name=checked.name)
-        scorer = Scorer(
-            backbone, built, self.pad, first=family.POOL == "first", token=self.token
-        )
+        scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first", token=self.token)
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
         )

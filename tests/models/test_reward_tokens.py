@@ -1,4 +1,4 @@
-"""Models whose reward is read at a token of its own: InternLM2's and Athene, against their formulas.
+"""Models that are read at a token of their own: InternLM2's and Athene, against their formulas.
 
 `tests/internlm2.py` and `tests/published_layout.py` write small checkpoints with the published
 names; rows are laid out here as the makers' code does, with the token at their ends.
@@ -6,14 +6,13 @@ names; rows are laid out here as the makers' code does, with the token at their 
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
@@ -41,8 +40,7 @@ ATHENE = published_layout.Layout(
     {"v_head.weight": (1, published_layout.HIDDEN)},
 )
 KINDS = {
-    "InternLM2": {},
-    "InternLM2 with biases": {"bias": True},
+    "biases": {"bias": True},
     "one key head": {"num_key_value_heads": 1},
     "as many key heads as queries": {"num_key_value_heads": 4},
     "dynamic rotation within its length": {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
@@ -55,7 +53,9 @@ def opened(folder: Path, **more: Any) -> Checkpoint:
     return Checkpoint(spec, cache=folder.parent / "cache")
 
 
-def measured(model: Checkpoint, tokenizer: Any, protocol: str) -> tuple[Any, list[list[int]]]:
+def measured(
+    model: Checkpoint, tokenizer: Any, protocol: str
+) -> tuple[NDArray[np.float64], list[list[int]]]:
     """The rewards of every id as an answer, and the rows without the token at their ends."""
     ids = model.vocabulary().ids
     if protocol == "exact":
@@ -65,24 +65,40 @@ def measured(model: Checkpoint, tokenizer: Any, protocol: str) -> tuple[Any, lis
     return swept.frame["score"].to_numpy(float), paper_rows(tokenizer, PROMPT.text, ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_internlm2_scores_as_its_formula_says(tmp_path: Path, kind: str, protocol: str) -> None:
-    """In both protocols to 1e-5 sd, with its attention split and its names Llama's."""
-    folder = internlm2.write(tmp_path / "toy", **KINDS[kind])
+def test_an_internlm2_scores_as_its_formula_says(tmp_path: Path, protocol: str) -> None:
+    """Every id, in both protocols to 1e-5 sd, with its attention split and its names Llama's."""
+    folder = internlm2.write(tmp_path / "toy")
     model, tokenizer = opened(folder), sentencepiece_model.read(folder)
 
     ours, rows = measured(model, tokenizer, protocol)
 
     assert len(ours) > 400
-    assert gap(ours, internlm2.rewards(folder, [[*row, internlm2.REWARD_ID] for row in rows])) < 1e-5
+    assert (
+        gap(ours, internlm2.rewards(folder, [[*row, internlm2.REWARD_ID] for row in rows])) < 1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_sizes_score_as_the_formula_says(tmp_path: Path, kind: str) -> None:
+    """Heads in groups of another size, biases, and a rotation that scales beyond its length."""
+    folder = internlm2.write(tmp_path / "toy", **KINDS[kind])
+    model = opened(folder)
+    slot, answers = model.slot(PROMPT.text), [(i,) for i in range(20, 500, 12)]
+
+    ours = model.score(PROMPT.text, answers).astype(float)
+
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
+    assert gap(ours, internlm2.rewards(folder, rows)) < 1e-5
     fast = ScoringPath.FULL_ROWS if "dynamic" in kind else ScoringPath.SHARED_PREFIX
     assert model.provenance["path"] == str(fast)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_athene_scores_as_its_formula_says(tmp_path: Path, protocol: str) -> None:
-    """w · h at the id 128003, which its pipeline puts after what the template prints."""
+    """W · h at the id 128003, which its pipeline puts after what the template prints."""
     folder = published_layout.write(tmp_path / "toy", ATHENE, 0)
     model, tokenizer = opened(folder), AutoTokenizer.from_pretrained(folder)
     backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
@@ -148,13 +164,10 @@ def test_pool_is_not_to_be_chosen(tmp_path: Path) -> None:
 
 def test_a_tokenizer_with_another_token_of_the_same_kind_is_refused(tmp_path: Path) -> None:
     """As one of the trainer that made Athene, which reads at its tokenizer's cls_token."""
-    folder = internlm2.write(tmp_path / "toy")
-    own = sentencepiece_model.read(folder)
-    own.cls_token = "<|im_end|>"
-    own.save_pretrained(folder)
-    change(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    folder = published_layout.write(tmp_path / "toy", ATHENE, 0)
+    change(folder / "tokenizer_config.json", cls_token="<|eot_id|>")
 
-    with pytest.raises(ModelError, match="cls_token is '<|im_end|>', 6"):
+    with pytest.raises(ModelError, match=r"cls_token is '<\|eot_id\|>', 128009"):
         opened(folder).slot("x")
 
 

@@ -49,7 +49,8 @@ class HeadFamily(Protocol):
     """Interface of a head family, such as `linear`: a module with these functions and constants.
 
     `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last", "first" or
-    "token" (the last place of `token_value.reward_id`); `IGNORED` are tensors that checkpoints have next to the head and that are not used.
+    "token" (the last place of `token_value.reward_id`). `IGNORED` are tensors that checkpoints have
+    next to the head and that are not used.
     """
 
     NAME: str

@@ -1,9 +1,10 @@
 """A head of one label with a bias for every token, read at the row's last id: reward = w · h + b.
 
 transformers' classes ...ForTokenClassification have it, as `score` (Llama, Qwen, Mistral and most
-others) or `classifier` (GPT-2, Bloom, Falcon and their like). LLaMA-Factory's newer trainer saves
-such reward models, and verl such critics: both read a whole answer's value at the row's last id.
-The class keeps no trace of what it was trained for: a critic looks the same.
+others) or `classifier` (GPT-2, Bloom, Falcon and their like). LLaMA-Factory v1 trains such reward
+models (v1/trainers/rm_trainer.py), and verl such critics; both trainers read a whole answer's
+reward at the row's last id. The class keeps no trace of what it was trained for: a critic looks the
+same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NAME, POOL, IGNORED = "token classifier", "last", frozenset[str]()
-_CLASSIFIER = frozenset("biogpt bloom falcon gpt2 gpt_bigcode gpt_neo gpt_neox mpt".split())
+_CLASSIFIER = ("biogpt", "bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "mpt")
 _WHAT = "a token classifier of one label"
 
 

@@ -41,7 +41,7 @@ def test_the_token_is_the_configurations_or_the_makers() -> None:
     ],
 )
 def test_another_class_reads_its_value_elsewhere(config: dict[str, Any]) -> None:
-    """The same tensor says nothing of where: Starling's is read before the first pad."""
+    """The same tensor says nothing of where; some are read before the first pad."""
     config = {"hidden_size": WIDTH, "vocab_size": 128256, **config}
 
     assert find(config, SHAPES) is None
