@@ -114,6 +114,16 @@ CHECKED = {
     "Llama-3.1-Nemotron-70B-Reward-HF": _NEMOTRON,
     "Llama-3.3-Nemotron-70B-Reward": _NEMOTRON,
     "reward-model-deberta-v3-large-v2": Checked("pair", "transformers' own class", "1e-6"),
+    **{
+        name: Checked("linear at a token")
+        for name in (
+            "InternLM2-1.8B-Reward",
+            "InternLM2-7B-Reward",
+            "InternLM2-20B-Reward",
+            "Athene-RM-8B",
+            "Athene-RM-70B",
+        )
+    },
 }
 
 HEAD = f"""# The published models

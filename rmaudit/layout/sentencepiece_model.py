@@ -69,7 +69,7 @@ def read(folder: Path) -> PreTrainedTokenizerBase:
             decoders.Strip(content=" ", left=1),
         ]
     )
-    bos, eos = (str(said.get(f"{kind}_token") or _FIRST[1 + place]) for place, kind in _ENDS)
+    bos, eos = _token(said, "bos_token", _FIRST[1]), _token(said, "eos_token", _FIRST[2])
     around = [bos] * bool(said.get("add_bos_token", True)), [eos] * bool(said.get("add_eos_token"))
     built.post_processor = processors.TemplateProcessing(
         single=[*around[0], "$A", *around[1]],
@@ -81,7 +81,7 @@ def read(folder: Path) -> PreTrainedTokenizerBase:
         unk_token=_FIRST[0],
         bos_token=bos,
         eos_token=eos,
-        pad_token=said.get("pad_token"),
+        pad_token=_token(said, "pad_token", eos),
         clean_up_tokenization_spaces=False,
         chat_template=jinja.read_text(encoding="utf-8")
         if jinja.is_file()
@@ -90,7 +90,10 @@ def read(folder: Path) -> PreTrainedTokenizerBase:
     )
 
 
-_ENDS = ((0, "bos"), (1, "eos"))
+def _token(said: Mapping[str, Any], key: str, default: str) -> str:
+    """Return a token that tokenizer_config.json names, as a text or with its settings."""
+    found = said.get(key) or default
+    return str(found["content"] if isinstance(found, dict) else found)
 
 
 def _vocabulary(names: Sequence[str], added: Mapping[int, AddedToken]) -> dict[str, int]:

@@ -307,7 +307,7 @@ class Checkpoint(TokenModel):
         """Return each row's reward, (n,), by the model's own forward pass on that row alone."""
         if not rows:
             return np.empty(0, dtype=np.float32)
-        return self._unless_changed(self.weights(rows[0][:-1], rows[0][-1:]).own_rewards(rows))
+        return self._unless_changed(self.weights(rows[0][:-1], ()).own_rewards(rows))
 
     # Its weights
 

@@ -265,8 +265,7 @@ def _rewards_everywhere(
     """Return the model's reward at each token of each row, by the name of the token layout."""
     if not rows_by_layout:
         return {}
-    row = next(iter(rows_by_layout.values()))[0]
-    weights = model.weights(row[:-1], row[-1:])
+    weights = model.weights(next(iter(rows_by_layout.values()))[0][:-1], ())
     return {way: weights.rewards_at_each_id(rows) for way, rows in rows_by_layout.items()}
 
 

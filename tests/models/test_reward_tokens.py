@@ -128,7 +128,6 @@ def test_the_answer_may_be_the_token_itself(tmp_path: Path) -> None:
 def test_a_row_without_the_token_is_refused(tmp_path: Path) -> None:
     """A row of ids that somebody gives is never read at another place."""
     model = opened(internlm2.write(tmp_path / "toy"))
-    model.score(PROMPT.text, ["love"])
 
     for rewards in (model.score_rows, model.own_rewards):
         with pytest.raises(ScoreError, match=f"no token {internlm2.REWARD_ID}"):
