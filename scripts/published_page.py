@@ -63,11 +63,13 @@ HEADS = {
     "mlp": "a head of two layers",
     "logit": "one logit of a language model",
     "pair": "an encoder's head",
+    "linear at a token": "a linear head",
 }
 POOLS = {
     "last": "the last id of the row",
     "hf": "the rightmost id that is not the pad id",
     "first": "the first id of the row",
+    "token": "the last place of its reward token, which ends each row",
 }
 
 
@@ -112,6 +114,16 @@ CHECKED = {
     "Llama-3.1-Nemotron-70B-Reward-HF": _NEMOTRON,
     "Llama-3.3-Nemotron-70B-Reward": _NEMOTRON,
     "reward-model-deberta-v3-large-v2": Checked("pair", "transformers' own class", "1e-6"),
+    **{
+        name: Checked("linear at a token")
+        for name in (
+            "InternLM2-1.8B-Reward",
+            "InternLM2-7B-Reward",
+            "InternLM2-20B-Reward",
+            "Athene-RM-8B",
+            "Athene-RM-70B",
+        )
+    },
 }
 
 HEAD = f"""# The published models

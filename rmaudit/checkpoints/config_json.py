@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads import encoder
+from rmaudit.checkpoints.heads import encoder, token_value
 from rmaudit.checkpoints.third_party_errors import as_model_error, short
 from rmaudit.config.model_registry import ModelSpec, is_hub_id, newest
 from rmaudit.errors import ModelError
@@ -65,6 +65,17 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
         ModelError: config.json cannot be read.
     """
     return (folder / NAME).is_file() and encoder.is_known(read(folder, model=model))
+
+
+def reward_id(folder: Path, *, model: str) -> int | None:
+    """Return the id at which a folder's model reads its reward; None if its class has none.
+
+    Raises:
+        ModelError: config.json cannot be read, or names no such id where its class has one.
+    """
+    if not (folder / NAME).is_file():
+        return None
+    return token_value.reward_id(read(folder, model=model))
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:

@@ -23,15 +23,25 @@ from rmaudit.checkpoints import (
     checkpoint_source,
     config_json,
     heads,
+    internlm2,
+    not_a_head,
     separate_head_file,
     weights_headers,
 )
 from rmaudit.checkpoints.adapter_files import Adapter
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
-from rmaudit.checkpoints.heads import FoundHead, encoder, linear, single_objective, verdict_logits
+from rmaudit.checkpoints.heads import (
+    FoundHead,
+    encoder,
+    linear,
+    single_objective,
+    token_value,
+    verdict_logits,
+)
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
+from rmaudit.checkpoints.third_party_errors import as_model_error
 from rmaudit.checkpoints.weights_headers import Headers
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -45,7 +55,6 @@ _WHOLE_HEAD = (
     "The head is quantized too: quantize again and leave it out, as with "
     'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
 )
-_INTERNLM2 = "InternLM2ForRewardModel"
 _SHOWN = 4  # tensors that may be a head
 
 
@@ -125,8 +134,11 @@ class Checked(Unchecked):
     def defaults(self) -> PretrainedConfig:
         """Return transformers' configuration of the model, with its class's defaults filled in.
 
-        Raises `ModelError`.
+        InternLM2's is that of the Llama as which it is loaded. Raises `ModelError`.
         """
+        if internlm2.is_one(self.config):
+            with as_model_error(self.name, config_json.NAME, self.base.path):
+                return internlm2.configuration(self.config)
         return config_json.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:
@@ -164,6 +176,8 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Unchecked:
     adapter = adapter_files.find(found, spec, cache)
     base: CheckpointFiles = found if adapter is None else adapter.base
     config = config_json.read(base.path, model=spec.name)
+    if spec.logit is None and spec.judge is None:
+        not_a_head.refuse(config, f"{spec.source} {base.path}", model=spec.name)
     if spec.logit is not None:
         config[LOGIT] = spec.logit
     if spec.judge is not None:
@@ -194,6 +208,8 @@ def check(looked: Unchecked) -> Checked:
     head = find_head(config, looked.headers, folder, model=spec.name, adapter_tensors=added)
     if adapter is not None and not looked.beside and spec.judge is None:
         adapter_files.refuse_head(adapter, head)
+    if internlm2.is_one(config):
+        _refuse_as_llama(looked, head)
     quantized = config_json.quantization(config) is not None
     floats = {
         key: header
@@ -208,6 +224,25 @@ def check(looked: Unchecked) -> Checked:
     )
     _ = checked.objective  # whose errors cost no download
     return checked
+
+
+def _refuse_as_llama(looked: Unchecked, head: FoundHead) -> None:
+    """Raise if an InternLM2 cannot be loaded as the Llama that it is (`checkpoints.internlm2`)."""
+    if looked.adapter is not None or config_json.quantization(looked.config) is not None:
+        message = (
+            f"{looked.spec.name}: rmaudit loads InternLM2 as a Llama, whole and not quantized: "
+            f"merge an adapter into its base, or give the checkpoint from before quantization"
+        )
+        raise ModelError(message)
+    if head.family.NAME != token_value.NAME:
+        message = (
+            f"{looked.spec.name}: InternLM2 with a {head.family.NAME} head: rmaudit knows the "
+            f"class {token_value.INTERNLM2} of it only, whose head is {token_value.KEY!r}"
+        )
+        raise ModelError(message)
+    shapes = {key: header.shape for key, header in looked.headers.items()}
+    with _errors_named(looked.spec.name):
+        internlm2.refuse_others(looked.config, shapes, head.keys)
 
 
 @contextmanager
@@ -241,14 +276,6 @@ def find_head(
         found = heads.find(config, shapes)
     if found is not None:
         return found
-    if linear.architecture(config) == _INTERNLM2:
-        message = (
-            f"{model}: {_INTERNLM2} in {folder / config_json.NAME}: transformers has no class "
-            f"for InternLM2, whose attention is packed in one tensor (wqkv), and its reward is "
-            f"read at a token of its own; score it with a function of yours that calls its code "
-            f"(@rmaudit.scorer, docs/how-to/any-scorer.md)"
-        )
-        raise ModelError(message)
     unknown = _unknown_heads(config, shapes)
     train = "Otherwise, train" if unknown else "Train"
     if adapter_tensors is not None:
@@ -265,7 +292,9 @@ def find_head(
         f"transformers would give it a random head.{unknown} {train} a head and save it in "
         f"the same folder (TRL's RewardTrainer does); or give the folder that holds the head, with "
         f"{weights_headers.HEAD} if LLaMA-Factory or ms-swift trained it; or, "
-        f"if the reward is a language model's logit, name the token's id as `logit` in models.yaml"
+        f"if the reward is a language model's logit, name the token's id as `logit` in "
+        f"models.yaml; if it judges in words (a generative reward model), the word that it gives "
+        f"as verdict with `judge:` (docs/how-to/judges.md)"
     )
     raise ModelError(message)
 
@@ -288,9 +317,10 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
     return (
         f" These tensors may be a head of a kind that rmaudit does not know: "
-        f"{', '.join(seen[:_SHOWN])}{more}. If one is a plain linear head without a bias, save a "
-        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint has code "
-        f"for its head, have it run with `trust_remote_code: true` in models.yaml."
+        f"{', '.join(seen[:_SHOWN])}{more}. Do not rename them: at which token a head is read, "
+        f"and what is done with it, is in the code of its class. If that comes with the "
+        f"checkpoint, have it run with `trust_remote_code: true` in models.yaml; or score it with "
+        f"a function of yours that calls it (@rmaudit.scorer, docs/how-to/any-scorer.md)."
     )
 
 

@@ -57,7 +57,7 @@ def headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Headers:
         message = (
             f"{found.model}: {weights_headers.HEAD} in {found.where} has {there}; expected "
             f"{' and '.join(sorted(_TENSORS))}, as LLaMA-Factory and ms-swift save them. Copy the "
-            f"file again, or rename its tensors to these if it is a value head of one layer"
+            f"file again from where it was trained"
         )
         raise ModelError(message)
     return head

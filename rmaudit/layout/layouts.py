@@ -5,13 +5,16 @@ Both are made without reading anything; the tokenizer is read when it is first n
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
+from rmaudit.errors import ModelError
 from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
 from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each, ids_alone
 from rmaudit.layout.tokenizers import with_model_errors
@@ -63,35 +66,52 @@ class Layout(Protocol):
         """
 
 
-def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
+def layout_in(
+    folder: Path, spec: ModelSpec, *, pairs: bool, reward_id: int | None = None
+) -> Layout:
     """Return the layout for the tokenizer in a folder: of text pairs for encoders, else of chats.
+
+    Rows of chats end in `reward_id`, if it is given (see `ChatLayout`).
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.
     """
-    return PairLayout(folder, spec) if pairs else ChatLayout(folder, spec)
+    return PairLayout(folder, spec) if pairs else ChatLayout(folder, spec, reward_id)
 
 
 class ChatLayout:
     """A layout by which the tokenizer's chat template puts prompt and answer into one row.
 
-    See `rmaudit.layout.chat_rendering`.
+    See `rmaudit.layout.chat_rendering`. With a `reward_id`, at which some models' reward is read,
+    that id follows what the template prints, unless the row ends in it already.
     """
 
-    def __init__(self, folder: Path, spec: ModelSpec) -> None:
+    def __init__(self, folder: Path, spec: ModelSpec, reward_id: int | None = None) -> None:
         """Take the tokenizer's folder, from which nothing is read yet."""
-        self.folder, self.spec = folder, spec
+        self.folder, self.spec, self.reward_id = folder, spec, reward_id
         self._slots: dict[tuple[Asked, str], Slot] = {}  # by prompt and template
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """Return the tokenizer, with the chat template of models.yaml, if any."""
-        return tokenizers.read(self.folder, self.spec)
+        found, wanted = tokenizers.read(self.folder, self.spec), self.reward_id
+        own = getattr(found, "cls_token_id", None)
+        if wanted is not None and own not in {None, wanted}:
+            message = (
+                f"{self.spec.name}: its reward is to be read at the token {wanted}, and its "
+                f"tokenizer's cls_token is {found.cls_token!r}, {own}, at which its makers' code "
+                f"reads it: tokenizer and weights are not of one model. {tokenizers.COPY_FILES}"
+            )
+            raise ModelError(message)
+        return found
 
     @property
     def digest(self) -> str:
         """Return the hash of the chat template and of the fixed date that templates print."""
-        return chat_rendering.template_digest(self.tokenizer, model=self.spec.name)
+        found = chat_rendering.template_digest(self.tokenizer, model=self.spec.name)
+        if self.reward_id is None:
+            return found
+        return hashlib.sha256(f"{found} {self.reward_id}".encode()).hexdigest()
 
     @property
     def closing(self) -> Ids:
@@ -102,7 +122,7 @@ class ChatLayout:
         """Return the prompt as token ids, with a hole where the answer's ids go (cached)."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
-            self._slots[key] = chat_rendering.render(
+            slot = chat_rendering.render(
                 self.tokenizer,
                 prompt,
                 model=self.spec.name,
@@ -110,7 +130,14 @@ class ChatLayout:
                 add_missing_bos=self.spec.logit is None,
                 is_judge=self.spec.judge is not None,
             )
+            end = self._missing_end(slot.suffix)
+            text = slot.suffix_text + (self.tokenizer.decode(list(end)) if end else "")
+            self._slots[key] = replace(slot, suffix=slot.suffix + end, suffix_text=text)
         return self._slots[key]
+
+    def _missing_end(self, row: Ids) -> Ids:
+        """Return the `reward_id` that the row does not end in, or ()."""
+        return () if self.reward_id in {None, *row[-1:]} else (self.reward_id,)
 
     @cached_property
     def _before(self) -> str:
@@ -131,7 +158,8 @@ class ChatLayout:
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """Return a row of ids for each text: prompt and text, tokenized as one conversation."""
-        return rows(self.tokenizer, prompt, texts, model=self.spec.name)
+        found = rows(self.tokenizer, prompt, texts, model=self.spec.name)
+        return [row + self._missing_end(row) for row in found]
 
 
 class PairLayout:

@@ -18,7 +18,7 @@ from rmaudit.checkpoints import config_json, third_party_errors
 from rmaudit.checkpoints.third_party_errors import brief, is_failure, short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import untrusted_code
+from rmaudit.layout import sentencepiece_model, untrusted_code
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -61,10 +61,15 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
     described = (folder / "tokenizer.json").is_file()
+    pieces_only = not (described or spec.trust_remote_code) and sentencepiece_model.is_known(folder)
     if described:
         _refuse_costly(spec.name, folder, path=folder / "tokenizer.json")
     with third_party_errors.as_model_error(spec.name, "its tokenizer", folder):
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
+        tokenizer: Any = (
+            sentencepiece_model.read(folder)
+            if pieces_only
+            else AutoTokenizer.from_pretrained(folder, **trusted)
+        )
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:
         _refuse_costly(spec.name, folder, content=tokenizer.backend_tokenizer.to_str())

@@ -86,7 +86,9 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
         ModelError: the engine and the checkpoint's own forward disagree.
     """
     rows = weights.scorer.backbone.get_input_embeddings().num_embeddings  # type: ignore[operator]
-    answers = _answers(rows, edges)
+    answers, token = _answers(rows, edges), weights.scorer.token
+    if token is not None and suffix[-1:] != (token,):
+        suffix = (*suffix, token)  # where the reward is read
     if not every:  # the first two, one other id, and an answer of three ids
         answers = [*answers[:2], answers[-4], answers[-2]]
     found = _test_answers(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, nullcontext)

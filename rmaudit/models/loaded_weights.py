@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite_rewards import exact_products
 from rmaudit.scoring.memory_sized_batches import row_does_not_fit
 from rmaudit.scoring.row_runners import FullRows
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 T = TypeVar("T")
 
@@ -48,6 +51,8 @@ class LoadRequest:
         quantized: how the weights are quantized, None if they are not.
         code: the commit of the checkpoint's own code, which then runs; None: none runs.
         besides: what else is in memory, None if nothing is.
+        converted: reads configuration and tensors, by the class's names, where the files have
+            others; None where transformers can read the folder.
     """
 
     name: str
@@ -62,6 +67,7 @@ class LoadRequest:
     quantized: str | None = None
     code: str | None = None
     besides: str | None = None
+    converted: Callable[[], tuple[PretrainedConfig, Mapping[str, Tensor]]] | None = None
 
 
 def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
@@ -80,8 +86,12 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
         trusted["code_revision"] = request.code
     try:
         with quiet(), device_placement.one_loads_at_a_time(request.device):
+            source: Path | None = request.folder
+            if request.converted is not None:
+                config, tensors = request.converted()
+                source, options = None, {**options, "config": config, "state_dict": tensors}
             model, loaded = getattr(transformers, request.kind).from_pretrained(
-                request.folder,
+                source,
                 dtype=getattr(torch, request.dtype),
                 device_map=device_placement.device_map(
                     request.device, request.folder, request.dtype, name=request.name

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.checkpoints import adapter_files, checkpoint_source, config_json, file_hashes
-from rmaudit.checkpoints.heads import linear
+from rmaudit.checkpoints.heads import linear, token_value
 from rmaudit.checkpoints.third_party_errors import as_model_error, brief
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -78,7 +78,7 @@ class OwnCode:
         refuse_too_many_layers(config, checkpoint_source.read(found), found.path, name=spec.name)
         self.folder = found.downloaded().path
         self.config = config_json.read(self.folder, model=spec.name)
-        self.layout: Layout = ChatLayout(self.folder, spec)
+        self.layout: Layout = ChatLayout(self.folder, spec, token_value.reward_id(self.config))
         mapped = self.config.get("auto_map") or {}
         self.kind = next((name for name in _CLASSES if name in mapped), "")
         if not self.kind:  # transformers would take a class of its own, with another reward

@@ -46,7 +46,13 @@ _RUN = "`rmaudit doctor {}` runs them"
 _COMPARED = "whether it scores as its checkpoint; `rmaudit doctor {}` compares the two"
 _SHOWN = 4  # keys of a head
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-_EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "embed_in.weight")
+_EMBEDDINGS = (
+    "embed_tokens.weight",
+    "tok_embeddings.weight",
+    "word_embeddings.weight",
+    "wte.weight",
+    "embed_in.weight",
+)
 _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 

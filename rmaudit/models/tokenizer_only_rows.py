@@ -59,7 +59,10 @@ class ServedRows:
         # Before any is read:
         self._files = file_hashes.states(file_hashes.tokenizer_files(self.folder))
         self.layout: Layout = layout_in(
-            self.folder, own, pairs=config_json.reads_pairs(found.path, model=spec.name)
+            self.folder,
+            own,
+            pairs=config_json.reads_pairs(found.path, model=spec.name),
+            reward_id=config_json.reward_id(found.path, model=spec.name),
         )
 
     @property

@@ -13,11 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit import json_cache
-from rmaudit.checkpoints import config_json, file_hashes, weights_headers
+from rmaudit.checkpoints import config_json, file_hashes, internlm2, weights_headers
 from rmaudit.checkpoints.head_detection import Checked
-from rmaudit.checkpoints.heads import CLASSIFIERS, encoder, linear, single_objective, verdict_logits
+from rmaudit.checkpoints.heads import (
+    CLASSIFIERS,
+    encoder,
+    linear,
+    single_objective,
+    token_value,
+    verdict_logits,
+)
 from rmaudit.checkpoints.heads.single_objective import OneOutput
 from rmaudit.config.model_registry import checkpoint_of
+from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.layout.verdict_words import verdict_ids
@@ -50,8 +58,19 @@ class Native:
         self._opened = self._config_states()
         self.spec = checked.spec
         self.folder = checked.source.path
+        at_token = checked.head.family.POOL == "token"
+        self.token = token_value.reward_id(checked.config) if at_token else None
+        if self.token is not None and checked.spec.pool != "auto":
+            message = (
+                f"{checked.name}: its reward is read at the token {self.token}, which ends its "
+                f"rows; remove `pool` from its entry in models.yaml"
+            )
+            raise ModelError(message)
         self.layout: Layout = layout_in(
-            checked.tokenizer_folder, checked.spec, pairs=checked.reads_pairs
+            checked.tokenizer_folder,
+            checked.spec,
+            pairs=checked.reads_pairs,
+            reward_id=self.token,
         )
         refuse_too_many_layers(
             checked.config, checked.headers, checked.base.path, name=checked.name
@@ -128,15 +147,18 @@ class Native:
     def settings(self) -> dict[str, str]:
         """Return how the model is scored: head, pooling, dtype, `ScoringPath` and others."""
         logit, objective = self.spec.logit, self.checked.objective
+        pool = "first id" if self.checked.reads_pairs else f"rightmost id but {self.pad}"
+        converted = internlm2.is_one(self.checked.config)
         return {
             "head": self.checked.head.family.NAME,
-            "pool": "first id" if self.checked.reads_pairs else f"rightmost id but {self.pad}",
+            "pool": pool if self.token is None else f"rightmost id {self.token}",
             "dtype": self.dtype,
             "path": str(self.path),
             **({} if logit is None else {"logit": str(logit)}),
             **({} if objective is None else {"objective": str(objective)}),
             **({} if self.spec.judge is None else {"verdict": "{} less {}".format(*self.verdict)}),
             **({"compiled": "layers"} if self.spec.compiled else {}),
+            **({"conversion": internlm2.CONVERSION} if converted else {}),
         }
 
     @cached_property
@@ -212,6 +234,7 @@ class Native:
             head=f"its {family.NAME} head",
             ours=_head_tensors(checked, classifier=classifier),
             quantized=config_json.quantization(config),
+            converted=self._as_llama if internlm2.is_one(config) else None,
         )
         model = loaded_weights.load(
             asked,
@@ -235,7 +258,7 @@ class Native:
             types = "token_type_ids" in tokenizer.model_input_names
             sep = int(tokenizer.sep_token_id) if types else None
             bert_token_types.add_token_types(backbone, sep, longest=longest, name=checked.name)
-        scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
+        scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first", token=self.token)
         scorer.odd_in_files = partial(
             loaded_weights.first_non_finite, self.files(), name=checked.name
         )
@@ -248,6 +271,12 @@ class Native:
 
             compiled_layers.fuse(scorer, name=checked.name)
         return weights
+
+    def _as_llama(self) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+        """Return configuration and tensors of InternLM2 as those of LlamaModel."""
+        folder, config = self.checked.base.path, self.checked.config
+        files = weights_headers.weights_paths(folder, model=self.checked.name)
+        return self.defaults, internlm2.tensors(files, config)
 
 
 def as_weights(
@@ -290,6 +319,8 @@ def _class_of(checked: Checked, *, classifier: bool) -> str:
     """
     if classifier:
         return "AutoModelForSequenceClassification"
+    if internlm2.is_one(checked.config):
+        return "LlamaModel"
     judges = checked.head.family.NAME == verdict_logits.NAME
     return "AutoModelForCausalLM" if judges or checked.adapter else "AutoModel"
 
@@ -384,13 +415,15 @@ def _outputs_by_head(scorer: Scorer) -> Callable[[Ids], Tensor]:
 
     It is for heads that transformers has no class for.
     """
+    from rmaudit.scoring.engine import no_token, pooled_at
     from rmaudit.scoring.row_runners import FullRows
 
     head = scorer.head.every if isinstance(scorer.head, OneOutput) else scorer.head
 
     def outputs(row: Ids) -> Tensor:
-        states = FullRows(scorer.backbone, row).prefix_states().float()
-        at = max((place for place, i in enumerate(row) if i != scorer.pad), default=0)
+        if (at := pooled_at(row, scorer)) is None and scorer.token is not None:
+            raise no_token(scorer.token)
+        states, at = FullRows(scorer.backbone, row).prefix_states().float(), at or 0
         return head.after(row, states)(states[at : at + 1])[0]
 
     return outputs

@@ -5,7 +5,8 @@ with the suffix only (`row_runners` has the ways in which backbones can do so). 
 length, and equal rows run once. None is padded, but for small groups on a GPU: those are one batch,
 and ids that no earlier one can see follow the shorter rows. The reward is read where transformers'
 rule for sequence classification reads it on an unpadded row: at the rightmost id that is not the
-pad id, or at the last id where the scorer has no pad id; encoders are read at the first. In a
+pad id, or at the last id where the scorer has no pad id; encoders are read at the first, and some
+heads at the last place of a token of their own (`pooled_at`). In a
 causal backbone what comes after that place cannot matter, so it is not run.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
@@ -27,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rmaudit.errors import ScoreError
 from rmaudit.scoring import (
     Begun,
     Head,
@@ -72,6 +74,7 @@ class Scorer:
         path: the way in which rows are run, one that suits the backbone.
         ids_per_batch: if None, `batch_limit` finds it from the free memory; halved when too much.
         first: rows are pooled at their first id; for two-way backbones.
+        token: rows are pooled at the rightmost place of this id, if one is given.
         pipeline: how batches pass a backbone that is spread over several devices.
         compiled: whether `compiled_layers.fuse` has fused the layers of the backbone.
         behind: how many batches may be under way when the next is begun; if None, one on a GPU,
@@ -88,6 +91,7 @@ class Scorer:
     path: ScoringPath = ScoringPath.SHARED_PREFIX
     ids_per_batch: int | None = None
     first: bool = False
+    token: int | None = None
     pipeline: Pipeline | None = None
     compiled: bool = False
     behind: int | None = None
@@ -311,12 +315,17 @@ def rows_by_length(
     """Return distinct rows (answer + suffix; if `cut`, up to where it is pooled) grouped by length.
 
     The shortest come first.
+
+    Raises:
+        ScoreError: a row has not the token at which the scorer reads rewards.
     """
-    in_prefix = _rightmost_not_pad(prefix, scorer.pad)
+    in_prefix = pooled_at(prefix, scorer)
     rows: dict[Ids, AnswerRow] = {}
     for place, answer in enumerate(answers):
         row = (*answer, *suffix)
-        last = _rightmost_not_pad(row, scorer.pad)
+        last = pooled_at(row, scorer)
+        if scorer.token is not None and last is None is in_prefix:
+            raise no_token(scorer.token)
         at = len(prefix) + last if last is not None else in_prefix or 0
         ids = row[: 0 if last is None else last + 1] if cut else row
         rows.setdefault(ids, AnswerRow(ids, 0 if scorer.first else at, [])).places.append(place)
@@ -326,8 +335,22 @@ def rows_by_length(
     return [by_length[length] for length in sorted(by_length)]
 
 
-def _rightmost_not_pad(ids: Ids, pad: int | None) -> int | None:
-    """Return the index of the rightmost id that is not the pad id; None if all are."""
-    if ids and ids[-1] != pad:  # of most rows it is the last
+def no_token(token: int) -> ScoreError:
+    """Return the error for a row without the token at which the reward is read."""
+    message = (
+        f"a row of ids has no token {token}, at which this model's reward is read; add it to the "
+        f"end of each row"
+    )
+    return ScoreError(message)
+
+
+def pooled_at(ids: Ids, scorer: Scorer) -> int | None:
+    """Return the index at which a row's reward is read: the rightmost of the ids to pool; or None.
+
+    That is the scorer's `token`, or else any id that is not the pad id.
+    """
+    token, pad = scorer.token, scorer.pad
+    if token is None and ids and ids[-1] != pad:  # of most rows it is the last
         return len(ids) - 1
-    return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
+    places = reversed(range(len(ids)))
+    return next((k for k in places if (ids[k] != pad if token is None else ids[k] == token)), None)

@@ -134,6 +134,13 @@ def two_layers(first: str, second: str) -> Callable[[Tensors, Tensor, int], Tens
     return reward
 
 
+def one_layer(name: str) -> Callable[[Tensors, Tensor, int], Tensor]:
+    """W x + b."""
+    return lambda tensors, states, _: (
+        tensors[f"{name}.weight"] @ states[-1] + tensors[f"{name}.bias"]
+    )[0]
+
+
 def gating(architecture: str, objectives: int, *, layers: int, **more: Any) -> dict[str, Any]:
     """What config.json says of a head with a gate."""
     return {
@@ -206,6 +213,24 @@ FAMILIES = {
         {"value_head_prefix": "value_head", "normalize_reward": True, "mean": 0.5, "std": 2.0},
         {"value_head.weight": (1, HIDDEN)},
         lambda tensors, states, _: ((tensors["value_head.weight"] @ states[-1])[0] - 0.5) / 2,
+    ),
+    "Athene": Toy(
+        "llama",
+        {"architectures": ["CustomAutoModelForSequenceClassification"], "vocab_size": 128256},
+        {"model.embed_tokens.weight": (128256, HIDDEN), "v_head.weight": (1, HIDDEN)},
+        lambda tensors, states, _: (tensors["v_head.weight"] @ states[-1])[0],
+    ),
+    "LLaMA-Factory v1": Toy(
+        "llama",
+        {"architectures": ["LlamaForTokenClassification"]},
+        layer("score", 1, HIDDEN),
+        one_layer("score"),
+    ),
+    "verl's critic of GPT-2": Toy(
+        "gpt2",
+        {"architectures": ["GPT2ForTokenClassification"]},
+        layer("classifier", 1, HIDDEN),
+        one_layer("classifier"),
     ),
     "INF-ORM": Toy(
         "llama",

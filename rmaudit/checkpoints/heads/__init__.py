@@ -15,6 +15,8 @@ from rmaudit.checkpoints.heads import (
     linear,
     logit,
     mlp,
+    token_classifier,
+    token_value,
     uncertainty,
     value,
     verdict_logits,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 FAMILIES: tuple[HeadFamily, ...] = (
     verdict_logits,
     logit,
+    token_classifier,
+    token_value,
     encoder,
     uncertainty,
     gated,
@@ -44,8 +48,9 @@ CLASSIFIERS = (linear.NAME, encoder.NAME)
 class HeadFamily(Protocol):
     """Interface of a head family, such as `linear`: a module with these functions and constants.
 
-    `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
-    "first"; `IGNORED` are tensors that checkpoints have next to the head and that are not used.
+    `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last", "first" or
+    "token" (the last place of `token_value.reward_id`). `IGNORED` are tensors that checkpoints have
+    next to the head and that are not used.
     """
 
     NAME: str

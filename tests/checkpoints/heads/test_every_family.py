@@ -17,6 +17,8 @@ from rmaudit.checkpoints.heads import (
     linear,
     logit,
     mlp,
+    token_classifier,
+    token_value,
     uncertainty,
     value,
     verdict_logits,
@@ -28,6 +30,8 @@ from tests.checkpoints.heads import (
     test_logit,
     test_mlp,
     test_refusals,
+    test_token_classifier,
+    test_token_value,
     test_value,
 )
 from tests.checkpoints.heads.test_gated import QRM_V2, URM, drawn_states, head_of, prefix_of
@@ -54,6 +58,14 @@ HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     ),
     **{f"GRM-{n}": (value, test_value.CONFIG, test_value.grm(n), NORM) for n in (1, 2)},
     "GRM-linear": (value, test_value.CONFIG, test_value.ONE, NORM),
+    **{
+        name: (token_value, config, test_token_value.SHAPES, NORM)
+        for name, config in test_token_value.CONFIGS.items()
+    },
+    **{
+        name: (token_classifier, config, shapes, NORM)
+        for name, (config, shapes) in test_token_classifier.HEADS.items()
+    },
     "judge": (verdict_logits, JUDGES, {"lm_head.weight": (11, WIDTH)}, NORM),
     "capped judge": (
         verdict_logits, JUDGES | {verdict_logits.CAP: 2.0}, {"embed_out.weight": (11, WIDTH)}, NORM,

@@ -17,12 +17,22 @@ from rmaudit.checkpoints.heads import (
     gated,
     logit,
     mlp,
+    token_classifier,
+    token_value,
     uncertainty,
     value,
     verdict_logits,
 )
 from rmaudit.errors import ModelError
-from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
+from tests.checkpoints.heads import (
+    test_encoder,
+    test_gated,
+    test_logit,
+    test_mlp,
+    test_token_classifier,
+    test_token_value,
+    test_value,
+)
 from tests.checkpoints.heads.test_mlp import HIDDEN, WIDTH
 from tests.checkpoints.heads.test_value import BUFFERS, ONE, OPENRLHF, grm
 
@@ -55,8 +65,27 @@ def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
     return of(gated, toy.config, toy.shapes, change, *named, **entries)
 
 
+at_token = partial(of, token_value, test_token_value.CONFIGS["InternLM2"], test_token_value.SHAPES)
+labels = partial(of, token_classifier, *test_token_classifier.HEADS["Llama, every token"])
+
+
 VERDICTS = {verdict_logits.SETTING: (3, 2)}
 CASES = [
+    at_token({"v_head.weight": GONE}, "no 'v_head.weight'", "read at a token", AGAIN),
+    at_token({"v_head.bias": (1,)}, "unexpected 'v_head.bias'", CARD),
+    at_token({"v_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5)", ONE_SAVE),
+    *(
+        at_token({}, "InternLM2ForRewardModel", f"id is {odd!r} (reward_token_id in config.json)",
+                 "below vocab_size, 11", reward_token_id=odd)
+        for odd in (GONE, 11, -1, "7", True, 7.0)
+    ),
+    of(token_value, test_token_value.CONFIGS["Athene"], test_token_value.SHAPES, {},
+       "128003 (in its makers' code)", "below vocab_size, 32000", vocab_size=32000),
+    labels({"score.bias": GONE}, "no 'score.bias'", "score.weight, score.bias", AGAIN),
+    labels({"score.0.weight": (1, HIDDEN)}, "unexpected 'score.0.weight'", CARD),
+    labels({"score.bias": (2,)}, "(2,), expected (1,)", ONE_SAVE),
+    labels({"score.weight": (2, HIDDEN), "score.bias": (2,)}, "'score.weight' has 2 labels",
+           "process reward model", "outcome reward model"),
     of(verdict_logits, VERDICTS, {}, {}, "none of lm_head.weight, ", "remove `judge`"),
     of(verdict_logits, VERDICTS, SCORE, {}, "'score.weight' is", "remove `judge`"),
     layers({"score.2.bias": GONE}, "no 'score.2.bias'", "score.0.weight, score.0.bias, ", AGAIN),
