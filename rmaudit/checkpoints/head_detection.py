@@ -129,6 +129,35 @@ class Checked(Unchecked):
         """
         return config_json.defaults(self.base.path, model=self.name)
 
+    @property
+    def is_here(self) -> bool:
+        """Return whether all weights are on this machine."""
+        return all(isinstance(each, checkpoint_source.Folder) for each in (self.source, self.base))
+
+    def warnings(self) -> Iterator[str]:
+        """Yield sentences on weights here that stay unused, and on an adapter without effect."""
+        folder, adapter = self.base.path, self.adapter
+        if adapter and isinstance(self.source, checkpoint_source.Folder) and (zero := adapter.unchanging()):
+            yield (
+                f"its LoRA changes nothing, for every lora_B in {adapter.weights} is zero, first "
+                f"{zero!r}: all but what the adapter stores whole is its base's. Was it saved "
+                f"before it was trained? Take a later checkpoint"
+            )
+        if not isinstance(self.base, checkpoint_source.Folder):
+            return
+        if left := weights_headers.unread_weights(folder, model=self.name):
+            yield (
+                f"{', '.join(left)} in {folder} are not read, for transformers reads "
+                f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of "
+                f"an earlier save? Remove them if they are"
+            )
+        if left := weights_headers.newer_pickles(folder, model=self.name):
+            yield (
+                f"{', '.join(left)} in {folder} was written after the *.safetensors, which are "
+                f"read: if a later save wrote it, load it with transformers where you trust it, "
+                f"and save the model again: model.save_pretrained(FOLDER) writes safetensors"
+            )
+
     def downloaded(self) -> Checked:
         """Download the weights; return the checkpoint with them; warn of weights that stay unused.
 
@@ -141,8 +170,10 @@ class Checked(Unchecked):
         if adapter is not None:
             adapter = adapter.downloaded()
         base = own if adapter is None else adapter.base
-        _warn_of_unread(base.path, self.name)
-        return replace(self, source=own, base=base, adapter=adapter)
+        found = replace(self, source=own, base=base, adapter=adapter)
+        for said in found.warnings():
+            warnings.warn(f"{self.name}: {said}", stacklevel=2)
+        return found
 
 
 def find(spec: ModelSpec, cache: Path) -> Checked:
@@ -190,6 +221,7 @@ def check(looked: Unchecked) -> Checked:
         adapter_files.refuse_quantized(adapter, config)  # asked for or not
     folder = looked.base.path
     config_json.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    weights_headers.refuse_empty(looked.headers, folder, model=spec.name)
     added = None if adapter is None else adapter.added
     head = find_head(config, looked.headers, folder, model=spec.name, adapter_tensors=added)
     if adapter is not None and not looked.beside and spec.judge is None:
@@ -288,9 +320,9 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
     return (
         f" These tensors may be a head of a kind that rmaudit does not know: "
-        f"{', '.join(seen[:_SHOWN])}{more}. If one is a plain linear head without a bias, save a "
-        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint has code "
-        f"for its head, have it run with `trust_remote_code: true` in models.yaml."
+        f"{', '.join(seen[:_SHOWN])}{more}. Its name does not tell how or where it is read: if the "
+        f"checkpoint has code for it, have that run with `trust_remote_code: true` in models.yaml, "
+        f"or score with a function of yours (@rmaudit.scorer, docs/how-to/any-scorer.md)."
     )
 
 
@@ -307,13 +339,3 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
                 f"one and the same tensor: remove the one that is not the model's, or save it again"
             )
             raise ModelError(message)
-
-
-def _warn_of_unread(folder: Path, model: str) -> None:
-    if left := weights_headers.unread_weights(folder, model=model):
-        warnings.warn(
-            f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
-            f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of an "
-            f"earlier save? Remove them if they are",
-            stacklevel=2,
-        )
