@@ -20,6 +20,7 @@ from rmaudit.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
+_EXPERT = re.compile(r"\.experts\.\d+\.")
 _EXPERTS_SINCE = (0, 19, 1)  # PEFT's release
 _CONSEQUENCE = {
     "missing": "what was trained would stay as it is in the base",
@@ -56,14 +57,15 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             warnings.simplefilter("ignore", FutureWarning)  # of PEFT's, about transformers
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
+            _refuse_scaled_experts(adapter)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings), low_cpu_mem_usage=tried)
             _refuse_turned_experts(wrapped, adapter)
             # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
             wanted = get_peft_model_state_dict(wrapped, save_embedding_layers=False)
-            own = as_this_release_has_it(wrapped, wrapped.peft_config["default"], dict(tensors))
-            kind, odd = "missing", sorted(wanted.keys() - own.keys())
+            saved = as_this_release_has_it(wrapped, wrapped.peft_config["default"], dict(tensors))
+            kind, odd = "missing", sorted(wanted.keys() - saved.keys())
             if not odd:
-                loaded = set_peft_model_state_dict(wrapped, own, low_cpu_mem_usage=tried)
+                loaded = set_peft_model_state_dict(wrapped, saved, low_cpu_mem_usage=tried)
                 kind, odd = "unexpected", loaded.unexpected_keys
             if not odd:
                 # Not `safe_merge`, which rounds the update before it is added: another model.
@@ -73,19 +75,61 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
     except Exception as error:  # PEFT raises anything
         if memory_sized_batches.is_out_of_memory(error):
             raise
+        own = (
+            f"Is it the base that it was trained on? Correct base_model_name_or_path and revision "
+            f"in {adapter.config}"
+        )
         message = (
             f"{adapter.model}: the adapter {adapter.folder} could not be merged into its base "
-            f"{adapter.base.path} ({brief(error)}). Is it the base that it was trained on? "
-            f"Correct base_model_name_or_path and revision in {adapter.config}"
+            f"{adapter.base.path} ({brief(error)}). {_of_experts(adapter) or own}"
         )
         raise ModelError(message) from error
-    message = (
-        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
-        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+    own = (
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )
+    message = (
+        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
+        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+        f"{_of_experts(adapter) or own}"
+    )
     raise ModelError(message)
+
+
+def _of_experts(adapter: Adapter) -> str:
+    """Return sentences on a LoRA of single experts, which has a layout of its own; "" if none is.
+
+    PEFT fuses it where it knows how this release of transformers has the experts.
+    """
+    expert = next(filter(_EXPERT.search, adapter.saved), "")
+    if not expert:
+        return ""
+    return (
+        f"It has LoRA for single experts ({expert!r}), as of transformers 4; transformers 5 keeps "
+        f"experts fused in one tensor, and PEFT fuses such a LoRA for some models only, and whole. "
+        f"{MERGE_IT_THERE}, with the transformers that trained it; or, if this is not its base, "
+        f"correct base_model_name_or_path in {adapter.config}"
+    )
+
+
+def _refuse_scaled_experts(adapter: Adapter) -> None:
+    """Raise if a LoRA of single experts has scales that PEFT loses where it fuses the experts.
+
+    PEFT doubles r and alpha, which keeps alpha / r, and not alpha / sqrt(r); ranks of their own
+    are not looked at.
+
+    Raises:
+        ModelError: it has such a setting.
+    """
+    keys = ("use_rslora", "rank_pattern", "alpha_pattern")
+    odd = [key for key in keys if adapter.settings.get(key)]
+    if odd and any(map(_EXPERT.search, adapter.saved)):
+        message = (
+            f"{adapter.model}: {adapter.config} has {odd[0]}, and LoRA for single experts, which "
+            f"transformers 5 keeps fused in one tensor; PEFT does not keep that setting where it "
+            f"fuses them. {MERGE_IT_THERE}, with the transformers that trained it"
+        )
+        raise ModelError(message)
 
 
 def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN401  (PEFT's class)
@@ -106,7 +150,7 @@ def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN
     ):
         return
     for name, module in wrapped.named_modules():
-        if isinstance(module, ParamWrapper) and module.get_param().ndim == 3:
+        if isinstance(module, ParamWrapper) and module.get_param().ndim == 3:  # noqa: PLR2004  (of many experts)
             inputs_first = getattr(module.get_base_layer(), "is_transposed", False)
             if inputs_first and numbers < (0, 19):
                 continue

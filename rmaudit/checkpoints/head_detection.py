@@ -134,10 +134,14 @@ class Checked(Unchecked):
         """Return whether all weights are on this machine."""
         return all(isinstance(each, checkpoint_source.Folder) for each in (self.source, self.base))
 
-    def warnings(self) -> Iterator[str]:
+    def cautions(self) -> Iterator[str]:
         """Yield sentences on weights here that stay unused, and on an adapter without effect."""
         folder, adapter = self.base.path, self.adapter
-        if adapter and isinstance(self.source, checkpoint_source.Folder) and (zero := adapter.unchanging()):
+        if (
+            adapter
+            and isinstance(self.source, checkpoint_source.Folder)
+            and (zero := adapter.unchanging())
+        ):
             yield (
                 f"its LoRA changes nothing, for every lora_B in {adapter.weights} is zero, first "
                 f"{zero!r}: all but what the adapter stores whole is its base's. Was it saved "
@@ -171,7 +175,7 @@ class Checked(Unchecked):
             adapter = adapter.downloaded()
         base = own if adapter is None else adapter.base
         found = replace(self, source=own, base=base, adapter=adapter)
-        for said in found.warnings():
+        for said in found.cautions():
             warnings.warn(f"{self.name}: {said}", stacklevel=2)
         return found
 
@@ -320,9 +324,10 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
     return (
         f" These tensors may be a head of a kind that rmaudit does not know: "
-        f"{', '.join(seen[:_SHOWN])}{more}. Its name does not tell how or where it is read: if the "
-        f"checkpoint has code for it, have that run with `trust_remote_code: true` in models.yaml, "
-        f"or score with a function of yours (@rmaudit.scorer, docs/how-to/any-scorer.md)."
+        f"{', '.join(seen[:_SHOWN])}{more}. Do not rename them: at which token a head is read, "
+        f"and what is done with it, is in the code of its class. If that comes with the "
+        f"checkpoint, have it run with `trust_remote_code: true` in models.yaml; or score it with "
+        f"a function of yours that calls it (@rmaudit.scorer, docs/how-to/any-scorer.md)."
     )
 
 

@@ -226,7 +226,9 @@ def key_mapping(folder: Path, *, model: str) -> dict[str, str]:
         ModelError: its weights are missing or damaged.
     """
     paths = weights_paths(folder, model=model)
-    return wrapper_prefixes.key_mapping(name for path in paths for name in headers(path, model=model))
+    return wrapper_prefixes.key_mapping(
+        name for path in paths for name in headers(path, model=model)
+    )
 
 
 def all_zero(path: Path, names: Iterable[str]) -> bool:

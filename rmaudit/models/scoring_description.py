@@ -102,7 +102,7 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         where = f" in {weights_headers.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         yield from _objective_lines(checked)
-        for said in checked.warnings():
+        for said in checked.cautions():
             yield WARNING, said
         native = Native(checked, cache)
         native.refuse_misfits()
@@ -208,4 +208,3 @@ def _scoring_lines(model: Checkpoint, defaults: PretrainedConfig) -> Iterator[Li
     yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
     yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
-

@@ -208,7 +208,9 @@ class Native:
             self._try_on_meta()
             return
         adapter = {} if checked.adapter is None else checked.adapter.saved
-        tensors = hashlib.sha256(repr([*sorted(checked.headers.items()), *adapter.items()]).encode())
+        tensors = hashlib.sha256(
+            repr([*sorted(checked.headers.items()), *adapter.items()]).encode()
+        )
         json_cache.cached(
             self._cache,
             "fits",
