@@ -56,9 +56,8 @@ def headers(found: CheckpointFiles, tensor_names: Iterable[str]) -> Headers:
         there = ", ".join(sorted(head)[:4]) or "nothing"
         message = (
             f"{found.model}: {weights_headers.HEAD} in {found.where} has {there}; expected "
-            f"{' and '.join(sorted(_TENSORS))}, as LLaMA-Factory and ms-swift save them. It is "
-            f"another head than rmaudit knows: copy the file again, or score with a function of "
-            f"yours (@rmaudit.scorer, docs/how-to/any-scorer.md)"
+            f"{' and '.join(sorted(_TENSORS))}, as LLaMA-Factory and ms-swift save them. Copy the "
+            f"file again from where it was trained"
         )
         raise ModelError(message)
     return head

@@ -225,7 +225,8 @@ class Native:
         from rmaudit.models import loaded_weights
 
         checked, asked = self.checked, self._request("meta")
-        if asked.quantized is None:
+        # A class that is no auto class was chosen by the tensors that it has.
+        if asked.quantized is None and asked.kind.startswith("Auto"):
             there = {name: header.shape for name, header in checked.headers.items()}
             own = {name: shape for name, shape in there.items() if name not in checked.beside}
             model = loaded_weights.on_meta(asked, own, **self._labels)
