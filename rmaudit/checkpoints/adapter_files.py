@@ -1,8 +1,7 @@
 """PEFT adapters: what lies in their folder, and the base that they were trained on.
 
-PEFT saves a LoRA's tensors as `base_model.model.LAYER.lora_A.weight`, and whole ones (a trained
-head, a resized embedding) as `base_model.model.LAYER.weight`. A head that was trained and not saved
-is the trap here: it must be among the adapter's tensors or in a base that is a reward model.
+A head that was trained and not saved is the trap here: it must be among the adapter's tensors or in
+a base that is a reward model. Names of tensors are those that PEFT saves (`adapter_tensor_names`).
 """
 
 from __future__ import annotations
@@ -14,8 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import checkpoint_source, config_json, weights_headers
+from rmaudit.checkpoints import (
+    adapter_tensor_names,
+    checkpoint_source,
+    config_json,
+    weights_headers,
+)
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE, deciding_entries, refuse_endless
+from rmaudit.checkpoints.adapter_tensor_names import PART, in_base
 from rmaudit.checkpoints.checkpoint_source import CheckpointFiles
 from rmaudit.checkpoints.heads import FoundHead, linear
 from rmaudit.checkpoints.heads.linear import Shapes
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 
 CONFIG, WEIGHTS = weights_headers.ADAPTER_CONFIG, weights_headers.ADAPTER
 _PATH = 200  # letters of a path that an error shows
-_PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
 _HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
 
 
@@ -44,8 +48,10 @@ class Adapter:
         base: the files of the base.
         named: the base as adapter_config.json names it.
         revision: the base's commit if it is the hub's.
+        release: PEFT's release that saved it, as adapter_config.json has it; "" if it says none.
         settings: the entries of adapter_config.json that change the merged weights.
-        saved: the shapes of all tensors of the adapter, by their names in its file.
+        saved: the shapes of all tensors of the adapter, by the names that PEFT saves.
+        stored: the tensors' names in the adapter's file, by those that PEFT saves.
         headers: the headers of the base's tensors.
     """
 
@@ -54,8 +60,10 @@ class Adapter:
     base: CheckpointFiles
     named: str
     revision: str | None
+    release: str
     settings: Mapping[str, Any]
     saved: Shapes
+    stored: Mapping[str, str]
     headers: Headers
 
     @property
@@ -74,7 +82,7 @@ class Adapter:
 
         Such tensors are a trained head or a resized embedding.
         """
-        return {_name_in_base(key): shape for key, shape in self.saved.items() if _PART not in key}
+        return {in_base(key): shape for key, shape in self.saved.items() if PART not in key}
 
     @property
     def tokenizer(self) -> Path:
@@ -92,6 +100,19 @@ class Adapter:
                 return shape[0]
         return None
 
+    def unchanging(self) -> str:
+        """Return the name of a `lora_B` if all are zero, so that no weight changes; "" if not.
+
+        PEFT starts with such ones, those of embeddings being called `lora_embedding_A`. Their files
+        must be here.
+        """
+        ends = (f"{PART}B", f"{PART}embedding_A")
+        names = sorted(name for name in self.stored if any(end in name for end in ends))
+        if not names or self.settings.get("use_dora"):  # which has factors besides
+            return ""
+        zero = weights_headers.all_zero(self.weights, [self.stored[name] for name in names])
+        return names[0] if zero else ""
+
     def downloaded(self) -> Adapter:
         """Return the same adapter with its base's weights downloaded. Raises `ModelError`."""
         return replace(self, base=self.base.downloaded())
@@ -103,16 +124,20 @@ class Adapter:
         """
         from safetensors import safe_open
 
-        if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
+        if any(in_base(key).startswith(f"score{PART}") for key in self.saved):
             return {linear.KEY: merged.score.weight.detach()}
         if not keys & set(self.added):
             return weights_headers.tensors(self.base.path, keys)
         with safe_open(self.weights, framework="pt") as opened:
-            return {
-                _name_in_base(k): opened.get_tensor(k)
-                for k in self.saved
-                if _name_in_base(k) in keys
-            }
+            own = {in_base(key): stored for key, stored in self.stored.items()}
+            return {key: opened.get_tensor(own[key]) for key in keys & set(own)}
+
+    def tensors(self, device: str) -> dict[str, Tensor]:
+        """Return the adapter's tensors on a torch device, by the names that PEFT saves."""
+        from safetensors.torch import load_file
+
+        own = load_file(self.weights, device=device)
+        return {name: own[stored] for name, stored in self.stored.items()}
 
 
 def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
@@ -137,7 +162,9 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     decides = deciding_entries(given, folder / CONFIG, model=spec.name)
     own = _adapter_headers(found)
     weights_headers.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
-    shapes = {key: header.shape for key, header in own.items()}
+    weights_headers.refuse_empty(own, folder / WEIGHTS, model=spec.name)
+    stored = adapter_tensor_names.as_peft_saves(own)
+    shapes = {name: own[key].shape for name, key in stored.items()}
     base, revision = base_of(found, spec, cache)
     if (base.path / CONFIG).is_file():
         message = (
@@ -149,7 +176,10 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     named = str(given["base_model_name_or_path"])
     headers = checkpoint_source.read(replace(base, model=f"{spec.name}: its base {named}"))
     refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
-    return Adapter(spec.name, folder, base, named, revision, decides, shapes, headers)
+    release = str(given.get("peft_version") or "")
+    return Adapter(
+        spec.name, folder, base, named, revision, release, decides, shapes, stored, headers
+    )
 
 
 def base_of(
@@ -273,7 +303,3 @@ def _adapter_headers(found: CheckpointFiles) -> Headers:
 def _with_tokenizer(folder: Path, base: Path) -> Path:
     """Return `folder` if it has a tokenizer, or else `base`."""
     return folder if (folder / "tokenizer_config.json").is_file() else base
-
-
-def _name_in_base(key: str) -> str:
-    return key.removeprefix(_PREFIX).replace(_WRAPPED, ".")

@@ -6,32 +6,47 @@ model that PEFT makes in that dtype. (Merging in float32 and rounding afterwards
 
 from __future__ import annotations
 
+import re
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.adapter_files import Adapter
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
 from rmaudit.checkpoints.third_party_errors import brief
+from rmaudit.checkpoints.wrapper_prefixes import PEFT
 from rmaudit.errors import ModelError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_EXPERT = re.compile(r"\.experts\.\d+\.")
+_EXPERTS_SINCE = (0, 19, 1)  # PEFT's release
 _CONSEQUENCE = {
     "missing": "what was trained would stay as it is in the base",
     "unexpected": "a part of the adapter would be left out",
 }
 
 
-def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' classes)
+def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  # noqa: ANN401  (transformers' classes)
     """Merge the adapter into `model` (its base) in place, and return the merged model.
+
+    `tensors` are the adapter's, by the names that PEFT saves. They may be on the meta device as the
+    model may be: so it is tried whether they fit.
 
     Raises:
         ModelError: the adapter's tensors are not those of this base.
         RuntimeError, MemoryError: it does not fit into memory.
     """
-    from peft import LoraConfig, PeftModel, get_peft_model_state_dict
+    from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+    from peft.utils.transformers_weight_conversion import (
+        convert_peft_adapter_state_dict_for_transformers as as_this_release_has_it,
+    )
 
     from rmaudit.scoring import memory_sized_batches  # which loads torch
 
-    if any(parameter.is_meta for parameter in model.parameters()):
+    tried = all(tensor.is_meta for tensor in tensors.values())
+    if not tried and any(parameter.is_meta for parameter in model.parameters()):
         message = (
             f"{adapter.model}: its base does not fit into memory and was left on disk, where an "
             f"adapter cannot be merged into it. {MERGE_IT_THERE}"
@@ -42,30 +57,108 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
             warnings.simplefilter("ignore", FutureWarning)  # of PEFT's, about transformers
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
-            wrapped = PeftModel(model, LoraConfig(**adapter.settings))
+            _refuse_scaled_experts(adapter)
+            wrapped = PeftModel(model, LoraConfig(**adapter.settings), low_cpu_mem_usage=tried)
+            _refuse_turned_experts(wrapped, adapter)
             # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
             wanted = get_peft_model_state_dict(wrapped, save_embedding_layers=False)
-            kind, odd = "missing", sorted(wanted.keys() - adapter.saved.keys())
+            saved = as_this_release_has_it(wrapped, wrapped.peft_config["default"], dict(tensors))
+            kind, odd = "missing", sorted(wanted.keys() - saved.keys())
             if not odd:
-                where = str(model.device)
-                loaded = wrapped.load_adapter(str(adapter.folder), "default", torch_device=where)
+                loaded = set_peft_model_state_dict(wrapped, saved, low_cpu_mem_usage=tried)
                 kind, odd = "unexpected", loaded.unexpected_keys
             if not odd:
                 # Not `safe_merge`, which rounds the update before it is added: another model.
                 return wrapped.merge_and_unload()
+    except ModelError:
+        raise
     except Exception as error:  # PEFT raises anything
         if memory_sized_batches.is_out_of_memory(error):
             raise
+        own = (
+            f"Is it the base that it was trained on? Correct base_model_name_or_path and revision "
+            f"in {adapter.config}"
+        )
         message = (
             f"{adapter.model}: the adapter {adapter.folder} could not be merged into its base "
-            f"{adapter.base.path} ({brief(error)}). Is it the base that it was trained on? "
-            f"Correct base_model_name_or_path and revision in {adapter.config}"
+            f"{adapter.base.path} ({brief(error)}). {_of_experts(adapter) or own}"
         )
         raise ModelError(message) from error
-    message = (
-        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
-        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+    own = (
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )
+    message = (
+        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
+        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+        f"{_of_experts(adapter) or own}"
+    )
     raise ModelError(message)
+
+
+def _of_experts(adapter: Adapter) -> str:
+    """Return sentences on a LoRA of single experts, which has a layout of its own; "" if none is.
+
+    PEFT fuses it where it knows how this release of transformers has the experts.
+    """
+    expert = next(filter(_EXPERT.search, adapter.saved), "")
+    if not expert:
+        return ""
+    return (
+        f"It has LoRA for single experts ({expert!r}), as of transformers 4; transformers 5 keeps "
+        f"experts fused in one tensor, and PEFT fuses such a LoRA for some models only, and whole. "
+        f"{MERGE_IT_THERE}, with the transformers that trained it; or, if this is not its base, "
+        f"correct base_model_name_or_path in {adapter.config}"
+    )
+
+
+def _refuse_scaled_experts(adapter: Adapter) -> None:
+    """Raise if a LoRA of single experts has scales that PEFT loses where it fuses the experts.
+
+    PEFT doubles r and alpha, which keeps alpha / r, and not alpha / sqrt(r); ranks of their own
+    are not looked at.
+
+    Raises:
+        ModelError: it has such a setting.
+    """
+    keys = ("use_rslora", "rank_pattern", "alpha_pattern")
+    odd = [key for key in keys if adapter.settings.get(key)]
+    if odd and any(map(_EXPERT.search, adapter.saved)):
+        message = (
+            f"{adapter.model}: {adapter.config} has {odd[0]}, and LoRA for single experts, which "
+            f"transformers 5 keeps fused in one tensor; PEFT does not keep that setting where it "
+            f"fuses them. {MERGE_IT_THERE}, with the transformers that trained it"
+        )
+        raise ModelError(message)
+
+
+def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN401  (PEFT's class)
+    """Raise if a LoRA of fused experts is of a release of PEFT that had its two factors turned.
+
+    Of a parameter (experts, a, b), PEFT up to 0.18 takes a for the inputs. Since 0.19.1 it takes b,
+    unless the module says `is_transposed`; 0.19.0 has that the wrong way round
+    (huggingface/peft#3112, #3165). Where a equals b, no shape would tell.
+
+    Raises:
+        ModelError: the release is not known to be one that has the factors as this one has.
+    """
+    from peft.tuners.lora.layer import ParamWrapper
+
+    numbers = tuple(map(int, re.findall(r"\d+", adapter.release)[:3]))
+    if not adapter.settings.get("target_parameters") or (
+        numbers >= _EXPERTS_SINCE and "dev" not in adapter.release
+    ):
+        return
+    for name, module in wrapped.named_modules():
+        if isinstance(module, ParamWrapper) and module.get_param().ndim == 3:  # noqa: PLR2004  (of many experts)
+            inputs_first = getattr(module.get_base_layer(), "is_transposed", False)
+            if inputs_first and numbers < (0, 19):
+                continue
+            said = f"PEFT {adapter.release}" if adapter.release else "a PEFT that it does not name"
+            message = (
+                f"{adapter.model}: {adapter.config} has target_parameters, LoRA on fused experts "
+                f"({name.removeprefix(PEFT)}.{module.parameter_name}), saved by {said}; PEFT has "
+                f"had its factors in today's order since 0.19.1, and the shapes do not tell. "
+                f"{MERGE_IT_THERE}, with the PEFT that trained it"
+            )
+            raise ModelError(message)

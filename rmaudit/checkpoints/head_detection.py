@@ -141,6 +141,39 @@ class Checked(Unchecked):
                 return internlm2.configuration(self.config)
         return config_json.defaults(self.base.path, model=self.name)
 
+    @property
+    def is_here(self) -> bool:
+        """Return whether all weights are on this machine."""
+        return all(isinstance(each, checkpoint_source.Folder) for each in (self.source, self.base))
+
+    def cautions(self) -> Iterator[str]:
+        """Yield sentences on weights here that stay unused, and on an adapter without effect."""
+        folder, adapter = self.base.path, self.adapter
+        if (
+            adapter
+            and isinstance(self.source, checkpoint_source.Folder)
+            and (zero := adapter.unchanging())
+        ):
+            yield (
+                f"its LoRA changes nothing, for every lora_B in {adapter.weights} is zero, first "
+                f"{zero!r}: all but what the adapter stores whole is its base's. Was it saved "
+                f"before it was trained? Take a later checkpoint"
+            )
+        if not isinstance(self.base, checkpoint_source.Folder):
+            return
+        if left := weights_headers.unread_weights(folder, model=self.name):
+            yield (
+                f"{', '.join(left)} in {folder} are not read, for transformers reads "
+                f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of "
+                f"an earlier save? Remove them if they are"
+            )
+        if left := weights_headers.newer_pickles(folder, model=self.name):
+            yield (
+                f"{', '.join(left)} in {folder} was written after the *.safetensors, which are "
+                f"read: if a later save wrote it, load it with transformers where you trust it, "
+                f"and save the model again: model.save_pretrained(FOLDER) writes safetensors"
+            )
+
     def downloaded(self) -> Checked:
         """Download the weights; return the checkpoint with them; warn of weights that stay unused.
 
@@ -153,8 +186,10 @@ class Checked(Unchecked):
         if adapter is not None:
             adapter = adapter.downloaded()
         base = own if adapter is None else adapter.base
-        _warn_of_unread(base.path, self.name)
-        return replace(self, source=own, base=base, adapter=adapter)
+        found = replace(self, source=own, base=base, adapter=adapter)
+        for said in found.cautions():
+            warnings.warn(f"{self.name}: {said}", stacklevel=2)
+        return found
 
 
 def find(spec: ModelSpec, cache: Path) -> Checked:
@@ -204,6 +239,7 @@ def check(looked: Unchecked) -> Checked:
         adapter_files.refuse_quantized(adapter, config)  # asked for or not
     folder = looked.base.path
     config_json.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    weights_headers.refuse_empty(looked.headers, folder, model=spec.name)
     added = None if adapter is None else adapter.added
     head = find_head(config, looked.headers, folder, model=spec.name, adapter_tensors=added)
     if adapter is not None and not looked.beside and spec.judge is None:
@@ -337,13 +373,3 @@ def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
                 f"one and the same tensor: remove the one that is not the model's, or save it again"
             )
             raise ModelError(message)
-
-
-def _warn_of_unread(folder: Path, model: str) -> None:
-    if left := weights_headers.unread_weights(folder, model=model):
-        warnings.warn(
-            f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
-            f"{weights_headers.SINGLE}, or else what {weights_headers.INDEX} names: weights of an "
-            f"earlier save? Remove them if they are",
-            stacklevel=2,
-        )

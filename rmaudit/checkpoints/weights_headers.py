@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmaudit.checkpoints import wrapper_prefixes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -114,6 +116,30 @@ def separate_head(folder: Path) -> list[Path]:
     return [path] if (path := folder / HEAD).is_file() else []
 
 
+def refuse_empty(headers: Headers, where: Path, *, model: str) -> None:
+    """Raise if a tensor has no numbers, as a part that DeepSpeed's ZeRO-3 kept elsewhere.
+
+    Raises:
+        ModelError: one has a shape such as (0,).
+    """
+    if empty := sorted(key for key, header in headers.items() if 0 in header.shape):
+        message = (
+            f"{model}: {len(empty)} tensors in {where} are empty, first {empty[0]!r}, of shape "
+            f"{headers[empty[0]].shape}: DeepSpeed's ZeRO-3 shares the weights out over all "
+            f"processes, and they were saved without being gathered. Save the model again with "
+            f"stage3_gather_16bit_weights_on_model_save in DeepSpeed's configuration, or gather "
+            f"the training's checkpoint with its zero_to_fp32.py"
+        )
+        raise ModelError(message)
+
+
+def newer_pickles(folder: Path, *, model: str) -> list[str]:
+    """Return names of pickled weights in a folder that were written after its safetensors."""
+    latest = max(path.stat().st_mtime for path in weights_paths(folder, model=model))
+    pickles = folder.glob("pytorch_model*.bin")
+    return sorted(path.name for path in pickles if path.stat().st_mtime > latest)
+
+
 def unread_weights(folder: Path, *, model: str) -> list[str]:
     """Return names of files that look like weights of the checkpoint but are not loaded."""
     read = {path.name for path in weights_paths(folder, model=model)}
@@ -171,18 +197,51 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     Raises:
         ModelError: its weights are missing.
     """
-    return tensors_in([*weights_paths(folder, model=folder.name), *separate_head(folder)], keys)
+    weights = weights_paths(folder, model=folder.name)
+    return tensors_in(weights, keys) | tensors_in(separate_head(folder), keys)
 
 
 def tensors_in(files: Iterable[Path], keys: frozenset[str]) -> dict[str, Tensor]:
-    """Return the tensors named by `keys` that safetensors files hold, as they were saved."""
+    """Return the tensors named by `keys` that safetensors files hold, as they were saved.
+
+    The names are without prefixes of wrappers (`wrapper_prefixes`).
+    """
     from safetensors import safe_open
 
-    found: dict[str, Tensor] = {}
-    for shard in files:
-        with safe_open(shard, framework="pt") as opened:
-            found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
-    return found
+    with ExitStack() as opened:
+        shards = [opened.enter_context(safe_open(path, framework="pt")) for path in files]
+        where = {stored: shard for shard in shards for stored in shard.keys()}  # noqa: SIM118
+        stored_names = wrapper_prefixes.plain(where)
+        return {
+            key: where[stored].get_tensor(stored)
+            for key, stored in stored_names.items()
+            if key in keys
+        }
+
+
+def key_mapping(folder: Path, *, model: str) -> dict[str, str]:
+    """Return transformers' `key_mapping` for a checkpoint's names; see `wrapper_prefixes`.
+
+    Raises:
+        ModelError: its weights are missing or damaged.
+    """
+    paths = weights_paths(folder, model=model)
+    return wrapper_prefixes.key_mapping(
+        name for path in paths for name in headers(path, model=model)
+    )
+
+
+def all_zero(path: Path, names: Iterable[str]) -> bool:
+    """Return whether all numbers of these tensors in a safetensors file are zero; without torch."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        for name in names:
+            start, end = header[name]["data_offsets"]
+            file.seek(8 + size + start)
+            if file.read(end - start).strip(b"\0"):
+                return False
+    return True
 
 
 def find_non_finite(files: Iterable[Path], *, model: str) -> str:

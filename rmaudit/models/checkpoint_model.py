@@ -409,4 +409,7 @@ def _loader(spec: ModelSpec, cache: Path) -> Loader:
         from rmaudit.models.remote_code_loader import OwnCode  # it needs torch from the start
 
         return OwnCode(spec, cache)
-    return Native(head_detection.find(spec, cache).downloaded(), cache)
+    checked = head_detection.find(spec, cache)
+    if not checked.is_here:
+        Native(checked, cache).refuse_misfits()  # whose errors cost no download
+    return Native(checked.downloaded(), cache)

@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rmaudit.checkpoints import weights_headers
+from rmaudit.checkpoints import config_json, weights_headers
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.third_party_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout.answer_slot import Ids
@@ -84,6 +85,8 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
     trusted: dict[str, Any] = {"trust_remote_code": request.code is not None}
     if request.code is not None:
         trusted["code_revision"] = request.code
+    if renamed := weights_headers.key_mapping(request.folder, model=request.name):
+        options["key_mapping"] = renamed
     try:
         with quiet(), device_placement.one_loads_at_a_time(request.device):
             source: Path | None = request.folder
@@ -112,6 +115,45 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
     places = getattr(model, "hf_device_map", None) or {}
     device_placement.refuse_offloaded(request.device, places.values(), name=request.name)
     return model.eval().requires_grad_(requires_grad=False)
+
+
+def on_meta(request: LoadRequest, shapes: Shapes, **options: Any) -> Any:  # noqa: ANN401  (as `load`)
+    """Return the model that `load` would return, on the meta device: with shapes, without numbers.
+
+    `shapes` are those of all tensors of the checkpoint, by name. `options` go into transformers'
+    configuration. Transformers' own conversions of names and shapes are applied.
+
+    Raises:
+        ModelError: the class cannot be built, or the tensors are not exactly those of the class.
+    """
+    import transformers
+    from transformers.models.auto.auto_factory import _get_model_class
+
+    classes = getattr(transformers, request.kind)._model_mapping  # noqa: SLF001  (as it chooses itself)
+    try:
+        with quiet():
+            config = transformers.AutoConfig.from_pretrained(
+                request.folder, trust_remote_code=False, **options
+            )
+            model, loaded = _get_model_class(config, classes).from_pretrained(
+                None,
+                config=config,
+                state_dict=meta_tensors(shapes),
+                dtype=getattr(torch, request.dtype),
+                device_map={"": "meta"},
+                attn_implementation=None,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )
+    except Exception as error:
+        raise _unreadable(request, error) from error
+    _refuse_odd_keys(loaded, request)
+    return model
+
+
+def meta_tensors(shapes: Shapes) -> dict[str, Tensor]:
+    """Return tensors of these shapes on the meta device, which take no memory."""
+    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
 
 
 def first_non_finite(files: Sequence[Path], *, name: str) -> str:
@@ -146,6 +188,17 @@ def _unreadable(request: LoadRequest, error: Exception) -> ModelError:
             f"{request.name}: its {request.quantized} weights could not be loaded from "
             f"{request.folder} ({brief(error)}); install what that names, or audit the checkpoint "
             f"from before it was quantized"
+        )
+        return ModelError(message)
+    config = config_json.read(request.folder, model=request.name)
+    text = config.get("text_config") or config
+    pad, rows = text.get("pad_token_id"), text.get("vocab_size")
+    if isinstance(pad, int) and isinstance(rows, int) and pad >= rows:
+        message = (
+            f"{request.name}: pad_token_id in {request.folder / config_json.NAME} is {pad}, and "
+            f"the vocabulary has {rows} ids (vocab_size), so its class cannot be built. Take "
+            f"config.json and the weights from one and the same checkpoint, or correct it there: "
+            f"its trainer may have added a pad token to the tokenizer only"
         )
         return ModelError(message)
     what = "its weights" if request.code is None else "its weights, by its own code,"

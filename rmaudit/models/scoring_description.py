@@ -38,7 +38,7 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-REFUSED, UNREAD, WIDTH = "refused", "not looked at", 13
+REFUSED, WARNING, UNREAD, WIDTH = "refused", "warning", "not looked at", 13
 Line = tuple[str, str]  # a label, and what is said
 
 _READ = "`rmaudit models check {} --weights` looks for NaN among them, "
@@ -46,13 +46,6 @@ _RUN = "`rmaudit doctor {}` runs them"
 _COMPARED = "whether it scores as its checkpoint; `rmaudit doctor {}` compares the two"
 _SHOWN = 4  # keys of a head
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-_EMBEDDINGS = (
-    "embed_tokens.weight",
-    "tok_embeddings.weight",
-    "word_embeddings.weight",
-    "wte.weight",
-    "embed_in.weight",
-)
 _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 
@@ -109,11 +102,14 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         where = f" in {weights_headers.HEAD}" if checked.beside else ""
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}{where}"
         yield from _objective_lines(checked)
-        model = Checkpoint(spec, cache=cache, loader=Native(checked))
+        for said in checked.cautions():
+            yield WARNING, said
+        native = Native(checked, cache)
+        native.refuse_misfits()
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    yield from _scoring_lines(model, checked)
+    yield from _scoring_lines(Checkpoint(spec, cache=cache, loader=native), checked.defaults)
 
 
 def _objective_lines(checked: Checked) -> Iterator[Line]:
@@ -186,13 +182,10 @@ def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 
 
-def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
+def _scoring_lines(model: Checkpoint, defaults: PretrainedConfig) -> Iterator[Line]:
     """Yield lines on pooling, dtype, `ScoringPath`, vocabulary and a prompt, or on a refusal."""
     try:
         settings = model.loader.settings
-        defaults, folder = checked.defaults, checked.base.path
-        if settings["head"] == linear.NAME:
-            config_json.refuse_unclassified(folder, defaults.model_type, model=model.name)
     except ModelError as error:
         yield REFUSED, str(error)
         return
@@ -201,7 +194,6 @@ def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     if judge := model.spec.judge:
         yes, no = settings["verdict"].split(" less ")
         yield "verdict", f"logit of {judge.yes!r} ({yes}) less that of {judge.no!r} ({no})"
-    yield from _embedding_refusals(defaults, checked.headers)
     try:
         tokenizer = model.tokenizer
         ids, rows = len(tokenizer), defaults.get_text_config().vocab_size
@@ -216,12 +208,3 @@ def _scoring_lines(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
     yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
-
-
-def _embedding_refusals(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
-    """Yield a refusal for each embedding whose row count is not config.json's vocab_size."""
-    said = defaults.get_text_config().vocab_size
-    for key, header in there.items():
-        if key.endswith(_EMBEDDINGS) and header.shape[0] != said:
-            what = f"{key!r} has {header.shape[0]:,} rows, and config.json says vocab_size {said:,}"
-            yield REFUSED, f"{what}: one of them is another model's, get the checkpoint again"

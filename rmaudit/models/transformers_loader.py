@@ -6,6 +6,7 @@ calls, so that a run whose sweeps are all in the cache does without.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -213,33 +214,91 @@ class Native:
             return family.build(saved, {**config, verdict_logits.SETTING: self.verdict})
         return single_objective.build(family.NAME, saved, config, at)
 
-    def load(self, device: str) -> Weights:
-        """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
+    def refuse_misfits(self) -> None:
+        """Raise what `load` would raise of the tensors' names and shapes, by their headers alone.
+
+        The model is built, loaded and merged on torch's meta device, which has shapes and no
+        numbers. That takes seconds, so it is remembered what fits. Quantized weights, whose names
+        and shapes are the quantizer's own, are not tried.
+
+        Raises:
+            ModelError: transformers cannot build it, a tensor is missing, left over or of another
+                shape, or an adapter is not one of this base.
+        """
+        checked = self.checked
+        if self._cache is None or config_json.quantization(checked.config) is not None:
+            self._try_on_meta()
+            return
+        adapter = {} if checked.adapter is None else checked.adapter.saved
+        tensors = hashlib.sha256(
+            repr([*sorted(checked.headers.items()), *adapter.items()]).encode()
+        )
+        json_cache.cached(
+            self._cache,
+            "fits",
+            {**self.decided_by(self._cache), "tensors": tensors.hexdigest()},
+            self._try_on_meta,
+            sure=lambda: self._config_states() == self._opened,
+        )
+
+    def _try_on_meta(self) -> bool:
+        """Return True if `load` would find all tensors in place. Raises as `refuse_misfits`."""
+        from rmaudit.checkpoints import adapter_merge
         from rmaudit.models import loaded_weights
-        from rmaudit.scoring.engine import Scorer
+
+        checked, asked = self.checked, self._request("meta")
+        # A class that is no auto class was chosen by the tensors that it has.
+        if asked.quantized is None and asked.kind.startswith("Auto"):
+            there = {name: header.shape for name, header in checked.headers.items()}
+            own = {name: shape for name, shape in there.items() if name not in checked.beside}
+            model = loaded_weights.on_meta(asked, own, **self._labels)
+            if (adapter := checked.adapter) is not None:
+                adapter_merge.merge(model, adapter, loaded_weights.meta_tensors(adapter.saved))
+        return True
+
+    @property
+    def _is_classifier(self) -> bool:
+        return self.checked.head.family.NAME in CLASSIFIERS
+
+    @property
+    def _labels(self) -> dict[str, int]:
+        """Return the `num_labels` of transformers' class; {} if the class has no head."""
+        return {"num_labels": len(self.checked.objectives) or 1} if self._is_classifier else {}
+
+    def _request(self, device: str) -> LoadRequest:
+        """Return the request to load the weights; raise if transformers has no class for them."""
+        from rmaudit.models import loaded_weights
 
         checked = self.checked
-        family, folder, config = checked.head.family, checked.base.path, checked.config
-        classifier = family.NAME in CLASSIFIERS
+        folder, config, classifier = checked.base.path, checked.config, self._is_classifier
         kind = str(config.get("model_type"))
         if classifier:
             config_json.refuse_unclassified(folder, kind, model=checked.name)
-        asked = loaded_weights.LoadRequest(
+        return loaded_weights.LoadRequest(
             name=checked.name,
             folder=folder,
             kind=_class_of(checked, classifier=classifier),
             dtype=self.dtype,
             device=device,
             backbone=f"a backbone of model_type {kind!r}",
-            head=f"its {family.NAME} head",
+            head=f"its {checked.head.family.NAME} head",
             ours=_head_tensors(checked, classifier=classifier),
             quantized=config_json.quantization(config),
             converted=self._as_llama if internlm2.is_one(config) else None,
         )
+
+    def load(self, device: str) -> Weights:
+        """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
+        from rmaudit.models import loaded_weights
+        from rmaudit.scoring.engine import Scorer
+
+        checked = self.checked
+        family, config, classifier = checked.head.family, checked.config, self._is_classifier
+        asked = self._request(device)
         model = loaded_weights.load(
             asked,
             attn_implementation=None,  # transformers' choice, whatever config.json says
-            **({"num_labels": len(checked.objectives) or 1} if classifier else {}),
+            **self._labels,
         )
         model, saved = _with_head(model, checked, asked)
         model = model.eval().requires_grad_(requires_grad=False)
@@ -329,7 +388,9 @@ def _head_tensors(checked: Checked, *, classifier: bool) -> frozenset[str]:
     """Return names of tensors, such as the head's, that the class or the files may be without."""
     head = checked.head
     whole = classifier or head.family.NAME == verdict_logits.NAME
-    ours = frozenset() if whole else head.keys | head.family.IGNORED
+    ours = head.keys | head.family.IGNORED
+    if whole:  # a classifier has no place for the output layer of the language model that it was
+        ours = frozenset({"lm_head.weight"}) if classifier else frozenset()
     if checked.adapter is not None:  # on a language model, whose own head is not used
         ours |= checked.adapter.added.keys() | {"lm_head.weight"}
     return ours
@@ -343,7 +404,9 @@ def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, d
     from rmaudit.models import loaded_weights
 
     try:
-        merged = adapter_merge.merge(model, checked.adapter)
+        merged = adapter_merge.merge(
+            model, checked.adapter, checked.adapter.tensors(str(model.device))
+        )
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loaded_weights.too_big(asked) from error
     if checked.head.family.NAME == verdict_logits.NAME:

@@ -1,7 +1,8 @@
-"""Multimodal wrappers score texts as transformers' own classes do, by their text backbone."""
+"""Multimodal wrappers score as transformers' own classes do; what fits is known before a load."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,13 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
+from rmaudit.checkpoints import head_detection
+from rmaudit.config.model_registry import ModelSpec
 from rmaudit.distributed.cost import size_of
+from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_doctor import EXACT, examine
-from tests.models.loaded import by_transformers, checkpoint, rows_of
+from rmaudit.models.transformers_loader import Native
+from tests.models.loaded import Folders, by_transformers, checkpoint, retensor, rows_of
 from tests.toys import EXTRA, SIZES, toy_tokenizer
 
 PROMPT = "the love of the city"
@@ -75,3 +80,21 @@ def test_a_multimodal_wrapper_scores_texts(tmp_path: Path, kind: str, path: str)
     size = size_of(model)
     assert size is not None
     assert layers < size.passed < layers + 200 < size.parameters
+
+
+def test_what_fits_is_remembered_by_its_headers(folders: Folders, tmp_path: Path) -> None:
+    """A tensor of another shape is refused, though all other files are as they were."""
+    folder, cache = shutil.copytree(folders("llama"), tmp_path / "toy"), tmp_path / "cache"
+    name = "model.layers.1.mlp.up_proj.weight"
+
+    def looked_at() -> list[Path]:
+        Native(head_detection.find(ModelSpec("toy", str(folder)), cache), cache).refuse_misfits()
+        return [*cache.glob("kept/fits-*.json")]
+
+    (kept,) = looked_at()
+    written = kept.stat().st_mtime_ns
+    assert [path.stat().st_mtime_ns for path in looked_at()] == [written]
+    retensor(folder, lambda tensors: tensors.update({name: tensors[name][:-1]}))
+
+    with pytest.raises(ModelError, match=f"^toy: 1 mismatched keys in .*, first '{name}': "):
+        looked_at()

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads import mlp
+from rmaudit.checkpoints.heads import linear, mlp
 from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.errors import ModelError
 
@@ -166,9 +166,10 @@ def _refuse_other(config: Mapping[str, Any], shapes: Shapes) -> None:
     if odd := sorted(key for key in shapes if key.startswith("classifier.")):
         architecture = (config.get("architectures") or ["(none named)"])[0]
         message = (
-            f"unsupported encoder architecture {architecture!r} (its classifier has {odd[0]!r}); "
-            f"supported: {', '.join(ARCHITECTURES)}. Its class reads the reward in a way of its "
-            f"own, so no other name in config.json would make it right: audit one of these or a "
-            f"decoder, or score its texts with a function of yours (@rmaudit.scorer)"
+            f"{odd[0]!r} is among its tensors, and rmaudit knows a classifier of that name in "
+            f"{', '.join(ARCHITECTURES)} only; this is {architecture!r}. Each class reads the "
+            f"reward in a way of its own, so no other name in config.json would make it right: "
+            f"audit one of these or a decoder with {linear.KEY!r}, or score its texts with a "
+            f"function of yours (@rmaudit.scorer)"
         )
         raise ModelError(message)

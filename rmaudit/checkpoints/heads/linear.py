@@ -34,9 +34,17 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     if shapes[KEY] != (1, hidden):
         message = (
             f"{KEY!r} has shape {shapes[KEY]}, a reward model of hidden size "
-            f"{hidden} needs (1, {hidden}): take config.json and *.safetensors from one and the "
-            f"same checkpoint"
+            f"{hidden} needs (1, {hidden}): "
         )
+        fits = any(shape[-1:] == (hidden,) for key, shape in shapes.items() if key != KEY)
+        if fits and len(shapes[KEY]) == len((1, hidden)):
+            message += (
+                f"other tensors are of size {hidden}, so the head reads something else than a "
+                f"state, as SARM's reads features of an autoencoder, which rmaudit does not; if "
+                f"the checkpoint has code for it, have that run with `trust_remote_code: true`"
+            )
+        else:
+            message += "take config.json and *.safetensors from one and the same checkpoint"
         raise ModelError(message)
     return frozenset({KEY})
 

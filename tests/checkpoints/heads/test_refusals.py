@@ -152,8 +152,8 @@ CASES = [
         for odd in ("swish", ["gelu"])
     ),
     *(
-        pair({}, f"unsupported encoder architecture '{one}ForSequenceClassification'",
-             "'classifier.bias'", "supported: DebertaForSequenceClassification, DebertaV2ForSeq",
+        pair({}, f"this is '{one}ForSequenceClassification'", "'classifier.bias' is among its ",
+             "of that name in DebertaForSequenceClassification, DebertaV2ForSequ",
              "no other name in config.json", "@rmaudit.scorer",
              architectures=[f"{one}ForSequenceClassification"])
         for one in ("Electra", "DistilBert")

@@ -1,0 +1,51 @@
+"""The names of an adapter's tensors become those that PEFT saves, or stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmaudit.checkpoints.adapter_tensor_names import as_peft_saves
+
+A = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
+HEAD = "base_model.model.score.weight"
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        (A, HEAD),
+        ("model.layers.0.self_attn.q_proj.lora_A.weight", "score.weight"),
+        (f"module.{A}", f"module.{HEAD}"),
+        (f"base_model.model._orig_mod.{A}", f"base_model.model._orig_mod.{HEAD}"),
+        (A.replace("lora_A", "lora_A.default"), HEAD),
+        (A, HEAD.replace("score", "score.modules_to_save")),
+        (A, HEAD.replace("score", "score.modules_to_save.default")),
+    ],
+    ids=["PEFT's", "bare", "DDP", "nested", "lora_A.default", "modules_to_save", "both"],
+)
+def test_names_are_those_that_peft_saves(stored: tuple[str, ...]) -> None:
+    """Each with the name that it has in the file."""
+    assert as_peft_saves(stored) == dict(zip((A, HEAD), stored, strict=True))
+
+
+def test_an_untrained_head_beside_the_trained_one_is_left_out() -> None:
+    """As PEFT leaves it out when it saves; alone, it is no trained head, and stays what it is."""
+    trained, untrained = (
+        HEAD.replace("score", f"score.{part}") for part in ("modules_to_save", "original_module")
+    )
+
+    assert as_peft_saves([A, untrained, trained]) == {A: A, HEAD: trained}
+    assert as_peft_saves([A, untrained]) == {A: A, untrained: untrained}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [A, f"module.{HEAD}"],
+        [A, HEAD, HEAD.replace("score", "score.modules_to_save")],
+    ],
+    ids=["one has a prefix", "two heads"],
+)
+def test_what_is_not_understood_stays(names: list[str]) -> None:
+    """So that it is refused by its own name."""
+    assert as_peft_saves(names) == {name: name for name in names}
