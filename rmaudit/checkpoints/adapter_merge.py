@@ -7,9 +7,11 @@ model that PEFT makes in that dtype. (Merging in float32 and rounding afterwards
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
-from rmaudit.checkpoints.adapter_files import Adapter
+from rmaudit.checkpoints import nf4_rounding
+from rmaudit.checkpoints.adapter_files import PREFIX, Adapter
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
 from rmaudit.checkpoints.third_party_errors import brief
 from rmaudit.errors import ModelError
@@ -42,6 +44,8 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
             warnings.simplefilter("ignore", FutureWarning)  # of PEFT's, about transformers
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
+            if adapter.rounded:
+                nf4_rounding.round_layers(model)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings))
             # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
             wanted = get_peft_model_state_dict(wrapped, save_embedding_layers=False)
@@ -56,16 +60,49 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
     except Exception as error:  # PEFT raises anything
         if memory_sized_batches.is_out_of_memory(error):
             raise
+        own = (
+            f"Is it the base that it was trained on? Correct base_model_name_or_path and revision "
+            f"in {adapter.config}"
+        )
         message = (
             f"{adapter.model}: the adapter {adapter.folder} could not be merged into its base "
-            f"{adapter.base.path} ({brief(error)}). Is it the base that it was trained on? "
-            f"Correct base_model_name_or_path and revision in {adapter.config}"
+            f"{adapter.base.path} ({brief(error)}). {_named_otherwise(adapter) or own}"
         )
         raise ModelError(message) from error
-    message = (
-        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
-        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+    own = (
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )
+    message = (
+        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
+        f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
+        f"{_named_otherwise(adapter) or own}"
+    )
     raise ModelError(message)
+
+
+def _named_otherwise(adapter: Adapter) -> str:
+    """Return what to do with an adapter that names its base's layers by another class; else "".
+
+    A multimodal model has its text model's layers under `language_model`; who trains on the text
+    model's own class saves an adapter without it (modelscope/ms-swift#8477, vllm#48019).
+    """
+    of_base, own = _layers(adapter.headers), _layers(k for k in adapter.saved if ".lora_" in k)
+    if own == of_base or {*map(_plain, own)} != {*map(_plain, of_base)}:
+        return ""
+    return (
+        f"It names the layers {', '.join(own)}, and its base {', '.join(of_base)}: one is the text "
+        f"model alone, the other a multimodal model around it. {MERGE_IT_THERE}"
+    )
+
+
+def _layers(names: Iterable[str]) -> list[str]:
+    """Return what stands before the layers' numbers in the names, but for those of images."""
+    found = (name.removeprefix(PREFIX).partition(".layers.") for name in names)
+    return sorted(
+        {f"{before}.layers" for before, layers, _ in found if layers and "vis" not in before}
+    )
+
+
+def _plain(layers: str) -> str:
+    return layers.replace("language_model.", "")

@@ -142,6 +142,14 @@ class Checked(Unchecked):
             adapter = adapter.downloaded()
         base = own if adapter is None else adapter.base
         _warn_of_unread(base.path, self.name)
+        if adapter is not None and adapter.base_in_training:
+            warnings.warn(
+                f"{self.name}: its adapter was trained on a quantized base "
+                f"({adapter.base_in_training!r} in {adapter.folder / 'README.md'}), and is merged "
+                f"here into {adapter.named} as it is: the rewards differ from those in training "
+                f"by the rounding of the base. `rmaudit doctor` measures by how much",
+                stacklevel=2,
+            )
         return replace(self, source=own, base=base, adapter=adapter)
 
 
