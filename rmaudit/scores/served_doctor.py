@@ -34,6 +34,7 @@ ITSELF = 0.2  # from the server's own answer: a 16-bit reward depends on its nei
 # Times the checkpoint's noise in a 16-bit type: the server has a noise of its own, as large.
 TIMES, TIMES_LARGEST = 2.5, 4
 _ANSWER = "Yes."
+_EXPLAINED = 16  # answers among which a cause is looked for, each by whole rows
 LEAST_CORRELATION = 0.99  # of ranks; less where the noise alone takes more away
 _LEAST_EVER = 0.9
 
@@ -109,9 +110,10 @@ def compare(
     compared = tuple(fit.check if fit is best else _without_limits(fit.check) for fit in fits)
     said = [*notes, f"the server's scores fit the checkpoint in {best.dtype}"]
     if not best.ok:
+        some = slice(None, None, max(1, len(asked) // _EXPLAINED))
         said[-1:] = [
             f"the server's scores fit the checkpoint in no dtype; the nearest is {best.dtype}",
-            *_explained(local, _as_logged(model, prompt, asked[::step], served[::step]), fits),
+            *_explained(local, _as_logged(model, prompt, asked[some], served[some]), fits),
         ]
     said += _other_template(model, prompt)
     return ServerChecks(

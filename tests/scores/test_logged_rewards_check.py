@@ -105,8 +105,8 @@ class Trainer:
 
     def until_the_answer(self) -> list[list[int]]:
         """The rows as far as the template prints before an answer."""
-        ends = [len(row) - row[::-1].index(self.start) + 2 for row in self.ids()]
-        return [row[:end] for row, end in zip(self.ids(), ends, strict=True)]
+        start, size = self.start, len(self.ids(["<|start|>assistant\n"])[0])
+        return [row[: len(row) - 1 - row[::-1].index(start) + size] for row in self.ids()]
 
     def of_pairs(self, rewards: Rewards) -> list[dict[str, Any]]:
         """The pairs as they are logged."""
@@ -217,7 +217,7 @@ def test_an_accident_is_named_whatever_was_logged(trainer: Trainer, tmp_path: Pa
         (lambda text: text.replace("user\n", "user\nYou are kind. ", 1), []),  # a prompt's own
         (lambda text: text.replace("<s>", "<s><|start|>system\nBe kind.<|end|>\n"), []),
         (lambda text: text.replace("user\n", "human\n"), ["template"]),
-        (lambda text: text.replace("assistant\n", "assistant\n<|start|>think"), ["template"]),
+        (lambda text: text.replace("assistant\n", "model\n"), ["template"]),
     ],
 )
 def test_rows_in_another_template_are_told_though_rewards_are_equal(

@@ -180,7 +180,7 @@ READ: dict[str, Callable[[Reader, Any], float]] = {
     "unit state": lambda r, row: r.head(r.state(row) / r.state(row).norm()),
     "last number": lambda r, row: float(r.state(row)[-1]),
     "unit last number": lambda r, row: float((r.state(row) / r.state(row).norm())[-1]),
-    "one early": lambda r, row: r.head(r.state(row[:-1])),
+    "pad is eos": lambda r, row: r.head(r.state(row[:-1])),  # where the template prints <|end|>
 }
 
 
@@ -358,7 +358,7 @@ def test_a_faithful_server_passes_and_its_dtype_is_named(
 WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
     "other weights": (lambda deep, row, dtype: deep.reward(row, dtype, 1), "none of the causes"),
     "other template": (lambda deep, row, dtype: deep.reward(row[4:], dtype), "none of the causes"),
-    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "one early"),
+    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "pad is eos"),
     "sigmoid": (
         lambda deep, row, dtype: 1 / (1 + math.exp(-deep.reward(row, dtype))),
         "sigmoid",
