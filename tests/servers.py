@@ -47,6 +47,8 @@ class Served:
         longest: ids that a row may have; None: it does not say.
         version: of vLLM; None: it does not say.
         likeliest: log-probabilities by id, of a vLLM that does not know `logprob_token_ids`.
+        rendered: ids of messages in the chat template of vLLM; None: it takes no messages.
+        lacks: paths at which it has nothing.
         info: how SGLang was started, and which weights it has; None: of an old version, without.
         sent: bytes that faults could send.
     """
@@ -58,6 +60,8 @@ class Served:
     models: Sequence[str] = ("house/rm",)
     root: str = "/models/house-rm"
     tokenize: Callable[[str], list[int]] | None = None
+    rendered: Callable[[list[dict[str, str]]], list[int]] | None = None
+    lacks: Sequence[str] = ()
     activation: Callable[[float], float] = lambda logit: 1 / (1 + math.exp(-logit))
     knows: str = "use_activation"
     key: str | None = None
@@ -83,20 +87,39 @@ class Served:
                 {"object": "list", "data": [{**card, "id": name} for name in self.models]},
                 [],
             )
-        if path == "/version" and self.version is not None:
-            return 200, {"version": self.version}, []
+        if path in self.lacks:
+            return 404, {"detail": "Not Found"}, []
+        if path == "/tokenize" and "messages" in body:
+            return (*self._rendered(body), [])
         if path == "/tokenize" and self.tokenize is not None:
             ids = self.tokenize(body["prompt"])
             return 200, {"count": len(ids), "max_model_len": 4096, "tokens": ids}, []
-        if path in {"/server_info", "/model_info"} and self.info is not None:
-            return 200, self.info, []
         scoring = {
             "/classify": self._embedded if "input_ids" in body else self._classify,
             "/v1/completions": self._completed,
             "/v1/score": self._scored,
             "/get_reward": self._endpoint,
         }
-        return scoring[path](body) if path in scoring else (404, {"detail": "Not Found"}, [])
+        return self._looked_up(path) if path not in scoring else scoring[path](body)
+
+    def _looked_up(self, path: str) -> tuple[int, Any, list[Any]]:
+        """What GETs find: its paths, its version, how it was started."""
+        paths = ("/classify", "/v1/completions", "/v1/score")
+        there: dict[str, Any] = {
+            "/openapi.json": {"paths": {path: {} for path in paths if path not in self.lacks}},
+            "/version": self.version and {"version": self.version},
+            "/server_info": self.info,
+            "/model_info": self.info,
+        }
+        found = there.get(path)
+        return (404, {"detail": "Not Found"}, []) if found is None else (200, found, [])
+
+    def _rendered(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """VLLM's ids of messages in its own template."""
+        if self.rendered is None:
+            return 400, {"error": {"message": "No chat template."}}
+        assert (body["add_generation_prompt"], body["add_special_tokens"]) == (False, False)
+        return 200, {"tokens": self.rendered(body["messages"])}
 
     def _endpoint(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
         """OpenRLHF's."""

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 CONFIG, WEIGHTS = weights_headers.ADAPTER_CONFIG, weights_headers.ADAPTER
 _PATH = 200  # letters of a path that an error shows
+# LoRA tensors that PEFT writes; others say `lora_` too.
+_OF_PEFT = re.compile(r"\.lora_(A|B|embedding_A|embedding_B|magnitude_vector)(\.|$)")
+# What PEFT's model card says of bitsandbytes, and the quantized base that it names.
+_CARD_SAYS = re.compile(r"(?m)^- (load_in_[48]bit: True)\s*$|^(base_model: \S*[48]bit\S*)\s*$")
 _HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
 
 
@@ -53,6 +57,7 @@ class Adapter:
         saved: the shapes of all tensors of the adapter, by the names that PEFT saves.
         stored: the tensors' names in the adapter's file, by those that PEFT saves.
         headers: the headers of the base's tensors.
+        rounded: whether the base is rounded to 4 bits before the adapter is merged into it.
     """
 
     model: str
@@ -65,6 +70,7 @@ class Adapter:
     saved: Shapes
     stored: Mapping[str, str]
     headers: Headers
+    rounded: bool = False
 
     @property
     def config(self) -> Path:
@@ -112,6 +118,31 @@ class Adapter:
             return ""
         zero = weights_headers.all_zero(self.weights, [self.stored[name] for name in names])
         return names[0] if zero else ""
+
+    @cached_property
+    def base_in_training(self) -> str:
+        """Return what the adapter's README.md says of a base that was quantized while it trained.
+
+        For example "load_in_4bit: True"; "" if it says nothing of it, or is not there.
+        """
+        found = _CARD_SAYS.search(self._card)
+        return "" if found is None else next(filter(None, found.groups()))
+
+    @property
+    def base_was_nf4(self) -> bool:
+        """Return whether the base was in 4 bits of QLoRA's type (NF4) while it trained."""
+        return "4bit" in self.base_in_training and "quant_type: fp4" not in self._card
+
+    @cached_property
+    def _card(self) -> str:
+        try:
+            return (self.folder / "README.md").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def unapplied(self) -> Adapter:
+        """Return the adapter with its LoRA scaled to nothing; what it saves whole stays applied."""
+        return replace(self, settings={**self.settings, "lora_alpha": 0, "alpha_pattern": {}})
 
     def downloaded(self) -> Adapter:
         """Return the same adapter with its base's weights downloaded. Raises `ModelError`."""
@@ -165,6 +196,14 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
     weights_headers.refuse_empty(own, folder / WEIGHTS, model=spec.name)
     stored = adapter_tensor_names.as_peft_saves(own)
     shapes = {name: own[key].shape for name, key in stored.items()}
+    if odd := sorted(key for key in shapes if PART in key and not _OF_PEFT.search(key)):
+        message = (
+            f"{spec.name}: {len(odd)} tensors of {folder / WEIGHTS}, such as {odd[0]!r} "
+            f"{shapes[odd[0]]}, are no LoRA of PEFT's, so what they do to the weights is not "
+            f"known here (NeMo Automodel saves those of all experts of a layer in one). "
+            f"{MERGE_IT_THERE}"
+        )
+        raise ModelError(message)
     base, revision = base_of(found, spec, cache)
     if (base.path / CONFIG).is_file():
         message = (
@@ -264,7 +303,8 @@ def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
         message = (
             f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
             f"into quantized weights rounds it away. Name the base from before it was quantized as "
-            f"base_model_name_or_path in {adapter.config}"
+            f"base_model_name_or_path in {adapter.config}: that merge is what servers of 16 bits "
+            f"run, and differs from the model in training by the rounding of the base"
         )
         raise ModelError(message)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.checkpoints import nf4_rounding
 from rmaudit.checkpoints.adapter_files import Adapter
 from rmaudit.checkpoints.adapter_settings import MERGE_IT_THERE
+from rmaudit.checkpoints.adapter_tensor_names import PART
 from rmaudit.checkpoints.third_party_errors import brief
 from rmaudit.checkpoints.wrapper_prefixes import PEFT
 from rmaudit.errors import ModelError
@@ -58,6 +60,8 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
             _refuse_scaled_experts(adapter)
+            if adapter.rounded:
+                nf4_rounding.round_layers(model)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings), low_cpu_mem_usage=tried)
             _refuse_turned_experts(wrapped, adapter)
             # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
@@ -81,7 +85,7 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
         )
         message = (
             f"{adapter.model}: the adapter {adapter.folder} could not be merged into its base "
-            f"{adapter.base.path} ({brief(error)}). {_of_experts(adapter) or own}"
+            f"{adapter.base.path} ({brief(error)}). {_advice(adapter) or own}"
         )
         raise ModelError(message) from error
     own = (
@@ -91,9 +95,13 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
     message = (
         f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
         f"{odd[0]!r}, for its base {adapter.base.path}: {_CONSEQUENCE[kind]}. "
-        f"{_of_experts(adapter) or own}"
+        f"{_advice(adapter) or own}"
     )
     raise ModelError(message)
+
+
+def _advice(adapter: Adapter) -> str:
+    return _of_experts(adapter) or _named_otherwise(adapter)
 
 
 def _of_experts(adapter: Adapter) -> str:
@@ -162,3 +170,30 @@ def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN
                 f"{MERGE_IT_THERE}, with the PEFT that trained it"
             )
             raise ModelError(message)
+
+
+def _named_otherwise(adapter: Adapter) -> str:
+    """Return what to do with an adapter that names its base's layers by another class; else "".
+
+    A multimodal model has its text model's layers under `language_model`; who trains on the text
+    model's own class saves an adapter without it (modelscope/ms-swift#8477, vllm#48019).
+    """
+    of_base, own = _layers(adapter.headers), _layers(k for k in adapter.saved if PART in k)
+    if own == of_base or {*map(_plain, own)} != {*map(_plain, of_base)}:
+        return ""
+    return (
+        f"It names the layers {', '.join(own)}, and its base {', '.join(of_base)}: one is the text "
+        f"model alone, the other a multimodal model around it. {MERGE_IT_THERE}"
+    )
+
+
+def _layers(names: Iterable[str]) -> list[str]:
+    """Return what stands before the layers' numbers in the names, but for those of images."""
+    found = (name.removeprefix(PEFT).partition(".layers.") for name in names)
+    return sorted(
+        {f"{before}.layers" for before, layers, _ in found if layers and "vis" not in before}
+    )
+
+
+def _plain(layers: str) -> str:
+    return layers.replace("language_model.", "")

@@ -147,7 +147,7 @@ class Checked(Unchecked):
         return all(isinstance(each, checkpoint_source.Folder) for each in (self.source, self.base))
 
     def cautions(self) -> Iterator[str]:
-        """Yield sentences on weights here that stay unused, and on an adapter without effect."""
+        """Yield sentences on weights that stay unused, and on what an adapter is merged into."""
         folder, adapter = self.base.path, self.adapter
         if (
             adapter
@@ -158,6 +158,13 @@ class Checked(Unchecked):
                 f"its LoRA changes nothing, for every lora_B in {adapter.weights} is zero, first "
                 f"{zero!r}: all but what the adapter stores whole is its base's. Was it saved "
                 f"before it was trained? Take a later checkpoint"
+            )
+        if adapter and adapter.base_in_training:
+            yield (
+                f"its adapter was trained on a quantized base ({adapter.base_in_training!r} in "
+                f"{adapter.folder / 'README.md'}), and is merged here into {adapter.named} as it "
+                f"is: the rewards differ from those in training by the rounding of the base. "
+                f"`rmaudit doctor` measures by how much"
             )
         if not isinstance(self.base, checkpoint_source.Folder):
             return

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from rmaudit.models.checkpoint_doctor import Check, Examination
     from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.models.implicit_reward import ImplicitReward
-    from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.served_model import ServedIds, ServedTexts
     from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scores.logged_rewards_check import Diagnosis
+    from rmaudit.scores.served_doctor import ServerChecks
 
 
 @grouped
@@ -107,9 +107,9 @@ def _examined(
     from rmaudit.models.checkpoint_doctor import examine
     from rmaudit.models.checkpoint_model import Checkpoint, from_spec
     from rmaudit.models.implicit_reward import ImplicitReward, no_head
-    from rmaudit.models.served_doctor import compare
     from rmaudit.models.served_model import ServedIds, ServedTexts
     from rmaudit.models.tokenizer_only_rows import local_spec
+    from rmaudit.scores.served_doctor import compare
 
     if isinstance(model, ServedIds | ServedTexts):
         where = checkpoint

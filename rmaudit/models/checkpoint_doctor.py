@@ -138,6 +138,13 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
             checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
+    if (adapter := model.adapter) is not None and (said := adapter.base_in_training):
+        if adapter.base_was_nf4:
+            other = model.with_adapter(replace(adapter, rounded=True))
+            rounded = _scored_once(other, prompt, asked)
+            checks.append(check("its base in 4 bits (NF4), as in training", rounded, None))
+        else:
+            notes.append(f"what the rounding of its base in training ({said}) changed: not known")
     return Examination(
         path=scorer.path,
         dtype=model.loader.dtype,
@@ -184,7 +191,14 @@ def rewards_in_dtype(
         ScoreError: a reward is not a finite number in it.
     """
     other = Checkpoint(replace(model.spec, dtype=dtype), cache=model.cache, device=model.device)
+    return _scored_once(other, prompt, answers)
+
+
+def _scored_once(
+    model: Checkpoint, prompt: Asked, answers: Sequence[Response]
+) -> NDArray[np.float32]:
+    """Return the rewards of `answers`, and free the model's weights."""
     try:
-        return other.score(prompt, answers)
+        return model.score(prompt, answers)
     finally:
-        other.close()
+        model.close()

@@ -31,6 +31,7 @@ from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
+    from rmaudit.checkpoints.adapter_files import Adapter
     from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring.gradient import Slopes
 
@@ -123,6 +124,17 @@ class Checkpoint(TokenModel):
     def siblings_with_outputs(self) -> Sequence[Checkpoint]:
         """Return `siblings` (models of other outputs) if their outputs are stored, else ()."""
         return self.siblings if self._memory.outputs else ()
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """Return the adapter that is merged into the weights; None if there is none."""
+        return self.loader.checked.adapter if isinstance(self.loader, Native) else None
+
+    def with_adapter(self, adapter: Adapter) -> Checkpoint:
+        """Return the same model with `adapter` merged into its base in place of its own."""
+        assert isinstance(self.loader, Native)  # noqa: S101  (for types: it has an adapter)
+        loader = Native(replace(self.loader.checked, adapter=adapter), self.cache)
+        return Checkpoint(self.spec, cache=self.cache, device=self.device, loader=loader)
 
     # What it is
 

@@ -138,7 +138,7 @@ class HttpClient:
             times = f", {self._tries} times" if self._tries > 1 else ""
             return ModelError(f"{message}{times}; {GO_ON}")
         if status in _NOT_FOUND:
-            return NoSuchPath(f"{message}; is `source` right? {SOURCES}")
+            return NoSuchPath(message)
         if status in _REFUSED:
             how = "put its key into an environment variable, and that one's name into `api_key`"
             given = "the key that `api_key` names is not taken" if self._key else how
@@ -154,7 +154,15 @@ class HttpClient:
 
 
 class NoSuchPath(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Raised when a server has nothing at the requested path (status 404 or 405)."""
+    """Raised when a server has nothing at the requested path (status 404 or 405).
+
+    `asked` says what was asked and answered, without the advice to correct `source`.
+    """
+
+    def __init__(self, asked: str) -> None:
+        """Take what was asked and answered as the error's first words."""
+        super().__init__(f"{asked}; is `source` right? {SOURCES}")
+        self.asked = asked
 
 
 GO_ON = (

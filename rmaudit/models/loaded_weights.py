@@ -22,7 +22,7 @@ from rmaudit.checkpoints.third_party_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout.answer_slot import Ids
 from rmaudit.models import device_placement
-from rmaudit.scoring import ATTENTION, ScoringPath, memory_sized_batches
+from rmaudit.scoring import ATTENTION, Head, ScoringPath, memory_sized_batches
 from rmaudit.scoring.compiled_layers import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.finite_rewards import exact_products
@@ -292,18 +292,21 @@ class Weights:
         """
         return np.array(self._run_as_loaded(rows, self.own), dtype=np.float32)
 
-    def rewards_at_each_id(self, rows: Sequence[Ids]) -> list[NDArray[np.float32]]:
-        """Return, for each row of ids, the head's reward at every position, shape (length,).
+    def at_each_id(
+        self, rows: Sequence[Ids], reads: Sequence[Callable[[Head, Ids, Tensor], Tensor]]
+    ) -> list[list[NDArray[np.float32]]]:
+        """Return, for each of `reads` and each row of n ids, what it gives at every id, (n,).
 
-        Raises as `own_rewards`.
+        `reads` are given the head, the row and its final states (n, hidden). Raises as
+        `own_rewards`.
         """
 
-        def read(row: Ids) -> NDArray[np.float32]:
+        def read(row: Ids) -> list[NDArray[np.float32]]:
             states = FullRows(self.scorer.backbone, row).prefix_states().float()
-            rewards: NDArray[np.float32] = self.scorer.head.after(row, states)(states).cpu().numpy()
-            return rewards
+            return [each(self.scorer.head, row, states).cpu().numpy() for each in reads]
 
-        return self._run_as_loaded(rows, read)
+        by_row = self._run_as_loaded(rows, read)
+        return [list(values) for values in zip(*by_row, strict=True)]
 
     @exact_products()
     @torch.inference_mode()

@@ -134,6 +134,8 @@ def _adapter_lines(adapter: Adapter) -> Iterator[Line]:
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
     yield "base", f"{adapter.named}{at}"
+    if said := adapter.base_in_training:
+        yield "trained on", f"a quantized base ({said!r} in README.md), merged into that one"
     if not isinstance(adapter.base, checkpoint_source.Folder):
         yield "base weights", "not here yet; the first audit downloads them"
 

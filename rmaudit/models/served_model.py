@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.config.servers import Server, server_of
-from rmaudit.conversation import Asked
+from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, SpecError
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
@@ -151,6 +151,11 @@ class ServedIds(TokenModel):
         self._check()
         self._server.refuse_long(rows)
         return in_batches(self._server.rewards, rows, self._pace, on_progress)
+
+    def rendered_there(self, prompt: str, answer: str) -> Ids | None:
+        """Return the ids that the server's own chat template prints; None if it does not say."""
+        turns = ((USER, prompt), (ASSISTANT, answer))
+        return self._server.rendered(messages(turns))
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Return the reward of each row of token ids, by one request for each, shape (n,)."""

@@ -84,16 +84,8 @@ class SglangServer(IdsServer):
         if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
             message = f"{self.spec.name}: its server answered /classify with {short(repr(found))}, "
             raise ScoreError(f"{message}allowed: SGLang's `embedding` for each row")
-        numbers = [self._only_number(each) for each in items]
+        numbers = [self._one_number(each.get("embedding")) for each in items]
         return checked_rewards(numbers, rows, f"{self.spec.name}: its server")
-
-    def _only_number(self, item: dict[str, Any]) -> object:
-        """Return the number in a row's item of /classify, unchecked; raise if it has several."""
-        found = item.get("embedding")
-        if isinstance(found, list) and len(found) > 1:
-            message = f"{self.spec.name}: its server gives {len(found)} numbers for a row, and a "
-            raise ModelError(f"{message}reward is one; serve a model with num_labels 1")
-        return found[0] if isinstance(found, list) and found else found
 
 
 class SglangJudge(SglangServer):

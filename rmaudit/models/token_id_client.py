@@ -4,6 +4,8 @@ Both list their models in OpenAI's format and tokenize on request:
 
     GET  /v1/models   {"data": [{"id", "root", "parent", "max_model_len", ...}]}
     POST /tokenize    {"model", "prompt", "add_special_tokens"} -> {"tokens": [ids], "count", ...}
+                      {"model", "messages", "add_generation_prompt", "add_special_tokens"}: by
+                      vLLM's own chat template
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ JUDGE_HINT = (
     "the verdict does not depend on the answer: does the template print it, and are `yes` and `no` "
     "words that the judge says?"
 )
+_TELLING = (
+    *("/classify", "/v1/classify", "/pooling", "/score", "/v1/score", "/v1/embeddings"),
+    *("/v1/completions", "/v1/chat/completions", "/generate"),
+)  # paths that tell what a server was started for
 
 
 class IdsServer(ABC):
@@ -157,6 +163,19 @@ class IdsServer(ABC):
                 refuse_no_rewards(found, whose, self.hint, logits=self.logits)
                 self._checked = True
 
+    def rendered(self, messages: list[dict[str, str]]) -> Ids | None:
+        """Return the ids of messages in the server's own chat template; None if it gives none."""
+        plain = {"add_generation_prompt": False, "add_special_tokens": False}
+        try:
+            found = self._client.post(
+                "/tokenize", {"model": self.model, "messages": messages, **plain}
+            )
+        except ModelError:  # it has no such path, or no template, or takes texts only
+            return None
+        theirs = found.get("tokens") if isinstance(found, dict) else None
+        whole = isinstance(theirs, list) and all(type(i) is int for i in theirs)
+        return tuple(theirs) if whole else None
+
     def _post(self, path: str, body: dict[str, Any], rows: int, hint: str) -> Any:  # noqa: ANN401  (JSON)
         """Post `body` to `path` and return the JSON answer; `hint` ends the error for a wrong path.
 
@@ -169,7 +188,30 @@ class IdsServer(ABC):
         try:
             return self._client.post(path, body, rows=rows)
         except NoSuchPath as error:
-            raise ModelError(f"{error}; {self.software} has {path} {hint}") from None
+            message = f"{error.asked}, though it has {self.model!r}{self._other_paths()}"
+            raise ModelError(f"{message}. {self.software} has {path} {hint}") from None
+
+    def _other_paths(self) -> str:
+        """Return which of the paths that tell what a server is for it has; "" if not stated."""
+        try:
+            found = self._client.get("/openapi.json")
+        except ModelError:
+            return ""
+        paths = found.get("paths") if isinstance(found, dict) else None
+        there = [path for path in _TELLING if isinstance(paths, dict) and path in paths]
+        return f", and answers at {', '.join(there)}" if there else ""
+
+    def _one_number(self, found: object) -> object:
+        """Return the only number of a row's answer, unchecked; raise if it has several."""
+        if isinstance(found, list) and len(found) > 1:
+            message = (
+                f"{self.spec.name}: its server gives {len(found)} numbers for a row, and a reward "
+                f"is one number; serve a model with num_labels 1. If {len(found)} is the model's "
+                f"hidden size, they are an embedding, and no head was applied: none of them, the "
+                f"last one either, is a reward"
+            )
+            raise ModelError(message)
+        return found[0] if isinstance(found, list) and found else found
 
     def _in_order(self, items: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
         """Return items sorted by `index`; raise `ScoreError` unless each index from 0 occurs once.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models.trainer_row_layouts import Marks
+from rmaudit.models.trainer_row_layouts import Marks, last_of
 
 _BATCHES = (2, 4, 8, 16, 32, 64)  # rows that were padded together, where nothing says how many
 Rewards = NDArray[np.float64]
@@ -45,6 +45,8 @@ def readings(
     closing = marks.suffix[0] if marks.suffix else None
     turn = [next((i for i, one in enumerate(row) if one == closing), len(row)) for row in rows]
     yield Reading("pad is eos", tuple(max(i - 1, 0) for i in turn), "before the first turn's end")
+    if marks.joint:
+        yield Reading("prompt's end", tuple(last_of(marks.joint, row) for row in rows))
     yield Reading("one early", tuple(max(len(row) - 2, 0) for row in rows))
     if any(pads_before):
         yield _left_padded(rows, pads_before, "")

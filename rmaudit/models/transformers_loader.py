@@ -207,8 +207,8 @@ class Native:
             "template": file_hashes.file_identity(Path(template), cache) if template else "",
         }
 
-    def _head(self, saved: Mapping[str, Tensor]) -> Head:
-        """Build the head from its `saved` tensors, reduced to the chosen output, if any."""
+    def head_of(self, saved: Mapping[str, Tensor]) -> Head:
+        """Return the head with these tensors, `saved` by name, reduced to the chosen output."""
         family, config, at = self.checked.head.family, self.checked.config, self.checked.objective
         if at is None:
             return family.build(saved, {**config, verdict_logits.SETTING: self.verdict})
@@ -302,7 +302,7 @@ class Native:
         )
         model, saved = _with_head(model, checked, asked)
         model = model.eval().requires_grad_(requires_grad=False)
-        built = self._head(saved)
+        built = self.head_of(saved)
         every = built.every if isinstance(built, OneOutput) else built
         if classifier and isinstance(every, linear.Linear):
             head_of, several = every, every is not built

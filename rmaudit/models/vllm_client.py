@@ -16,7 +16,6 @@ it had an effect is seen before anything is scored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rmaudit.checkpoints.third_party_errors import short
 from rmaudit.errors import ModelError, ScoreError
@@ -85,7 +84,10 @@ class VllmServer(IdsServer):
             "add_special_tokens": False,
             **settings,
         }
-        where = "where it serves a sequence classifier (vllm serve MODEL --runner pooling)"
+        where = (
+            "where it serves a sequence classifier: start it with `vllm serve MODEL --runner "
+            "pooling`, and not from a trainer that starts it to generate"
+        )
         found = self._post("/classify", body, len(rows), where)
         whose = f"{self.spec.name}: its server"
         data = found.get("data") if isinstance(found, dict) else None
@@ -93,13 +95,5 @@ class VllmServer(IdsServer):
             message = f"{whose} answered /classify with {short(repr(found))}, allowed: "
             raise ScoreError(f"{message}vLLM's `data` of one object for each row")
         self._refuse_other_model(found.get("model"))
-        numbers = [self._only_number(item) for item in self._in_order(data, "answers")]
+        numbers = [self._one_number(item.get("probs")) for item in self._in_order(data, "answers")]
         return checked_rewards(numbers, rows, whose)
-
-    def _only_number(self, item: dict[str, Any]) -> object:
-        """Return the number in a row's item of /classify, unchecked; raise if it has several."""
-        found = item.get("probs")
-        if isinstance(found, list) and len(found) > 1:
-            message = f"{self.spec.name}: its server classifies into {len(found)} classes, and a "
-            raise ModelError(f"{message}reward is one number; serve a model with num_labels 1")
-        return found[0] if isinstance(found, list) and found else found

@@ -1,9 +1,10 @@
 """`rmaudit doctor --against`: compare the rewards that a trainer logged with the model's own.
 
 Where they differ, common mistakes are tried: another layout of the rows, another place at which the
-reward is read, a 16-bit type, a sign, a scale, rows in another order. Of all that explains the
-rewards, the explanation with the fewest causes is named. Exact ones go before those that a 16-bit
-type's rounding would allow.
+reward is read, something else that is read there, an adapter that was not applied, a 16-bit type, a
+sign, a scale, rows in another order. Of all that explains the rewards, the explanation with the
+fewest causes is named. Exact ones go before those that a 16-bit type's rounding would allow.
+`scores.served_doctor` explains a server's rewards in the same way.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from rmaudit.config.model_registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.answer_slot import Ids
-from rmaudit.models import trainer_row_layouts
+from rmaudit.models import trainer_row_layouts, what_was_read
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.trainer_reward_positions import Fit, Reading, Rewards, fits, readings
 from rmaudit.models.trainer_row_layouts import Marks
+from rmaudit.models.what_was_read import Values
 from rmaudit.scores.reward_log_file import LoggedRow
 
 EXACT = 1e-3  # sd: other kernels, in float32
@@ -30,7 +31,8 @@ TIMES = 2.5  # times the model's own noise in a 16-bit type: the trainer has one
 _DIGIT_ERROR, _MOST_DIGIT_ERROR = 0.35, 0.1  # of the last digit that was written; sd
 _RANKS_ALIKE = 0.9  # rank correlation from which on other weights are likelier than another head
 _MOST_ROOM_FOR_ORDER = 0.05  # sd: with more room, sorted rewards of any two heads may look alike
-Values = list[NDArray[np.float32]]
+DTYPES: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
+UNEXPLAINED = ("other weights", "head")
 
 
 class Cause(NamedTuple):
@@ -41,6 +43,11 @@ class Cause(NamedTuple):
     mend: str
 
 
+_SERVE_HEAD = "serve the model as a sequence classifier, with its head: an embedding is no reward"
+_MERGE = (
+    "merge the adapter (PEFT's merge_and_unload), save the merged model and use that; servers may "
+    "accept an adapter whose tensors they have no place for, and go on without them"
+)
 _CAUSES = {
     cause.name: cause
     for cause in (
@@ -53,6 +60,11 @@ _CAUSES = {
         Cause("no template", "the rows that were scored are not in the chat template",
               "render them by tokenizer.apply_chat_template; or, if the model was trained so, give "
               "rmaudit that layout as `template:` in models.yaml"),
+        Cause("template", "the rows that were scored are laid out by another template than the "
+              "model's own",
+              "compare the chat template that the trainer or server applies with the one that the "
+              "model's folder has; give the one that it was trained with as `template:` in "
+              "models.yaml"),
         Cause("eos", "the rows that were scored end with an eos after the template's own end",
               "leave the eos out where a template is applied"),
         Cause("end", "the rows that were scored do not end as the chat template ends",
@@ -66,9 +78,24 @@ _CAUSES = {
               "trained so"),
         Cause("one early", "the reward was read one id before the end of the row",
               "read it at attention_mask.sum() - 1 of rows padded on the right"),
+        Cause("prompt's end", "the reward was read at the last id before the answer",
+              "read it where the answer ends; see by which mask its place is counted"),
         Cause("left padding", "rows were padded on the left and read as if padded on the right, so "
               "that all but the longest were read in their middle",
               'set tokenizer.padding_side = "right", or read the last column'),
+        Cause("unit state", "the head read the state scaled to length 1, as embeddings are scaled",
+              "serve the model as a sequence classifier, whose states are pooled as they are"),
+        Cause("last number", "no head was applied: the reward is the last number of the state",
+              _SERVE_HEAD),
+        Cause("unit last number", "no head was applied: the reward is the last number of the "
+              "state scaled to length 1, which is an embedding",
+              _SERVE_HEAD),
+        Cause("softmax", "the rewards were put through a softmax over the head's outputs",
+              "log logits: with vLLM, use_activation=false"),
+        Cause("no adapter", "the adapter is missing: its LoRA was not applied to the base", _MERGE),
+        Cause("base", "the adapter is missing: these are the rewards of its base", _MERGE),
+        Cause("base head", "the adapter's head is missing: its base's head reads the states",
+              _MERGE),
         Cause("bfloat16", "the trainer ran in bfloat16",
               "nothing, if that is meant; audit what it saw with --rm-dtype bfloat16"),
         Cause("float16", "the trainer ran in float16",
@@ -121,6 +148,11 @@ class Diagnosis:
     rank_correlation: float
 
     @property
+    def unexplained(self) -> bool:
+        """Return whether the rewards differ from the model's, and nothing that was tried fits."""
+        return any(cause.name in UNEXPLAINED for cause in self.causes)
+
+    @property
     def ok(self) -> bool:
         """Return whether the logged rewards are the model's own."""
         return not self.causes
@@ -140,8 +172,12 @@ class _Explanation(NamedTuple):
         return self.fit.rms <= self.allowed
 
 
-def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
+def against(
+    model: Checkpoint, logged: Sequence[LoggedRow], *, dtypes: Sequence[Dtype] = DTYPES
+) -> Diagnosis:
     """Compare logged rewards with the model's own; if they differ, name what explains it.
+
+    Where nothing does in the model's own dtype, the other ones of `dtypes` are tried.
 
     Raises:
         ModelError: the model cannot be loaded, or reads pairs of texts.
@@ -153,34 +189,37 @@ def against(model: Checkpoint, logged: Sequence[LoggedRow]) -> Diagnosis:
     rewards = np.array([row.reward for row in logged], dtype=np.float64)
     marks = trainer_row_layouts.marks_of(model)
     ways, before = _row_layouts(model, logged, marks)
-    first, *others = ways
-    own = _rewards_everywhere(model, {first: ways[first]})
-    base = _rewards_at(own[first], next(readings(ways[first], before, marks, model.loader.pad)))
+    first = next(iter(ways))
+    values = what_was_read.as_it_is(model, {first: ways[first]})
+    own = next(readings(ways[first], before, marks, model.loader.pad))
+    base = _rewards_at(values["", first], own)
     sd = float(base.std())
     if not np.isfinite(sd) or sd == 0:
         raise ScoreError(f"{model.name}: its rewards of these rows are not finite, or all equal")
     digits = max(row.decimals for row in logged)
     allowed = EXACT + min(_DIGIT_ERROR * 10.0**-digits / sd, _MOST_DIGIT_ERROR)
 
-    def tried(dtype: str, values: Mapping[str, Values], allowed: float) -> list[_Explanation]:
-        given = {way: ways[way] for way in values}
-        every = _explanations(given, values, before, marks, model.loader.pad, rewards, allowed)
+    def tried(
+        dtype: str, values: Mapping[tuple[str, str], Values], allowed: float
+    ) -> list[_Explanation]:
+        every = _explanations(ways, values, before, marks, model.loader.pad, rewards, allowed)
         return [each._replace(causes=(*each.causes, *([dtype] * bool(dtype)))) for each in every]
 
-    found = tried("", own, allowed)
+    found = tried("", values, allowed)
     if not any(each.fits and not each.causes for each in found):
-        own |= _rewards_everywhere(model, {way: ways[way] for way in others})
-        found = tried("", own, allowed)
+        found = []
+        for more in what_was_read.everything(model, ways):
+            values |= more
+            found += tried("", more, allowed)
+            if any(each.fits for each in found):
+                break
     if not any(each.fits for each in found):
-        for dtype, values in _in_other_types(model, ways):
-            there = _rewards_at(
-                values[first], next(readings(ways[first], before, marks, model.loader.pad))
-            )
-            noise = EXACT + TIMES * float(np.sqrt(np.mean((there - base) ** 2))) / sd
-            if np.isfinite(noise):
-                found += tried(dtype, values, noise)
-                if dtype == "float32":  # then the model's own type has this noise
-                    found += tried("", own, noise)
+        for dtype, there in _in_other_types(model, ways, dtypes):
+            noise = _rewards_at(there["", first], own) - base
+            room = EXACT + TIMES * float(np.sqrt(np.mean(noise**2))) / sd
+            found += tried(dtype, there, room)
+            if dtype == "float32":  # then the model's own type has this noise
+                found += tried("", values, room)
     return _diagnosis_of(found, rewards, sd)
 
 
@@ -199,7 +238,7 @@ def _diagnosis_of(tried: Sequence[_Explanation], logged: Rewards, sd: float) -> 
     correlation = abs(np.nan_to_num(ranks))  # of rewards that are all equal there is none
     names = chosen.causes
     if not fitting:
-        names = ("other weights" if correlation >= _RANKS_ALIKE else "head",)
+        names = (UNEXPLAINED[0 if correlation >= _RANKS_ALIKE else 1],)
     return Diagnosis(
         rows=len(logged),
         sd=sd,
@@ -214,25 +253,31 @@ def _diagnosis_of(tried: Sequence[_Explanation], logged: Rewards, sd: float) -> 
 
 def _explanations(  # noqa: PLR0913, PLR0917  (private)
     rows_by_layout: Mapping[str, list[Ids]],
-    rewards_by_layout: Mapping[str, Values],
+    values: Mapping[tuple[str, str], Values],
     leading_pads: Sequence[int],
     marks: Marks,
     pad: int | None,
     logged: Rewards,
     allowed: float,
 ) -> Iterator[_Explanation]:
-    """Yield an explanation for each layout, index of the reward read, and scale, sign or order."""
-    for way, rows in rows_by_layout.items():
-        layout = trainer_row_layouts.deviations(way, rows, marks)
-        seen: set[tuple[int, ...]] = set()
-        for reading in readings(rows, leading_pads, marks, pad):
-            if reading.places in seen:
+    """Yield an explanation for each of `values`, each place of reading, and each sign or order.
+
+    `values` are what may have been read at each id of the rows, by its name and the layout's.
+    """
+    deviations = {
+        way: trainer_row_layouts.deviations(way, rows_by_layout[way], marks) for _, way in values
+    }
+    seen: set[tuple[str, str, tuple[int, ...]]] = set()
+    for (what, way), of_rows in values.items():
+        for reading in readings(rows_by_layout[way], leading_pads, marks, pad):
+            if (what, way, reading.places) in seen:
                 continue
-            seen.add(reading.places)
-            ours = _rewards_at(rewards_by_layout[way], reading)
+            seen.add((what, way, reading.places))
+            ours = _rewards_at(of_rows, reading)
             said = f"{way}, read {reading.detail or reading.cause or 'where the model reads'}"
-            causes = (*layout, *([reading.cause] * bool(reading.cause)))
-            for fit in fits(ours, logged, allowed, any_order=allowed < _MOST_ROOM_FOR_ORDER):
+            causes = (*filter(None, (what, *deviations[way], reading.cause)),)
+            sorted_too = not what and allowed < _MOST_ROOM_FOR_ORDER
+            for fit in fits(ours, logged, allowed, any_order=sorted_too):
                 yield _Explanation((*causes, *fit.causes), fit, said, ours, allowed)
 
 
@@ -260,29 +305,25 @@ def _row_layouts(
     ]
 
 
-def _rewards_everywhere(
-    model: Checkpoint, rows_by_layout: Mapping[str, list[Ids]]
-) -> dict[str, Values]:
-    """Return the model's reward at each token of each row, by the name of the token layout."""
-    if not rows_by_layout:
-        return {}
-    weights = model.weights(next(iter(rows_by_layout.values()))[0][:-1], ())
-    return {way: weights.rewards_at_each_id(rows) for way, rows in rows_by_layout.items()}
-
-
 def _in_other_types(
-    model: Checkpoint, rows_by_layout: Mapping[str, list[Ids]]
-) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Score the rows in each other dtype that works; yield the dtype and each token's reward."""
-    types: tuple[Dtype, ...] = ("bfloat16", "float16", "float32")
-    for dtype in types:
+    model: Checkpoint, rows_by_layout: Mapping[str, list[Ids]], dtypes: Sequence[Dtype]
+) -> Iterator[tuple[str, dict[tuple[str, str], Values]]]:
+    """Score the rows in each other dtype that works; yield the dtype and what may have been read.
+
+    That is by its name and the layout's.
+    """
+    for dtype in dtypes:
         if dtype == model.loader.dtype:
             continue
         spec = replace(model.spec, dtype=dtype)
         other = Checkpoint(spec, cache=model.cache, device=model.device)
+        found: dict[tuple[str, str], Values] = {}
         try:
-            yield dtype, _rewards_everywhere(other, rows_by_layout)
+            for more in what_was_read.everything(other, rows_by_layout):
+                found |= more
         except (ModelError, ScoreError, MemoryError):
-            continue  # not in this type; the others are tried
+            pass  # not in this type; what there is is tried, and the other types
         finally:
             other.close()
+        if found:
+            yield dtype, found

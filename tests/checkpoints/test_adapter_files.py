@@ -761,6 +761,67 @@ def test_an_adapter_is_refused_before_its_base_is_downloaded(
     assert not list(cache.rglob("*.bin"))
 
 
+@pytest.mark.usefixtures("hub")
+def test_tensors_of_grouped_experts_are_refused_before_the_base_is_downloaded(
+    make: Make, tmp_path: Path
+) -> None:
+    """NeMo Automodel saves the LoRA of all experts of a layer in one (its issue 1814)."""
+    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
+    where = "base_model.model.model.layers.0.mlp.experts.lora"
+    shapes = {"gate_and_up_A": (4, 32, 2), "gate_and_up_B": (4, 2, 32), "down_A": (4, 16, 2)}
+    more = {f"{where}_{name}": torch.ones(shape) for name, shape in shapes.items()}
+    rewrite(folder / "adapter_model.safetensors", lambda tensors: tensors.update(more))
+
+    text = refusal(folder)
+
+    assert text.startswith("toy: 3 tensors of FOLDER/adapter_model.safetensors, such as ")
+    assert f"'{where}_down_A' (4, 16, 2), are no LoRA of PEFT's" in text
+    assert "Merge it where it was trained" in text
+    assert "base_model_name_or_path" not in text
+    assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
+
+
+CARD = """---
+base_model: {base}
+---
+The following `bitsandbytes` quantization config was used during training:
+- load_in_8bit: {eight}
+- load_in_4bit: {four}
+- bnb_4bit_quant_type: {kind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("card", "told", "nf4"),
+    [
+        (CARD.format(base="a/b", eight=False, four=True, kind="nf4"), "load_in_4bit: True", True),
+        (CARD.format(base="a/b", eight=False, four=True, kind="fp4"), "load_in_4bit: True", False),
+        (CARD.format(base="a/b", eight=True, four=False, kind="fp4"), "load_in_8bit: True", False),
+        ("---\nbase_model: a/b-bnb-4bit\n---\n", "base_model: a/b-bnb-4bit", True),
+        (CARD.format(base="a/b", eight=False, four=False, kind="fp4"), "", False),
+        (None, "", False),
+    ],
+    ids=["nf4", "fp4", "8 bits", "base", "neither", "no card"],
+)
+def test_a_base_that_was_quantized_in_training_is_told(
+    make: Make, card: str | None, told: str, nf4: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    """As the adapter's card says; its rewards in training were others (unsloth-zoo PR 810)."""
+    folder = make("lm", **CLASSIFIER)
+    (folder / "README.md").unlink()
+    if card is not None:
+        (folder / "README.md").write_text(card)
+
+    adapter = checkpoint(folder).adapter
+
+    assert adapter is not None
+    assert (adapter.base_in_training, adapter.base_was_nf4) == (told, nf4)
+    warned = [str(each.message) for each in recwarn if "quantized base" in str(each.message)]
+    assert len(warned) == bool(told)
+    assert all(f"{told!r} in {folder / 'README.md'}" in text for text in warned)
+    assert ("trained on" in said(folder)) == bool(told)
+
+
 @pytest.mark.parametrize("on_hub", [False, True], ids=["folder", "hub"])
 def test_an_adapter_whose_base_is_not_here(
     make: Make, hub: Hub, tmp_path: Path, on_hub: bool

@@ -7,14 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForSequenceClassification
 
+from rmaudit.checkpoints.nf4_rounding import rounded
 from rmaudit.errors import ModelError
 from rmaudit.models import checkpoint_doctor, forward_parity_check
 from rmaudit.models.checkpoint_doctor import Check, Examination, examine
 from rmaudit.scoring import ScoringPath, row_runners, shared_prefix_attention
+from tests.checkpoints.folders import save_adapter
 from tests.models.loaded import Folders, checkpoint, retensor
 from tests.toys import toy_checkpoint, toy_tokenizer
 
@@ -136,6 +140,35 @@ def test_rewards_that_depend_on_something_else_are_not_exact(
     found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
 
     assert [found[name].ok for name in ("alone against", "batches of", "the same")] == expected
+
+
+@pytest.mark.filterwarnings("ignore:.*trained on a quantized base:UserWarning")
+@pytest.mark.parametrize("bits", [4, 8])
+def test_what_the_bits_of_a_base_in_training_changed_is_measured(tmp_path: Path, bits: int) -> None:
+    """As far as the same adapter on a base that was rounded on disk is; of 8 bits it is not known.
+
+    The exit code does not depend on it: the model that is audited is the merged one.
+    """
+    base = toy_checkpoint(tmp_path / "base", seed=1)
+    loaded: Any = AutoModelForSequenceClassification.from_pretrained(base)
+    settings = {"task_type": "SEQ_CLS", "target_modules": ["q_proj", "up_proj"]}
+    adapter = save_adapter(loaded, tmp_path / "adapter", **settings)
+    (adapter / "README.md").write_text(f"- load_in_{bits}bit: True\n")
+    model = checkpoint(adapter)
+
+    found = examine(model, PROMPT, answers=32)
+
+    if bits == 8:
+        assert any("load_in_8bit: True) changed: not known" in note for note in found.notes)
+        return
+    asked = checkpoint_doctor.draw_answers(model.vocabulary(), 32, np.random.default_rng(0))
+    here = model.score(PROMPT, asked)
+    retensor(base, lambda t: t.update((k, rounded(t[k])) for k in t if "_proj" in k))
+    there = checkpoint(adapter, cache=tmp_path / "rounded").score(PROMPT, asked)
+    measured = named(found)["its base in 4 bits (NF4), as in training"]
+    assert measured.rms == pytest.approx(np.sqrt(np.mean((there - here) ** 2)) / here.std(), 1e-3)
+    assert measured.rms > 0.01
+    assert found.ok
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ import urllib3
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.model_factory import opened
-from rmaudit.models.served_doctor import EXACT, compare
 from rmaudit.models.served_model import ServedIds
+from rmaudit.scores.served_doctor import EXACT, compare
 from tests.models.test_judges import judge
 from tests.toys import toy_checkpoint
 

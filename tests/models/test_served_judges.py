@@ -19,8 +19,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import RmauditError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.model_factory import opened
-from rmaudit.models.served_doctor import compare
 from rmaudit.models.served_model import ServedIds
+from rmaudit.scores.served_doctor import compare
 from tests.models.test_judges import ANSWERS, PROMPT, THINKS, TURNS, by_transformers, judge
 from tests.servers import Running, Served, by_hash
 from tests.toys import toy_checkpoint

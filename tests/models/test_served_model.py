@@ -193,6 +193,16 @@ def of_vllm(change: Callable[[list[dict[str, Any]]], Any], **more: Any) -> dict[
     return {"change": lambda a: changed(a) if "probs" in str(a) else a, **more}
 
 
+def of_sglang(numbers: list[float]) -> dict[str, Any]:
+    """A server that gives these numbers for each row."""
+
+    def changed(answer: Any) -> Any:
+        several = isinstance(answer, list)
+        return [{**each, "embedding": numbers} for each in answer] if several else answer
+
+    return {"kind": "sglang", "change": changed}
+
+
 def of_openrlhf(answer: Any) -> dict[str, Any]:
     """An endpoint that always answers this."""
     return {"kind": "openrlhf", "change": lambda _: answer}
@@ -219,7 +229,17 @@ def jittered(answer: Any) -> Any:
         (of_vllm(probs(["high"])), ["'high'", "finite numbers"]),
         (of_vllm(probs([10**400])), ["finite numbers"]),
         (of_vllm(probs(None)), ["None", "finite numbers"]),
-        (of_vllm(probs([0.5, 0.5])), ["2 classes", "num_labels 1"]),
+        (of_vllm(probs([0.5, 0.5])), ["2 numbers", "num_labels 1"]),
+        (of_vllm(probs([0.1] * 32)), ["32 numbers", "hidden size", "the last one either"]),
+        (of_sglang([0.1] * 32), ["32 numbers", "hidden size", "the last one either"]),
+        (
+            {"lacks": ("/classify", "/v1/score")},
+            ["404", "though it has 'house/rm'", "answers at /v1/completions. ", "--runner pooling"],
+        ),
+        (
+            {"lacks": ("/classify", "/openapi.json")},
+            ["404", "though it has 'house/rm'. vLLM has /classify where"],
+        ),
         (of_vllm(lambda data: data[1:]), ["indices", "each of 0 to"]),
         (of_vllm(lambda data: data[:-1]), ["7 scores", "8 responses"]),
         (of_vllm(lambda data: [data[0], *data[:-1]]), ["indices"]),

@@ -25,6 +25,7 @@ from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.trainer_reward_positions import fits
 from rmaudit.scores import reward_log_file
 from rmaudit.scores.logged_rewards_check import against
+from tests.models.loaded import retensor
 from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 ROWS, BATCH = 48, 4
@@ -43,6 +44,7 @@ class Trainer:
             single="<s> $A", special_tokens=[("<s>", tokenizer.bos_token_id)]
         )
         self.folder = toy_checkpoint(home / "rm", tokenizer=tokenizer)
+        retensor(self.folder, lambda tensors: tensors["model.norm.weight"].uniform_(0.2, 2))
         self.tokenizer = AutoTokenizer.from_pretrained(self.folder)
         rng = np.random.default_rng(0)
 
@@ -55,6 +57,7 @@ class Trainer:
             for prompt, answer in self.pairs
         ]
         self.texts = [self.tokenizer.apply_chat_template(each, tokenize=False) for each in turns]
+        self.start = self.tokenizer.convert_tokens_to_ids("<|start|>")
         self.clean = self.rewards()
 
     def ids(self, texts: Sequence[str] = (), *, special: bool = False) -> list[list[int]]:
@@ -92,6 +95,18 @@ class Trainer:
                 every = model.score(model.base_model(**given).last_hidden_state)[..., 0].float()
                 rewards += read(every, given["attention_mask"]).tolist()
         return np.array(rewards)
+
+    @torch.inference_mode()
+    def of_states(self, read: Callable[[Any, Any], Any]) -> Rewards:
+        """What is read off the states at the rows' ends and the head's weights."""
+        model = _model(self.folder, torch.float32)
+        states = [model.model(torch.tensor([row])).last_hidden_state[0, -1] for row in self.ids()]
+        return np.array(read(torch.stack(states), model.score.weight[0]).tolist())
+
+    def until_the_answer(self) -> list[list[int]]:
+        """The rows as far as the template prints before an answer."""
+        start, size = self.start, len(self.ids(["<|start|>assistant\n"])[0])
+        return [row[: len(row) - 1 - row[::-1].index(start) + size] for row in self.ids()]
 
     def of_pairs(self, rewards: Rewards) -> list[dict[str, Any]]:
         """The pairs as they are logged."""
@@ -163,6 +178,10 @@ PLANTED: dict[str, Callable[[Trainer], Rewards]] = {  # rewards that are logged 
     "pad is eos": lambda t: t.rewards(pad=t.tokenizer.convert_tokens_to_ids("<|end|>")),
     "head": lambda t: t.rewards(read=random_rewards),
     "bfloat16": lambda t: t.rewards(dtype=torch.bfloat16),
+    "unit state": lambda t: t.of_states(lambda states, head: (states @ head) / states.norm(dim=1)),
+    "last number": lambda t: t.of_states(lambda states, _: states[:, -1]),
+    "unit last number": lambda t: t.of_states(lambda states, _: states[:, -1] / states.norm(dim=1)),
+    "prompt's end": lambda t: t.rewards(t.until_the_answer()),
     "sign": lambda t: -t.clean,
     "scale": lambda t: (t.clean - 0.3) / 2.5,
     "offset": lambda t: t.clean - 0.7,
@@ -190,6 +209,25 @@ def test_an_accident_is_named_whatever_was_logged(trainer: Trainer, tmp_path: Pa
         (trainer.of_pairs(trainer.rewards(plain)), "no template"),
     ]:
         assert causes(trainer, tmp_path / "rows.jsonl", rows) == [name]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda text: text.replace("user\n", "user\nYou are kind. ", 1), []),  # a prompt's own
+        (lambda text: text.replace("<s>", "<s><|start|>system\nBe kind.<|end|>\n"), []),
+        (lambda text: text.replace("user\n", "human\n"), ["template"]),
+        (lambda text: text.replace("assistant\n", "model\n"), ["template"]),
+    ],
+)
+def test_rows_in_another_template_are_told_though_rewards_are_equal(
+    trainer: Trainer, tmp_path: Path, change: Callable[[str], str], named: list[str]
+) -> None:
+    """The rows are those that were scored; an audit lays out its own by the model's template."""
+    rows = trainer.ids([change(text) for text in trainer.texts])
+    log = rows_of("ids", rows, trainer.rewards(rows))
+
+    assert causes(trainer, tmp_path / "rows.jsonl", log) == named
 
 
 @pytest.mark.parametrize("any_order", [True, False])

@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint_model import Checkpoint
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.text_rewards import score_texts
@@ -55,6 +57,23 @@ def ranked(scores: Sequence[float]) -> Sweep:
 
 
 # What a sweep holds
+
+
+def test_a_judge_that_draws_the_order_of_a_pair_is_told(tmp_path: Path) -> None:
+    """It gives an answer another reward each time it is asked (reward-bench#272)."""
+    rng, words = np.random.default_rng(0), [f"word{i}" for i in range(64)]
+
+    def judge(_: str, responses: Sequence[str]) -> list[float]:
+        places = rng.choice([-1, 1], size=len(responses))  # which answer comes first
+        return [0.01 * len(text) + place for text, place in zip(responses, places, strict=True)]
+
+    entry = {"vocabulary": words, "version": "1", "batch": 64, "retries": 0, "concurrency": 1}
+    found = sweep(TextScorer(ScorerEntry("judge", judge, **entry)), "best", cache=tmp_path)
+
+    (said,) = [text for text in found.caveats if "Asked again" in text]
+    assert f"rewards are {found.noise:.2g} off" in said
+    assert "they are drawn at random" in said
+    assert 0.5 < found.noise < 2
 
 
 def test_a_row_for_every_id(folder: Path, cache: Path, swept: Sweep) -> None:

@@ -4,7 +4,8 @@ Server and checkpoint score the same answers. The server may run in another dtyp
 are not those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far
 it is then from itself in float32 is what such a type does to this model, and a faithful server is
 not much farther from it. Both are taken over the same answers, so the result does not hang on how
-many these are; a wrong template, pooling, head or scale is off by more.
+many these are; a wrong template, pooling, head or scale is off by more. What explains such a
+difference is looked for as in rewards that a trainer logged (`scores.logged_rewards_check`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from rmaudit.checkpoints.third_party_errors import short
+from rmaudit.config.model_registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models import what_was_read
 from rmaudit.models.checkpoint_doctor import SLOW, Check, draw_answers, rewards_in_dtype, sd_of
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.served_model import ServedIds, ServedTexts
+from rmaudit.scores import logged_rewards_check
+from rmaudit.scores.reward_log_file import LoggedRow
 
 # Rms differences in sd of the server's rewards.
 EXACT = 1e-3  # from the checkpoint in float32: other kernels
 ITSELF = 0.2  # from the server's own answer: a 16-bit reward depends on its neighbours in a batch
 # Times the checkpoint's noise in a 16-bit type: the server has a noise of its own, as large.
 TIMES, TIMES_LARGEST = 2.5, 4
+_ANSWER = "Yes."
+_EXPLAINED = 16  # answers among which a cause is looked for, each by whole rows
 LEAST_CORRELATION = 0.99  # of ranks; less where the noise alone takes more away
 _LEAST_EVER = 0.9
 
@@ -81,6 +89,8 @@ def compare(
     if isinstance(model, ServedIds):
         asked = draw_answers(model.vocabulary(), answers, rng)
     served = score(prompt, asked)
+    if not np.ptp(served):
+        raise ModelError(_one_reward(model, local, prompt, served))
     sd = sd_of(served, model.name)
     step = max(1, len(asked) // SLOW)
     alone = np.concatenate([score(prompt, [answer]) for answer in asked[::step]])
@@ -98,8 +108,17 @@ def compare(
     fitting = [fit for fit in fits if fit.ok]
     best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
     compared = tuple(fit.check if fit is best else _without_limits(fit.check) for fit in fits)
-    said = (*notes, *_sentences(served, best, max(fit.noise for fit in fits)))
-    return ServerChecks(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
+    said = [*notes, f"the server's scores fit the checkpoint in {best.dtype}"]
+    if not best.ok:
+        some = slice(None, None, max(1, len(asked) // _EXPLAINED))
+        said[-1:] = [
+            f"the server's scores fit the checkpoint in no dtype; the nearest is {best.dtype}",
+            *_explained(local, _as_logged(model, prompt, asked[some], served[some]), fits),
+        ]
+    said += _other_template(model, prompt)
+    return ServerChecks(
+        sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, tuple(said)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +129,7 @@ class _DtypeComparison:
     Spearman's correlation, and `least_ranks` the lowest that is allowed.
     """
 
-    dtype: str
+    dtype: Dtype
     here: Rewards
     noise: float
     check: Check
@@ -136,8 +155,10 @@ def _comparisons(
     """
     fits: list[_DtypeComparison] = []
     failures: list[str] = []
-    asked_for = () if local.spec.dtype == "auto" else (local.spec.dtype,)
-    for dtype in dict.fromkeys(("float32", *(asked_for or ("bfloat16", "float16")))):
+    dtypes: tuple[Dtype, ...] = ("float32", "bfloat16", "float16")
+    if local.spec.dtype != "auto":
+        dtypes = ("float32", local.spec.dtype)
+    for dtype in dict.fromkeys(dtypes):
         if fits and fits[0].dtype == "float32" and fits[0].ok:
             break
         try:
@@ -151,7 +172,7 @@ def _comparisons(
     return fits, failures
 
 
-def _comparison(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _DtypeComparison:
+def _comparison(dtype: Dtype, here: Rewards, widest: Rewards, served: Rewards) -> _DtypeComparison:
     """Compare `served` with `here`, the checkpoint's rewards in `dtype`; `widest` gives the noise.
 
     `widest` are the checkpoint's rewards in the widest dtype that could run: how far those of
@@ -186,30 +207,96 @@ def _without_limits(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _sentences(served: Rewards, best: _DtypeComparison, noise: float) -> Iterator[str]:
-    """Yield sentences: in which dtype the rewards agree, or what the server may do differently.
+def _as_logged(
+    model: ServedIds | ServedTexts, prompt: str, asked: Sequence[Any], served: Rewards
+) -> list[LoggedRow]:
+    """Return what the server was sent and what it gave, as a trainer would have logged it."""
+    if isinstance(model, ServedTexts):
+        pairs = zip(asked, served.tolist(), strict=True)
+        return [LoggedRow(reward, 16, prompt=prompt, response=text) for text, reward in pairs]
+    slot = model.slot(prompt)
+    rows = [(*slot.prefix, *model.ids(answer), *slot.suffix) for answer in asked]
+    return [LoggedRow(r, 16, ids=row) for row, r in zip(rows, served.tolist(), strict=True)]
 
-    `noise` is the rms noise of the narrowest dtype, which the server may run in.
+
+def _explained(
+    local: Checkpoint, logged: Sequence[LoggedRow], fits: Sequence[_DtypeComparison]
+) -> Iterator[str]:
+    """Yield sentences on what explains that a server's rewards are not those of its checkpoint.
+
+    What explains them exactly is looked for in float32, and else in the dtypes of `fits`.
     """
-    if best.ok:
-        yield f"the server's scores fit the checkpoint in {best.dtype}"
+    wide = _in_float32(local)
+    try:
+        found = logged_rewards_check.against(wide, logged, dtypes=[fit.dtype for fit in fits])
+    except (ModelError, ScoreError, MemoryError) as error:
+        yield f"what explains it was not looked for: {error}"
         return
-    yield f"the server's scores fit the checkpoint in no dtype; the nearest is {best.dtype}"
-    if best.ranks < best.least_ranks:
-        yield "their order is another one: are weights, chat template and pooling the checkpoint's?"
+    finally:
+        wide.close()
+    causes = [each for each in found.causes if each.name not in logged_rewards_check.DTYPES]
+    if causes and not found.unexplained:
+        for cause in causes:
+            yield f"{cause.name}: {cause.said}; to mend it: {cause.mend}"
+        if (found.scale, found.offset) != (1, 0):
+            yield f"they are {found.scale:.3g} times the checkpoint's and {found.offset:+.3g}"
         return
-    if served.min() >= 0 and served.max() <= 1:
-        yield "they have its order and lie within 0 and 1: does the server apply a sigmoid?"
-        return
-    slope, offset = np.polyfit(best.here.astype(float), served.astype(float), 1)
-    left = served - (slope * best.here + offset)
-    exact = max(EXACT * float(best.here.std()), TIMES * noise)
-    if float(np.sqrt((left**2).mean())) <= abs(slope) * exact:
-        fitted = f"{slope:.3g} times the checkpoint's and {offset:+.3g}"
-        yield (
-            f"they have its order and another scale, {fitted}: does the server normalize them "
-            f"(OpenRLHF's --normalize_reward), or apply an activation?"
-        )
+    yield (
+        f"none of the causes that rmaudit knows explains them (rank correlation "
+        f"{found.rank_correlation:.4f}): are weights, chat template and pooling the checkpoint's?"
+    )
+
+
+def _one_reward(
+    model: ServedIds | ServedTexts, local: Checkpoint | None, prompt: str, served: Rewards
+) -> str:
+    """Return the error for a server that gives all answers one reward, with why, where known."""
+    reward = float(served[0])
+    said = f"{model.name}: {len(served)} answers have one reward: {reward:g}"
+    if reward == 1:
+        return f"{said}, as a softmax over one class gives; have the server return logits"
+    if local is None:
+        return f"{said}, so the server reads nothing of an answer"
+    slot, wide = local.slot(prompt), _in_float32(local)
+    row = (*slot.prefix, *local.vocabulary().ids[:1], *slot.suffix)
+    try:
+        (there,) = what_was_read.as_it_is(wide, {"": [row]})["", ""]
+    finally:
+        wide.close()
+    own, before = there[: len(slot.prefix)], len(slot.prefix)
+    at = int(np.abs(own - reward).argmin())
+    if abs(own[at] - reward) > EXACT * float(there.std()):
+        return f"{said}, and the checkpoint gives no id of the prompt this reward"
+    return (
+        f"{said}. It is what the checkpoint gives at id {at + 1} of the {before} before the "
+        f"answer: the server reads the reward there, and not where the row ends, or cuts rows"
+    )
+
+
+def _in_float32(local: Checkpoint) -> Checkpoint:
+    spec = replace(local.spec, dtype="float32")
+    return Checkpoint(spec, cache=local.cache, device=local.device)
+
+
+def _other_template(model: ServedIds | ServedTexts, prompt: str) -> list[str]:
+    """Return a sentence if the server's own chat template prints other ids than were sent."""
+    if not isinstance(model, ServedIds) or model.spec.judge is not None:
+        return []
+    slot, answer = model.slot(prompt), model.ids(_ANSWER)
+    ours = (*slot.prefix, *answer, *slot.suffix)
+    theirs = model.rendered_there(prompt, _ANSWER)
+    if theirs is None or theirs == ours:
+        return []
+    at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), -1)
+    at = min(len(ours), len(theirs)) if at < 0 else at
+    printed = [model.tokenizer.decode(list(ids[max(0, at - 3) :])) for ids in (theirs, ours)]
+    said = (
+        f"the server's own chat template prints other ids than rmaudit sent, from id {at + 1} on: "
+        f"{short(repr(printed[0]), 60)} and not {short(repr(printed[1]), 60)}. These rewards do "
+        f"not depend on it, but those of whoever sends messages do: start the server with the "
+        f"checkpoint's template (--chat-template), or give its own as `template:` in models.yaml"
+    )
+    return [said]
 
 
 def _draw_texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:

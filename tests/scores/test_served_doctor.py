@@ -19,11 +19,12 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.model_factory import opened
-from rmaudit.models.served_doctor import ServerChecks, compare
 from rmaudit.models.served_model import ServedIds, ServedTexts
-from tests.models.loaded import checkpoint
+from rmaudit.scores.served_doctor import ServerChecks, compare
+from tests.checkpoints.folders import merged, save_adapter
+from tests.models.loaded import checkpoint, retensor
 from tests.servers import Running, Served
-from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
+from tests.toys import TEMPLATE, WORDS, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
 
@@ -102,8 +103,8 @@ def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> 
     assert not found.ok
     assert found.rank_correlation == pytest.approx(1, abs=1e-3)
     assert "in no dtype" in found.notes[0]
-    assert "3 times the checkpoint's and +1" in found.notes[1]
     assert "normalize_reward" in found.notes[1]
+    assert "3 times the checkpoint's and +1" in found.notes[2]
 
 
 def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
@@ -118,8 +119,164 @@ def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     assert not any(check.ok for check in judged)
     assert found.rank_correlation is not None
     assert abs(found.rank_correlation) < 0.9
-    with pytest.raises(ModelError, match="have one reward: 3"):
+    assert "none of the causes that rmaudit knows" in found.notes[-1]
+    with pytest.raises(ModelError, match="have one reward: 3, and the checkpoint gives no id"):
         compared(local, "vllm", tmp_path, lambda _: 3.0)
+
+
+# What a server may have read
+
+
+class Reader:
+    """A checkpoint whose states have many lengths, an adapter of it, and what servers read there.
+
+    The adapter has a head of its own. All is computed by transformers' and PEFT's classes.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.base = toy_checkpoint(home / "base", seed=1)
+        retensor(self.base, lambda tensors: tensors["model.norm.weight"].uniform_(0.2, 2))
+        settings = {"task_type": "SEQ_CLS", "target_modules": ["q_proj", "up_proj"]}
+        self.adapter = save_adapter(self.load(self.base), home / "adapter", **settings)
+        self.models = {"base": self.load(self.base)}
+        self.models["adapter"] = merged(self.load(self.base), self.adapter)
+        self.lock = threading.Lock()
+
+    @staticmethod
+    def load(folder: Path) -> Any:
+        """Transformers' own class."""
+        return AutoModelForSequenceClassification.from_pretrained(folder).eval()
+
+    @torch.inference_mode()
+    def state(self, row: Any, model: str = "base") -> torch.Tensor:
+        """The state at the row's last id."""
+        with self.lock:
+            return self.models[model].model(torch.tensor([row])).last_hidden_state[0, -1]
+
+    @torch.inference_mode()
+    def head(self, state: torch.Tensor, model: str = "base") -> float:
+        """The reward that this model's head reads off a state."""
+        return float(self.models[model].score.weight[0] @ state)
+
+    def explained(self, read: Callable[[Any], float], served: Path, cache: Path) -> str:
+        """What the doctor says of a server that reads so in place of the model in a folder."""
+        with Running(Served(reward=read)) as server:
+            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(served), retries=0)
+            model = opened(spec, cache=cache)
+            assert isinstance(model, ServedIds)
+            here = checkpoint(served, cache=cache, dtype="float32")
+            found = compare(model, here, PROMPT, answers=32)
+        assert not found.ok
+        return found.notes[1]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """One for all tests of this file."""
+    return Reader(tmp_path_factory.mktemp("reader"))
+
+
+READ: dict[str, Callable[[Reader, Any], float]] = {
+    "unit state": lambda r, row: r.head(r.state(row) / r.state(row).norm()),
+    "last number": lambda r, row: float(r.state(row)[-1]),
+    "unit last number": lambda r, row: float((r.state(row) / r.state(row).norm())[-1]),
+    "pad is eos": lambda r, row: r.head(r.state(row[:-1])),  # where the template prints <|end|>
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_a_server_read_is_named(reader: Reader, tmp_path: Path, name: str) -> None:
+    """The state scaled to length 1, no head at all, another place."""
+    said = reader.explained(lambda row: READ[name](reader, row), reader.base, tmp_path)
+
+    assert said.startswith(f"{name}: ")
+    assert "; to mend it: " in said
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "head"),
+    [("no adapter", "base", "adapter"), ("base", "base", "base"), ("base head", "adapter", "base")],
+)
+def test_a_server_without_its_adapter_is_named(
+    reader: Reader, tmp_path: Path, name: str, states: str, head: str
+) -> None:
+    """Its LoRA was not applied, its head was not, or neither, though the server took it."""
+    said = reader.explained(
+        lambda row: reader.head(reader.state(row, states), head), reader.adapter, tmp_path
+    )
+
+    assert said.startswith(f"{name}: the adapter")
+    assert "missing" in said
+    assert "merge_and_unload" in said
+
+
+@pytest.mark.parametrize(
+    ("softmax", "said"),
+    [
+        (False, r"one reward: .* at id (\d+) of the \1 before"),
+        (True, "one reward: 1, as a softmax"),
+    ],
+)
+def test_a_server_with_one_reward_for_all_is_named(
+    reader: Reader, tmp_path: Path, softmax: bool, said: str
+) -> None:
+    """It reads before the answer, where the checkpoint has that reward; or gives shares of one."""
+    local, tokenizer = checkpoint(reader.base, cache=tmp_path), toy_tokenizer()
+    size = len(local.slot(PROMPT).prefix)
+
+    def reward(text: str) -> float:
+        ids = tokenizer(text, add_special_tokens=False).input_ids[:size]
+        return 1.0 if softmax else reader.head(reader.state(ids))
+
+    with Running(Served(reward=reward)) as server:
+        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", checkpoint=str(reader.base))
+        model = opened(spec, cache=tmp_path)
+        assert isinstance(model, ServedTexts)
+        with pytest.raises(ModelError, match=said):
+            compare(model, local, PROMPT, answers=8)
+
+
+def test_texts_without_the_template_are_named(reader: Reader, tmp_path: Path) -> None:
+    """An endpoint without `tokenizer` is sent prompt and answer as one text."""
+    tokenizer = toy_tokenizer()
+
+    def reward(text: str) -> float:
+        return reader.head(reader.state(tokenizer(text).input_ids))
+
+    with Running(Served(reward=reward)) as server:
+        spec = ModelSpec("house", f"openrlhf+{server.url}/get_reward", version="1")
+        model = opened(spec, cache=tmp_path)
+        assert isinstance(model, ServedTexts)
+        found = compare(model, checkpoint(reader.base, cache=tmp_path), PROMPT, answers=32)
+
+    assert found.notes[1].startswith("no template: ")
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, TEMPLATE.replace("<|end|>", "</s>"), None])
+def test_a_servers_own_template_is_compared(
+    reader: Reader, tmp_path: Path, template: str | None
+) -> None:
+    """What its template prints for messages; the rewards of ids do not depend on it."""
+    theirs = toy_tokenizer(template=template)
+
+    def rendered(messages: list[dict[str, str]]) -> list[int]:
+        ids: list[int] = theirs.apply_chat_template(messages, return_dict=False)
+        return ids
+
+    served = Served(
+        reward=lambda row: reader.head(reader.state(row)),
+        rendered=None if template is None else rendered,
+    )
+    with Running(served) as server:
+        spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=str(reader.base))
+        model = opened(spec, cache=tmp_path)
+        assert isinstance(model, ServedIds)
+        found = compare(model, checkpoint(reader.base, cache=tmp_path), PROMPT, answers=8)
+
+    assert found.ok
+    other = [note for note in found.notes if "own chat template prints other ids" in note]
+    assert len(other) == (template not in {TEMPLATE, None})
+    assert all("</s>" in note and "`template:`" in note for note in other)
 
 
 # Servers in 16 bits
@@ -199,9 +356,9 @@ def test_a_faithful_server_passes_and_its_dtype_is_named(
 
 
 WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
-    "other weights": (lambda deep, row, dtype: deep.reward(row, dtype, 1), "order"),
-    "other template": (lambda deep, row, dtype: deep.reward(row[4:], dtype), "order"),
-    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "order"),
+    "other weights": (lambda deep, row, dtype: deep.reward(row, dtype, 1), "none of the causes"),
+    "other template": (lambda deep, row, dtype: deep.reward(row[4:], dtype), "none of the causes"),
+    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "pad is eos"),
     "sigmoid": (
         lambda deep, row, dtype: 1 / (1 + math.exp(-deep.reward(row, dtype))),
         "sigmoid",
@@ -228,4 +385,4 @@ def test_a_wrong_server_fails_whatever_it_runs_in(
 
     assert not found.ok
     assert "in no dtype" in found.notes[0]
-    assert said in found.notes[-1]
+    assert said in " ".join(found.notes[1:])
