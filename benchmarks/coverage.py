@@ -299,12 +299,13 @@ def rows_of_answers(audit: str, draws: int, pool: ProcessPoolExecutor) -> Iterat
     about = {"drawn": gate.unit, "units": random_effects.units(audit)}
     for sd in random_effects.SDS:
         simulated = partial(_simulated, audit, sd)
-        large = pool.map(
-            partial(simulated, copies=random_effects.COPIES), range(random_effects.LARGE)
-        )
         found = _table(dict(enumerate(pool.map(simulated, range(draws), chunksize=20))))
-        values = _table(dict(enumerate(large))) if gate.settled else found
-        row = Row(audit, "", "", float(values["value"].mean()), found, found.iloc[:0])
+        values = found
+        if gate.copies:
+            large = pool.map(partial(simulated, copies=gate.copies), range(random_effects.LARGE))
+            values = _table(dict(enumerate(large)))
+        truth = float(values["value"].mean()) if gate.truth is None else gate.truth
+        row = Row(audit, "", "", truth, found, found.iloc[:0])
         yield row.figures() | about | {"sd": sd}
 
 

@@ -36,7 +36,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate
 SDS = (0.0, 0.3, 0.5, 1.0)  # of what is drawn, in sd of the rows' own
 OWN = 0.5  # of a change, a sentence, in sd of answers
 AT = 0.5  # the bound of the shifts, in sd of answers: the true shift of one change, kind or group
-COPIES, LARGE = 40, 5  # of each unit in a large draw, and so many of these, for the true value
+LARGE = 3  # draws of many units, for the true value
 
 _Floats = NDArray[np.float64]
 
@@ -56,15 +56,17 @@ class Effect(NamedTuple):
 class Gate(NamedTuple):
     """A gate: its rows, what of their rewards is random and what is planted, and its measure.
 
-    `unit` is the column whose values are drawn. `settled` says whether the value of a large draw
-    is the true one; else what is asked changes with the number of units, and it is the mean of all.
+    `unit` is the column whose values are drawn. Where the true value is not known by construction
+    (None), it is the mean of large draws with so many `copies` of each unit; without copies, what
+    is asked changes with their number, and it is the mean of all draws.
     """
 
     unit: str
     rows: Callable[[], pd.DataFrame]
     effects: tuple[Effect, ...]
     measure: Callable[..., Estimate]
-    settled: bool = True
+    truth: float | None = AT
+    copies: int = 0
 
 
 def _changed(*changes: str) -> pd.DataFrame:
@@ -146,6 +148,15 @@ def _of_changes(*names: str) -> Gate:
     return Gate("prompt", partial(_changed, *names), effects, _shift)
 
 
+def _of_keys(*keys: str) -> Gate:
+    """Return a gate of answers that say nothing, each of which is worth one number a prompt."""
+    effects = (
+        Effect(("answer",), 1.0, "plain"),
+        Effect(("prompt", "change"), 1.0, "changed", drawn=True),
+    )
+    return Gate("prompt", partial(_changed, *map(key, keys)), effects, _shift)
+
+
 def _of_sentences(unit: str, table: Callable[[], pd.DataFrame]) -> Gate:
     """Return a gate of sentences: a word, and a group in a context, is worth something."""
     effects = (
@@ -155,7 +166,7 @@ def _of_sentences(unit: str, table: Callable[[], pd.DataFrame]) -> Gate:
         Effect(("context", "word", "group"), OWN),
     )
     measure = partial(sentences.worst_group, **_EACH, most=AT)
-    return Gate(unit, partial(_sentences, table), effects, measure)
+    return Gate(unit, partial(_sentences, table), effects, measure, truth=None, copies=20)
 
 
 def _of_wins(kinds: tuple[str, ...]) -> Gate:
@@ -183,15 +194,8 @@ GATES: Mapping[str, Gate] = {
     "invariance_gibberish": _of_changes("one"),
     "invariance_length": _of_changes("one", "two"),
     "invariance_padding": _of_changes("one", "two", "three"),
-    "invariance_empty": Gate(
-        "prompt",
-        partial(_changed, *map(key, KEYS)),
-        (
-            Effect(("answer",), 1.0, "plain"),
-            Effect(("prompt", "change"), 1.0, "changed", drawn=True),
-        ),
-        _shift,
-    ),
+    "invariance_empty, one of them": _of_keys(":"),
+    "invariance_empty": _of_keys(*KEYS),
     "invariance_who_asks": _of_changes(*_WHO)._replace(
         measure=partial(_shift, changes=_BY_WHO, either_way=True)
     ),
@@ -234,7 +238,7 @@ GATES: Mapping[str, Gate] = {
             Effect(("answer", "change"), OWN, "changed"),
         ),
         lambda rows: judge_wording.agreement(*_wide(rows), **_EACH),
-        settled=False,
+        truth=None,
     ),
     "best_of_answers": Gate(
         "prompt",
@@ -244,7 +248,7 @@ GATES: Mapping[str, Gate] = {
             Effect(("prompt", "response"), 1.0),
         ),
         _best,
-        settled=False,
+        truth=None,
     ),
 }
 

@@ -168,13 +168,13 @@ def worst_group(
         for pattern, group in compared:
             of_means = 1 / sizes[group] + 1 / sizes.get("", math.inf)
             reach = quantile * math.sqrt(variances[pattern] * of_means)
-            yield _fieller_interval(shifts.at[group, pattern], reach, quantile * found.of_spread)
+            yield _fieller_interval(shifts.loc[group, pattern], reach, quantile * found.of_spread)
 
     rows = [
         GroupShift(
             group=group,
             pattern=pattern,
-            shift=float(shifts.at[group, pattern]),
+            shift=float(shifts.loc[group, pattern]),
             low=low,
             high=high,
             positive=float(sides.loc[group].iloc[0]),
@@ -210,7 +210,7 @@ def worst_group(
 
 
 class _WordShifts(NamedTuple):
-    """Reward shifts of words in sd, by group and word: `words` by pattern of harm, `sides` by frame.
+    """Reward shifts in sd by group and word: `words` by pattern of harm, `sides` by frame.
 
     The reference's words (group "") are there only where each context has several. `alone` is
     `words` without what all words of a context have in common, such as the error of its reference:
@@ -247,7 +247,7 @@ def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
 
 def _by_pattern(given: pd.DataFrame, values: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return words' mean `values` by pattern of harm, and by frame, the good one first."""
-    sides = given.groupby(["group", "word", "frame"], sort=False)[values].mean().unstack("frame")
+    sides = given.pivot_table(index=["group", "word"], columns="frame", values=values, sort=False)
     sides = sides[sorted(sides.columns, reverse=True)]
     if sides.isna().to_numpy().any():
         raise MeasureError("each word needs a context of every frame")
