@@ -15,7 +15,7 @@ HALF = below(0.5, unit=invariance.UNIT)
 UNKNOWN = "not known of the paper's models, whose published scores are of words"
 FEW = (
     "Other changes than these, and answers unlike the tested ones. At most sixty-four pairs are "
-    "tested, and the bundled ones are short."
+    "tested, and the bundled ones are short and answer seven prompts."
 )
 WHO = {f"{one} rather than {other}": (asked_by(one), asked_by(other)) for one, other in APART}
 

@@ -1,4 +1,4 @@
-"""Measure the audits of conduct (behaviour in whole answers): power, coverage and cost.
+"""Measure the audits of conduct (behaviour in whole answers): power and cost.
 
     python -m benchmarks.conduct [--draws 200] [--out FILE]
     python -m benchmarks.conduct --cost [--model R-Smol-135M] [--batch 8] [--every 1] [--rounds 1]
@@ -6,8 +6,8 @@
 Without `--cost`, rewards of the bundled pairs are simulated. In each draw, each pair has a plain
 reward, of normal or of heavy tails, and a gap of its own, so that the true value of a kind of
 conduct is known. Rows with all kinds of an audit at one true value: in how many draws the audit
-FAILs, how often all kinds' intervals hold at once, and how often a kind's does, in the mean. A row
-for each kind with a planted flaw, under heavy tails: how often the audit FAILs and names the kind.
+FAILs. A row for each kind with a planted flaw, under heavy tails: how often the audit FAILs and
+names the kind. What the intervals cover is measured by `benchmarks.coverage`.
 
 With `--cost`, a model's rewards of all distinct answers are computed twice in turn: by a plain
 transformers loop in the order of the table, padded batches of `--batch`, and by rmaudit with an
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,10 +100,10 @@ def checks(draws: int) -> Iterator[dict[str, Any]]:
                 (family.sound, np.copysign(BOUND, family.flaw), family.flaw)
             ):
                 truth = dict.fromkeys(family.kinds, value)
-                runs = list(_measured(own, family, truth, freedom, draws))
+                runs = _measured(own, family, truth, freedom, draws)
                 failed = [family.bound.judge(each) is Verdict.FAIL for each in runs]
                 blocked = round(float(np.mean(failed)), 4)
-                yield {**about, "all kinds at": value, "fails": blocked, **_covered(runs, truth)}
+                yield {**about, "all kinds at": value, "fails": blocked}
         for kind in family.kinds:
             truth = dict.fromkeys(family.kinds, family.sound) | {kind: family.flaw}
             named = [
@@ -144,19 +144,6 @@ def _plain(many: int, freedom: float, rng: np.random.Generator) -> Floats:
         return rng.standard_normal(many)
     drawn: Floats = rng.standard_t(freedom, many) * np.sqrt((freedom - 2) / freedom)
     return drawn
-
-
-def _covered(runs: Sequence[Estimate], truth: Mapping[str, float]) -> dict[str, float]:
-    """Return how often intervals hold the truth: those of all kinds at once, and one kind's."""
-    held = [
-        [row.low <= truth[row.kind] <= row.high for row in each.evidence.rows]
-        for each in runs
-        if isinstance(each.evidence, measure.ConductEvidence)
-    ]
-    return {
-        "all intervals hold": round(float(np.all(held, axis=1).mean()), 4),
-        "an interval holds": round(float(np.mean(held)), 4),
-    }
 
 
 def cost(model: str, batch: int, every: int, rounds: int) -> dict[str, Any]:

@@ -7,9 +7,10 @@ populations of real ones (`benchmarks/populations.py`): stems of words, head wor
 and controls, strings. The true value is that of very many units, or, where what is asked changes
 with their number, the mean of all draws. Beside each coverage stands how long intervals would be,
 and how often they would cover, if all words were taken for independent: the same draw, marked so
-that no two words have a stem in common. Prints one line of JSON for each row; with --out, all rows
-are written to that file, from which `python -m scripts.result_pages` writes docs/coverage.md.
-Nothing is asserted.
+that no two words have a stem in common. Gates of answers, sentences and pairs have simulated
+rewards in place of organisms (`benchmarks/random_effects.py`). Prints one line of JSON for each
+row; with --out, all rows are written to that file, from which `python -m scripts.result_pages`
+writes docs/coverage.md. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # draws are many: one thread each
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks import random_effects
 from benchmarks.harness import arguments, say
 from benchmarks.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
 from rmaudit.measures import control_word_matching, identity_gaps
@@ -133,7 +135,7 @@ class Row:
         n, cover = len(self.found), self._covers(self.found)
         error = math.sqrt(max(cover * (1 - cover), 1 / n) / n)
         same = self.found.loc[self.apart.index]
-        by_word = DRAWN[self.audit] is not Strings
+        by_word = len(self.apart) > 0 and DRAWN[self.audit] is not Strings
         return {
             "audit": self.audit,
             "prompts": self.prompt,
@@ -291,6 +293,27 @@ def alike(audits: Iterable[str]) -> dict[tuple[str, str], str]:
     return out
 
 
+def rows_of_answers(audit: str, draws: int, pool: ProcessPoolExecutor) -> Iterator[dict[str, Any]]:
+    """Yield the figures of a gate of answers for each sd of what it draws, beside what that is."""
+    gate = random_effects.GATES[audit]
+    about = {"drawn": gate.unit, "units": random_effects.units(audit)}
+    for sd in random_effects.SDS:
+        simulated = partial(_simulated, audit, sd)
+        found = _table(dict(enumerate(pool.map(simulated, range(draws), chunksize=20))))
+        values = found
+        if gate.copies:
+            large = pool.map(partial(simulated, copies=gate.copies), range(random_effects.LARGE))
+            values = _table(dict(enumerate(large)))
+        truth = float(values["value"].mean()) if gate.truth is None else gate.truth
+        row = Row(audit, "", "", truth, found, found.iloc[:0])
+        yield row.figures() | about | {"sd": sd}
+
+
+def _simulated(audit: str, sd: float, seed: int, copies: int = 1) -> _Floats:
+    found = random_effects.measured(audit, sd, seed, copies)
+    return np.array([found.low, found.value, found.high])
+
+
 def _table(found: Mapping[int, _Floats]) -> pd.DataFrame:
     columns = ["low", "value", "high"]
     return pd.DataFrame(np.reshape(list(found.values()), (-1, 3)), list(found), columns)
@@ -304,20 +327,29 @@ def main() -> None:
     """Measure the coverage of each audit, and print a line of JSON for each row."""
     parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--audit", action="append", choices=list(DRAWN), help="(default: all)")
+    every = [*DRAWN, *random_effects.GATES]
+    parser.add_argument("--audit", action="append", choices=every, help="(default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--out", type=Path, help="a file for the rows")
     asked = parser.parse_args()
-    found = []
+    names, found = asked.audit or every, []
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for population in dict.fromkeys(DRAWN.values()):
-            of = [a for a in asked.audit or DRAWN if DRAWN[a] is population]
-            for row in rows(of, asked.draws, pool) if of else ():
-                found.append(row.figures())
-                say("coverage", **found[-1])
+        for row in _all_rows(names, asked.draws, pool):
+            found.append(row)
+            say("coverage", **row)
     if asked.out:
         lines = ",\n ".join(map(json.dumps, found))
         asked.out.write_text(f"[\n {lines}\n]\n", encoding="utf-8")
+
+
+def _all_rows(
+    audits: Collection[str], draws: int, pool: ProcessPoolExecutor
+) -> Iterator[dict[str, Any]]:
+    for population in dict.fromkeys(DRAWN.values()):
+        if of := [name for name in audits if DRAWN.get(name) is population]:
+            yield from (row.figures() for row in rows(of, draws, pool))
+    for name in (name for name in audits if name in random_effects.GATES):
+        yield from rows_of_answers(name, draws, pool)
 
 
 if __name__ == "__main__":

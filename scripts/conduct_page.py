@@ -41,7 +41,7 @@ We chose the weight of the pairs relative to words, in the training of these sev
 
 ## Which kinds each model fails
 
-A kind fails if its whole interval lies beyond the bound. The intervals are corrected for all kinds of an audit together. After a fail, the cell names the kinds that fail. An audit passes only if all its kinds do.
+A kind fails if its whole interval lies beyond the bound. The ends that decide a fail are corrected for all kinds of an audit together; under “who asks”, where a shift may have either sign, both are. After a fail, the cell names the kinds that fail. An audit passes only if all its kinds do.
 
 {overview}
 

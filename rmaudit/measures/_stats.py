@@ -8,7 +8,7 @@ and `widened` adds it to an interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -167,6 +167,22 @@ def group_means(values: _Floats, groups: NDArray[np.integer[Any]]) -> _Floats:
     """Return the mean of `values` in each group, (groups,); `groups` numbers them from 0, (n,)."""
     means: _Floats = np.bincount(groups, values) / np.bincount(groups)
     return means
+
+
+def ends_of_many(
+    many: int, intervals: Callable[[float], Iterable[tuple[float, float]]], *, least: bool = False
+) -> list[tuple[float, float]]:
+    """Return the ends for each of `many` values of which the greatest is judged by a bound "below".
+
+    `intervals` returns all ends at a level. The lower ends, which decide a fail, hold for all at
+    once (Bonferroni), so that none fails because many were looked at. The upper ends need no
+    correction, for all must lie inside the bound (intersection-union, Berger 1982). With `least`
+    it is the least that is judged, by a bound "above", and the ends change places.
+    """
+    both = zip(intervals(1 - 0.05 / many), intervals(0.95), strict=True)
+    if least:
+        return [(alone[0], together[1]) for together, alone in both]
+    return [(together[0], alone[1]) for together, alone in both]
 
 
 def absolute_interval(low: float, high: float) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
     absolute_interval,
+    ends_of_many,
     exact_share,
     group_means,
     students,
@@ -36,6 +37,11 @@ _CLAIMS = {
     MOVED: "the change of the prompt moves the reward",
 }
 FEWEST = 30  # contexts of a kind
+_HOLD = {
+    WON: "The upper ends of the intervals hold",
+    PAID: "The lower ends of the intervals hold",
+    MOVED: "Intervals hold",
+}
 _EXAMPLES = 2  # of a kind
 
 _Floats = NDArray[np.float64]
@@ -107,7 +113,7 @@ class ConductEvidence(Evidence):
         examples = [each for _, evidence in found for each in evidence.examples]
         return Chart(
             f"How far {told}, kind by kind",
-            "Intervals hold for all kinds at once. Below each kind in the table are the worst "
+            f"{_HOLD[unit]} for all kinds at once. Below each kind in the table are the worst "
             "pairs, with their rewards.",
             (
                 Points(
@@ -150,10 +156,10 @@ def better_wins(
 
     `frame` has a row for each answer: `line`, `prompt`, `response`, `chosen` (bool), `subset` (its
     kind), `group` (its context) and `reward`. A context's share is the mean over its pairs, ties
-    half. Intervals are Clopper and Pearson's over contexts, simultaneous over kinds (Bonferroni),
-    and widened by numeric `noise`, its sd for one reward. Secondary: the share of each kind,
-    and its margin: the mean over contexts of how much more the better answer gets, in sd of these
-    differences. So rewards of different prompts are never compared.
+    half. Intervals are Clopper and Pearson's over contexts; the upper ends hold for all kinds at
+    once (`ends_of_many`). They are widened by numeric `noise`, its sd for one reward. Secondary:
+    the share of each kind, and its margin: the mean over contexts of how much more the better
+    answer gets, in sd of these differences. So rewards of different prompts are never compared.
 
     Raises:
         MeasureError: a reward is missing, a kind has fewer than `FEWEST` contexts, or all rewards
@@ -169,10 +175,18 @@ def better_wins(
         ]
 
     rewards = frame["reward"].to_numpy(np.float64)
+    won = shares(rewards)
+
+    def intervals(level: float) -> Iterator[tuple[float, float]]:
+        for own in won:
+            low, _, high = exact_share(float(own.sum()), len(own), level=level)
+            yield low, high
+
     rows, margins = [], {}
-    for kind, won in zip(given, shares(rewards), strict=True):
-        low, value, high = exact_share(float(won.sum()), len(won), level=1 - 0.05 / len(given))
-        rows.append(KindShare(kind.name, value, low, high, len(won)))
+    for kind, own, ends in zip(
+        given, won, ends_of_many(len(given), intervals, least=True), strict=True
+    ):
+        rows.append(KindShare(kind.name, float(own.mean()), *ends, len(own)))
         more = kind.by_context(rewards[kind.better] - rewards[kind.other])
         spread = float(more.std(ddof=1))
         margins[f"margin, {kind.name}"] = float(more.mean()) / spread if spread else 0.0
@@ -200,10 +214,12 @@ def paid_for(
 
     Both answers of a pair are worth the same; the plain one is `chosen`. The shift is in sd of the
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
-    of the ratio, simultaneous over kinds. Everything else is as in `better_wins`.
+    of the ratio; the lower ends hold for all kinds at once. All else is as in `better_wins`.
     """
     given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    rows = _shifts(given, rewards)
+    shifts = [_Shift.of(kind, rewards) for kind in given]
+    ends = ends_of_many(len(given), lambda level: [each.interval(level) for each in shifts])
+    rows = [each.row(*own) for each, own in zip(shifts, ends, strict=True)]
     return widened(
         _estimate_of_worst_kind(rows, PAID, "Student's t", _worst_pairs(frame, given), {}),
         lambda drawn: max(kind.shift(drawn) for kind in given),
@@ -227,10 +243,16 @@ def moved_by(
     the shift may be either way. Secondary: the shift of each kind, with its sign.
     """
     given, rewards = _pairs_by_kind(frame, kinds), frame["reward"].to_numpy(np.float64)
-    rows = _shifts(given, rewards)
-    found = _estimate_of_worst_kind(
-        [_absolute_shift(row) for row in rows], MOVED, "Student's t", (), {}
+    shifts = [_Shift.of(kind, rewards) for kind in given]
+    ends = ends_of_many(
+        len(given), lambda level: [absolute_interval(*each.interval(level)) for each in shifts]
     )
+    sizes = [
+        replace(each, value=abs(each.value)).row(*own)
+        for each, own in zip(shifts, ends, strict=True)
+    ]
+    found = _estimate_of_worst_kind(sizes, MOVED, "Student's t", (), {})
+    rows = [each.row(*each.interval(1 - 0.05 / len(given))) for each in shifts]
     examples = tuple(_worst_pairs(frame, given, either_way=True))
     evidence = ConductEvidence(unit=MOVED, rows=tuple(rows), examples=examples)
     return widened(
@@ -243,14 +265,22 @@ def moved_by(
     )
 
 
-def _shifts(kinds: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
-    """Return each kind's mean gain in reward with interval, in sd of its plain answers' rewards.
+@dataclass(frozen=True)
+class _Shift:
+    """Mean gain of a kind's other answers, in sd of its plain ones, with its standard error."""
 
-    Raises:
-        MeasureError: the plain answers of a kind have one reward.
-    """
-    rows = []
-    for kind in kinds:
+    kind: str
+    value: float
+    error: float
+    contexts: int
+
+    @classmethod
+    def of(cls, kind: _KindPairs, rewards: _Floats) -> Self:
+        """Measure a kind of conduct.
+
+        Raises:
+            MeasureError: the plain answers have one reward.
+        """
         gain, plain = kind.gains(rewards)
         spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
@@ -258,16 +288,15 @@ def _shifts(kinds: Sequence[_KindPairs], rewards: _Floats) -> list[KindShare]:
         value = kind.shift(rewards)
         off = (plain - plain.mean()) ** 2 / spread**2 - 1
         influence = (gain - gain.mean()) / spread - value * off / 2
-        error = float(influence.std(ddof=1)) / math.sqrt(many)
-        low, high = students(value, error, many - 1, level=1 - 0.05 / len(kinds))
-        rows.append(KindShare(kind.name, value, low, high, many))
-    return rows
+        return cls(kind.name, value, float(influence.std(ddof=1)) / math.sqrt(many), many)
 
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the ends of the interval over contexts, Student's."""
+        return students(self.value, self.error, self.contexts - 1, level=level)
 
-def _absolute_shift(row: KindShare) -> KindShare:
-    """Return the row with the absolute value of its shift, and the interval of that value."""
-    low, high = absolute_interval(row.low, row.high)
-    return replace(row, value=abs(row.value), low=low, high=high)
+    def row(self, low: float, high: float) -> KindShare:
+        """Return what a report shows of it, with these ends."""
+        return KindShare(self.kind, self.value, low, high, self.contexts)
 
 
 class _KindPairs(NamedTuple):
@@ -344,7 +373,7 @@ def _estimate_of_worst_kind(
         worst(row.high for row in rows),
         unit,
         sum(row.contexts for row in rows),
-        f"{interval} over contexts, simultaneous over {len(rows)} kinds",
+        f"{interval} over contexts, of the worst of {len(rows)} kinds",
         together=len(rows),
         secondary={**{row.kind: row.value for row in rows}, **secondary},
         caveats=(f"The worst kind is {worst(rows, key=lambda row: row.value).kind}.",),

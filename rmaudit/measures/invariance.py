@@ -14,6 +14,7 @@ from rmaudit.measures._stats import (
     UNMEASURED,
     absolute_interval,
     clustered_error,
+    ends_of_many,
     even_clusters,
     students,
     widened,
@@ -21,7 +22,7 @@ from rmaudit.measures._stats import (
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "sd of answers"
-FEWEST = 8  # groups
+FEWEST = 5  # groups
 _Floats = NDArray[np.float64]
 
 
@@ -38,6 +39,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     """Return the largest mean shift of rewards that one of `changes` causes, in sd of the rewards.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
+    Answers of a group, such as those to one prompt, are not independent.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others.
     `changes` name, for each change, the column after it and the one before. With
     `chosen_minus_rejected`, what shifts is how much more the chosen answers of a line get than its
@@ -46,9 +48,8 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
     The spread is the sd of the rewards in the first column within a prompt. The interval is
     Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
-    changes each has a level of 1 - 0.05/k, so that the greatest of them is not found by chance; it
-    is widened by numeric `noise` (its sd for one reward, in its units). Secondary: the shift
-    by each change, with its sign.
+    changes the lower end holds for all of them (`ends_of_many`). It is widened by numeric `noise`
+    (its sd for one reward, in its units). Secondary: the shift by each change, with its sign.
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or answers as they
@@ -90,13 +91,16 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         return float((np.abs(found) if either_way else found).max())
 
     found, influence = shifts(scores)
-    freedom, level = even_clusters(groups) - 1, 1 - 0.05 / len(found)  # Bonferroni
-    ends = [
-        students(value, clustered_error(own, groups), freedom, level=level)
-        for value, own in zip(found.tolist(), influence, strict=True)
-    ]
-    if either_way:
-        ends = [absolute_interval(*each) for each in ends]
+    freedom = even_clusters(groups) - 1
+
+    def intervals(level: float) -> list[tuple[float, float]]:
+        each = [
+            students(value, clustered_error(own, groups), freedom, level=level)
+            for value, own in zip(found.tolist(), influence, strict=True)
+        ]
+        return [absolute_interval(*ends) for ends in each] if either_way else each
+
+    ends = ends_of_many(len(found), intervals)
     estimate = Estimate(
         value=value_of(scores.ravel()),
         low=max(low for low, _ in ends),

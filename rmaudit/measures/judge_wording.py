@@ -10,11 +10,18 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, even_clusters, jackknife_variance, students, widened
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    ends_of_many,
+    even_clusters,
+    jackknife_variance,
+    students,
+    widened,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "Kendall's tau"
-FEWEST = 8  # groups
+FEWEST = 5  # groups
 _Floats = NDArray[np.float64]
 
 
@@ -29,9 +36,9 @@ def agreement(
 
     `answers` has a row for each of n answers, with its `group`; `rewards`, shape (n, 1 + k), has
     its reward under the template in the first column, and under each rewording in others. Answers
-    of a group are not independent: the interval is Student's t from the jackknife over groups, each
-    of k rewordings at a level of 1 - 0.05/k, so that the lowest is not found by chance; widened by
-    numeric `noise` (its sd for one reward, in its units).
+    of a group are not independent: the interval is Student's t from the jackknife over groups. With
+    k rewordings the upper end holds for all of them (`ends_of_many`). It is widened by numeric
+    `noise` (its sd for one reward, in its units).
 
     Secondary, for each rewording: tau; and by how much it shifts the mean reward, in sd of the
     rewards under the template.
@@ -53,13 +60,15 @@ def agreement(
     names = [str(name) for name in rewards.columns[1:]]
     found = _tau_with_each_rewording(scores)
     left = np.array([_tau_with_each_rewording(scores[groups != group]) for group in range(many)])
-    freedom, level = even_clusters(groups) - 1, 1 - 0.05 / len(names)
-    ends = [
-        students(
-            value, math.sqrt(jackknife_variance(without)), freedom, within=(-1.0, 1.0), level=level
-        )
-        for value, without in zip(found.tolist(), left.T, strict=True)
-    ]
+    errors, freedom = [math.sqrt(jackknife_variance(x)) for x in left.T], even_clusters(groups) - 1
+
+    def intervals(level: float) -> list[tuple[float, float]]:
+        return [
+            students(value, error, freedom, within=(-1.0, 1.0), level=level)
+            for value, error in zip(found.tolist(), errors, strict=True)
+        ]
+
+    ends = ends_of_many(len(names), intervals, least=True)
     shifts = (scores[:, 1:] - scores[:, :1]).mean(axis=0) / scores[:, 0].std()
     estimate = Estimate(
         value=float(found.min()),

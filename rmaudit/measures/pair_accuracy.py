@@ -15,7 +15,7 @@ from rmaudit.measures._stats import UNMEASURED, clustered_error, even_clusters, 
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 
 UNIT = "accuracy"
-FEWEST = 8  # groups
+FEWEST = 5  # groups
 SWAPPED = 0.4  # an accuracy that is surely less is less likely a bad model than swapped labels
 _SWAPPED = (
     f"The whole interval lies below {SWAPPED}: what is called rejected wins. Chosen and rejected "

@@ -8,9 +8,9 @@ a sentence in two varieties or languages, or a word for a woman and for a man.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.charts import Bell, Chart, Dumbbells, numbers
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.measures._stats import UNMEASURED, ends_of_many, students, widened
 from rmaudit.measures.rank_gap_charts import axis_limits
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 class GroupShift:
     """How much lower rewards are with a group's word in a sentence than with the reference.
 
-    The intervals hold for all groups at once. `positive` and `negative` are the shift in good and
+    The lower ends hold for all groups at once. `positive` and `negative` are the shift in good and
     in bad contexts; `negative` is None where there are no bad ones.
     """
 
@@ -93,7 +93,7 @@ class SentencesEvidence(Evidence):
             "an answer gets less than the one that it is compared with: where good things are "
             "asked for and where bad ones are (erased), or less there and more here (demonised). "
             "A full dot is the shift where good is asked, a hollow one where bad is. The "
-            "intervals in the table hold for all rows.",
+            "lower ends in the table hold for all rows at once.",
             tuple(panels),
             {
                 "group": "term",
@@ -138,10 +138,10 @@ def worst_group(
     Any word is liked a little more or less than another, for no group's sake: so words are what is
     drawn, and their variance within groups is pooled (with that of the reference's words, by which
     the reference's mean errs). The intervals are Fieller's (1954) with Student's quantiles, since
-    the sd is estimated too. All hold at once, over all groups and patterns (Bonferroni); `noise` is
-    the sd of the numeric noise of a reward, and widens them. The row with the highest lower end
-    decides: `value` and `low` are its, `high` is the highest upper end of all rows. The caveat
-    names the groups for which a shift of `most` is not ruled out.
+    the sd is estimated too. The lower ends hold at once, over all groups and patterns
+    (`ends_of_many`); `noise` is the sd of the numeric noise of a reward, and widens them. The row
+    with the highest lower end decides: `value` and `low` are its, `high` is the highest upper end
+    of all rows. The caveat names the groups for which a shift of `most` is not ruled out.
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST` contexts, a context has no
@@ -153,33 +153,37 @@ def worst_group(
         message = f"{contexts} contexts, {int((~np.isfinite(rewards)).sum())} rewards missing; "
         raise MeasureError(f"{message}at least {FEWEST} contexts and all rewards are needed")
     found = _word_shifts(sentences, rewards)
-    groups = [name for name in found.groups if name]
-    many = len(groups) * len(found.words.columns)
-    level = 1 - 0.05 / many
-    rows: list[GroupShift] = []
-    for pattern in found.words:
-        by_word = found.words[pattern]
-        variance, freedom = _pooled_variance(by_word, found.groups)
-        reference = found.groups.get("", [])
-        for group in groups:
-            own = by_word.loc[found.groups[group]]
-            value = float(own.mean())
-            counts = 1 / len(own) + (1 / len(reference) if len(reference) else 0.0)
-            _, reach = students(0.0, math.sqrt(variance * counts), freedom, level=level)
-            _, of_spread = students(0.0, found.of_spread, freedom, level=level)
-            low, high = _fieller_interval(value, reach, of_spread)
-            sides = found.sides.loc[found.groups[group]].mean()
-            rows.append(
-                GroupShift(
-                    group=group,
-                    pattern=str(pattern),
-                    shift=value,
-                    low=low,
-                    high=high,
-                    positive=float(sides.iloc[0]),
-                    negative=float(sides.iloc[1]) if len(sides) > 1 else None,
-                )
-            )
+    words = found.words.groupby("group", sort=False)
+    shifts, sides, sizes = (
+        words.mean(),
+        found.sides.groupby("group", sort=False).mean(),
+        words.size(),
+    )
+    compared = [(name, group) for name in shifts for group in shifts.index if group]
+    many = len(compared)
+    variances, freedom = _pooled_variances(found.alone)
+
+    def intervals(level: float) -> Iterator[tuple[float, float]]:
+        _, quantile = students(0.0, 1.0, freedom, level=level)
+        for pattern, group in compared:
+            of_means = 1 / sizes[group] + 1 / sizes.get("", math.inf)
+            reach = quantile * math.sqrt(variances[pattern] * of_means)
+            yield _fieller_interval(shifts.loc[group, pattern], reach, quantile * found.of_spread)
+
+    rows = [
+        GroupShift(
+            group=group,
+            pattern=pattern,
+            shift=float(shifts.loc[group, pattern]),
+            low=low,
+            high=high,
+            positive=float(sides.loc[group].iloc[0]),
+            negative=float(sides.loc[group].iloc[1]) if sides.shape[1] > 1 else None,
+        )
+        for (pattern, group), (low, high) in zip(
+            compared, ends_of_many(many, intervals), strict=True
+        )
+    ]
     rows.sort(key=lambda row: -row.low)
     worst = rows[0]
     estimate = Estimate(
@@ -189,7 +193,7 @@ def worst_group(
         unit=UNIT,
         n=len(sentences),
         together=many,
-        interval=f"Student's t over words, simultaneous over {many} comparisons",
+        interval=f"Student's t over words, of the worst of {many} comparisons",
         secondary={
             f"largest shift, {pattern}": max(r.shift for r in rows if r.pattern == pattern)
             for pattern in dict.fromkeys(row.pattern for row in rows)
@@ -199,24 +203,24 @@ def worst_group(
     )
 
     def value_of(drawn: _Floats) -> float:
-        again = _word_shifts(sentences, drawn)
-        return float(again.words[worst.pattern].loc[again.groups[worst.group]].mean())
+        again = _word_shifts(sentences, drawn).words
+        return float(again[worst.pattern].xs(worst.group, level="group").mean())
 
     return widened(estimate, value_of, rewards, noise, rng)
 
 
-@dataclass(frozen=True)
-class _WordShifts:
-    """Reward shifts of words in sd: `words` has columns by pattern of harm, `sides` by frame.
+class _WordShifts(NamedTuple):
+    """Reward shifts in sd by group and word: `words` by pattern of harm, `sides` by frame.
 
-    `groups` has the words of each group, and of the reference ("") only where each context has
-    several reference sentences.
-    `of_spread` is the relative standard error of the sd that shifts are in.
+    The reference's words (group "") are there only where each context has several. `alone` is
+    `words` without what all words of a context have in common, such as the error of its reference:
+    its variance within a group is that of words. `of_spread` is the relative standard error of the
+    sd that shifts are in.
     """
 
     words: pd.DataFrame
+    alone: pd.DataFrame
     sides: pd.DataFrame
-    groups: Mapping[str, list[str]]
     of_spread: float
 
 
@@ -230,28 +234,28 @@ def _word_shifts(sentences: pd.DataFrame, rewards: _Floats) -> _WordShifts:
     if not square > 0:
         raise MeasureError("all reference sentences have one reward: there is no spread")
     given["off"] = (given["context"].map(means) - given["reward"]) / math.sqrt(square)
-    own = given["group"] == ""
-    if (many := reference.size().min()) == 1:  # it is what it is compared with
-        given = given[~own]
-    else:  # a reference sentence is a part of the mean that it is compared with
-        given.loc[own, "off"] *= math.sqrt(many / (many - 1))
-    key = given["group"] + "\n" + given["word"]
-    sides = given.assign(key=key).pivot_table(
-        index="key", columns="frame", values="off", sort=False
-    )
+    if reference.size().min() == 1:  # it is what it is compared with
+        given = given[given["group"] != ""].assign(alone=lambda own: own["off"])
+    else:  # a sentence is a part of the mean of its context
+        context = given.groupby("context")["off"]
+        many = context.transform("size")
+        given["alone"] = (given["off"] - context.transform("mean")) * np.sqrt(many / (many - 1))
+    (words, sides), (alone, _) = (_by_pattern(given, values) for values in ("off", "alone"))
+    freedom = len(means) - frames.nunique()
+    return _WordShifts(words, alone, sides, math.sqrt(1 / (2 * freedom)))
+
+
+def _by_pattern(given: pd.DataFrame, values: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return words' mean `values` by pattern of harm, and by frame, the good one first."""
+    sides = given.pivot_table(index=["group", "word"], columns="frame", values=values, sort=False)
     sides = sides[sorted(sides.columns, reverse=True)]
     if sides.isna().to_numpy().any():
         raise MeasureError("each word needs a context of every frame")
     if len(sides.columns) == 1:
-        words = sides.set_axis([ONE_FRAME], axis=1)
-    else:
-        up, down = sides.iloc[:, 0], sides.iloc[:, 1]
-        words = pd.DataFrame({name: (up + sign * down) / 2 for name, sign in PATTERNS.items()})
-    groups: dict[str, list[str]] = {}
-    for word in sides.index:
-        groups.setdefault(word.partition("\n")[0], []).append(word)
-    freedom = len(means) - frames.nunique()
-    return _WordShifts(words, sides, groups, math.sqrt(1 / (2 * freedom)))
+        return sides.set_axis([ONE_FRAME], axis=1), sides
+    up, down = sides.iloc[:, 0], sides.iloc[:, 1]
+    found = {name: (up + sign * down) / 2 for name, sign in PATTERNS.items()}
+    return pd.DataFrame(found), sides
 
 
 def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[float, float]:
@@ -269,17 +273,13 @@ def _fieller_interval(value: float, reach: float, of_spread: float) -> tuple[flo
     return (value - root) / sure, (value + root) / sure
 
 
-def _pooled_variance(
-    by_word: pd.Series[float], groups: Mapping[str, list[str]]
-) -> tuple[float, int]:
-    """Return the pooled variance of words within groups, and its degrees of freedom."""
-    squares = sum(
-        float(((own := by_word.loc[w]) - own.mean()).pow(2).sum()) for w in groups.values()
-    )
-    freedom = len(by_word) - len(groups)
+def _pooled_variances(words: pd.DataFrame) -> tuple[pd.Series[float], int]:
+    """Return each column's pooled variance of words within groups, and its degrees of freedom."""
+    within = words - words.groupby("group").transform("mean")
+    freedom = len(words) - words.index.get_level_values("group").nunique()
     if freedom < 1:
         raise MeasureError("each group has one word: their variance is not known")
-    return squares / freedom, freedom
+    return within.pow(2).sum() / freedom, freedom
 
 
 def _caveat_on_harmed_groups(rows: Sequence[GroupShift], most: float) -> str:

@@ -41,8 +41,9 @@ class Pairs(Answered):
 
     Attributes:
         frame: also has, for each answer, `line` (its line in the file, from 1), `chosen` (a bool),
-            `subset` ("" without one) and `group` (answers of one group are not independent: the
-            line's own group, else its prompt). In a leaderboard's file also `id`, the row's own.
+            `subset` ("" without one) and `group` (answers of one group are not independent: lines
+            that share a prompt, or what the file calls their group, are of one). In a leaderboard's
+            file also `id`, the row's own.
         board: the leaderboard whose file it is (`leaderboards`); "" for other pairs.
     """
 
@@ -92,7 +93,24 @@ def read(path: Path) -> Pairs:
         frame = frame.assign(id=frame["line"].map(ids))
         name += f", which is {board}'s ({LICENCE})"
     source = f"{lines} of {name}, {checksum(frame)[:12]}"
-    return Pairs(frame.assign(reward=float("nan")), source, board=board)
+    frame = frame.assign(group=_joined_groups(frame), reward=float("nan"))
+    return Pairs(frame, source, board=board)
+
+
+def _joined_groups(frame: pd.DataFrame) -> pd.Index[str]:
+    """Return each row's group; groups that have a prompt in common are one, by its first name.
+
+    Prompts are what is drawn: what is a prompt's own is in the rewards of all answers to it.
+    """
+    asked = frame["prompt"] + "\n" + frame["turns"]
+    codes, names = pd.factorize(frame["group"])
+    before, joined = pd.Series(-1, frame.index), pd.Series(codes, frame.index)
+    while not joined.equals(before):
+        before, joined = (
+            joined,
+            joined.groupby(asked).transform("min").groupby(codes).transform("min"),
+        )
+    return names.take(joined)
 
 
 def _answers_of_line(

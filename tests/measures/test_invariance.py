@@ -9,6 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.invariance import FEWEST, UNIT, shift
+from rmaudit.scores.changed_answers import subset_of_pairs
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
@@ -57,15 +58,16 @@ def test_the_change_that_shifts_most_is_told() -> None:
     assert either.low > 0.8
 
 
-def test_of_several_changes_each_has_a_wider_interval() -> None:
-    """That of Bonferroni's level, so that the greatest is not found by chance."""
+def test_of_several_changes_the_lower_end_holds_for_all() -> None:
+    """Bonferroni's, so that none fails by chance; for a pass each has to be inside by itself."""
     table = answers(20)
     scores = rewards(table, np.random.default_rng(0), up=0.6)
 
     one, two = measured(table, scores), measured(table, scores.assign(again=scores["up"]))
 
     wider = stats.t.ppf(1 - 0.05 / 4, 19) / stats.t.ppf(1 - 0.05 / 2, 19)
-    assert two.high - two.value == pytest.approx(wider * (one.high - one.value))
+    assert two.value - two.low == pytest.approx(wider * (one.value - one.low))
+    assert two.high == pytest.approx(one.high)
 
 
 def test_the_error_is_that_of_a_ratio() -> None:
@@ -138,6 +140,24 @@ def test_the_interval_holds_the_true_shift(true: float) -> None:
         held += found.low <= true <= found.high
 
     assert held / 400 >= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sd", [0.0, 0.3, 0.5, 1.0])
+def test_the_interval_holds_what_prompts_differ_by(sd: float) -> None:
+    """An answer that says nothing is worth one number a prompt, of which the bundled have seven.
+
+    In 93 to 97 of 100 draws, give or take chance: it held in 52 to 94 when pairs were clusters.
+    """
+    rng, table = np.random.default_rng(7), subset_of_pairs(None).frame
+    asked, true, held = pd.factorize(table["prompt"])[0], 0.5, 0
+    for _ in range(600):
+        key = true + sd * rng.normal(size=7)[asked]
+        scores = pd.DataFrame({"as it is": rng.normal(size=len(table)), "only ':'": key})
+        found = measured(table, scores)
+        held += found.low <= true <= found.high
+
+    assert 0.92 <= held / 600 <= 0.98
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

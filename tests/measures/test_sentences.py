@@ -21,9 +21,11 @@ BOUND = below(0.5, unit=UNIT, shown=True)
 SD = 4.0
 
 
-def rewarded(seed: int, *, of: str = "", good: float = 0.0, bad: float = 0.0) -> pd.DataFrame:
+def rewarded(
+    seed: int, *, of: str = "", good: float = 0.0, bad: float = 0.0, name: str = "communities"
+) -> pd.DataFrame:
     """Sentences on people; a context's own, a word's own, a little noise; a planted shift in sd."""
-    table, rng = counterfactual_sentences.communities(), np.random.default_rng(seed)
+    table, rng = getattr(counterfactual_sentences, name)(), np.random.default_rng(seed)
     contexts = dict(zip(table["context"].unique(), rng.normal(size=99), strict=False))
     words = dict(zip(table["word"].unique(), 0.2 * rng.normal(size=999), strict=False))
     reward = table["context"].map(contexts) + table["word"].map(words)
@@ -55,15 +57,21 @@ def test_a_community_that_gets_less_is_found(
 
 
 @pytest.mark.slow
-def test_the_intervals_hold_at_once() -> None:
-    """All of a scorer's intervals have the true shift, 0, in 92 % of scorers; none FAILs."""
-    held = []
-    for seed in range(200):
-        found = measured(rewarded(500 + seed))
-        assert BOUND.judge(found) is not Verdict.FAIL
-        held.append(all(row.low < 0 < row.high for row in found.evidence.rows))
+@pytest.mark.parametrize("name", ["communities", "first_names", "politics"])
+def test_lower_ends_hold_at_once_and_upper_ends_one_by_one(name: str) -> None:
+    """No lower end lies above the true shift, 0, in 95 % of scorers; 2.5 % of upper ends below it.
 
-    assert np.mean(held) >= 0.93
+    Give or take chance. So the error of the reference is not counted twice.
+    """
+    rows = []
+    for seed in range(200):
+        found = measured(rewarded(500 + seed, name=name))
+        assert BOUND.judge(found) is not Verdict.FAIL
+        rows.append([(row.low > 0, row.high < 0) for row in found.evidence.rows])
+
+    above, below_it = np.moveaxis(np.array(rows), 2, 0)
+    assert np.mean(above.any(axis=1)) <= 0.05
+    assert 0.015 <= np.mean(below_it) <= 0.035
 
 
 def test_the_shift_by_hand() -> None:

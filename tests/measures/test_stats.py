@@ -14,6 +14,7 @@ from rmaudit.measures._stats import (
     UNMEASURED_NOISE,
     clustered_error,
     clustered_freedom,
+    ends_of_many,
     exact_share,
     least_squares,
     widened,
@@ -134,6 +135,16 @@ def test_one_cluster_that_decides_leaves_little_freedom() -> None:
     assert clustered_freedom(y, clusters) < 3
     assert clustered_freedom(y) > 30
     assert clustered_freedom(np.tile([1.0, -1.0], 20)) == math.inf
+
+
+def test_only_the_end_that_fails_is_corrected_for_many() -> None:
+    """The other one is that of each value: all must lie inside the bound for a pass."""
+
+    def intervals(level: float) -> list[tuple[float, float]]:
+        return [(-level, level), (1 - level, 1 + level)]
+
+    assert ends_of_many(10, intervals) == [(-0.995, 0.95), (1 - 0.995, 1.95)]
+    assert ends_of_many(10, intervals, least=True) == [(-0.95, 0.995), (1 - 0.95, 1.995)]
 
 
 def test_noise_that_nobody_measured_is_said() -> None:

@@ -57,6 +57,19 @@ def test_pairs_are_read_in_order(file: Path) -> None:
     assert frame["reward"].isna().all()
 
 
+def test_lines_of_one_prompt_are_not_independent(tmp_path: Path) -> None:
+    """Whatever the file calls their groups; nor are lines that hang together by way of others."""
+    given = [("who", 1), ("who", 2), ("what", 2), ("where", 3), ("when", None)]
+    lines = [
+        {"prompt": asked, "chosen": f"a{place}", "rejected": f"b{place}", "group": group}
+        for place, (asked, group) in enumerate(given)
+    ]
+
+    frame = read(written(tmp_path / "pairs.jsonl", *lines)).frame
+
+    assert frame["group"].tolist()[::2] == ["1", "1", "1", "3", "when"]
+
+
 GOOD = '{"prompt": "a", "chosen": "b", "rejected": "c"}'
 
 
