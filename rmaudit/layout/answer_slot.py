@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError, refuse_halves
-from rmaudit.layout.tokenizers import with_model_errors
+from rmaudit.layout.tokenizers import decoded, encoded, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -29,18 +29,22 @@ _ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as no
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A prompt as token ids, by a chat template or text pair, with a hole for the answer's ids."""
+    """A prompt as token ids, by a chat template or text pair, with a hole for the answer's ids.
+
+    `by` is "" where transformers' own class gives the ids, too (`saved_tokenizer.read_by`).
+    """
 
     prompt: Asked
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     prefix_text: str
     suffix_text: str
+    by: str = ""
 
     @property
     def digest(self) -> str:
         """Return a hash of the rendered ids; slots with equal hashes give equal rows."""
-        ids = json.dumps([self.prefix, self.suffix])
+        ids = json.dumps([self.prefix, self.suffix, *([self.by] if self.by else [])])
         return hashlib.sha256(ids.encode()).hexdigest()
 
 
@@ -94,10 +98,10 @@ def ids_after_each(
         return [ids_after(tokenizer, before, text) for text in texts]
     before = _from_last_added_token(tokenizer, before)
     wholes = [before + text for text in texts]
-    encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
+    made = encoded(tokenizer, wholes, add_special_tokens=False, return_offsets_mapping=True)
     found = []
     for text, whole, ids, offsets in zip(
-        texts, wholes, encoded["input_ids"], encoded["offset_mapping"], strict=True
+        texts, wholes, made["input_ids"], made["offset_mapping"], strict=True
     ):
         (start,) = _boundaries(offsets, whole, [len(before)])
         found.append(tuple(ids[start:]) if start is not None else _ids_mid_text(tokenizer, text))
@@ -106,9 +110,9 @@ def ids_after_each(
 
 def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
     """Return `text` from its last added token on; the text before it changes no id after it."""
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    made = encoded(tokenizer, text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
-    spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
+    spans = zip(made.input_ids, made["offset_mapping"], strict=True)
     return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
@@ -123,9 +127,7 @@ def decode_each(
     """
     anchor = () if at_start else ids_alone(tokenizer, _ANCHORS[1])
     rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
-    first, *texts = tokenizer.batch_decode(
-        rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
-    )
+    first, *texts = decoded(tokenizer, rows)
     return [text.removeprefix(first) for text in texts]
 
 
@@ -141,7 +143,7 @@ def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 @with_model_errors
 def ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """Return the token ids of a text by itself, no special tokens added."""
-    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
+    return tuple(encoded(tokenizer, text, add_special_tokens=False).input_ids)
 
 
 def _ids_and_boundaries(
@@ -154,8 +156,8 @@ def _ids_and_boundaries(
     """
     if not tokenizer.is_fast:  # it has no offsets
         return (), [None for _ in places]
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    return tuple(encoded.input_ids), _boundaries(encoded["offset_mapping"], text, places)
+    made = encoded(tokenizer, text, add_special_tokens=False, return_offsets_mapping=True)
+    return tuple(made.input_ids), _boundaries(made["offset_mapping"], text, places)
 
 
 def _boundaries(
