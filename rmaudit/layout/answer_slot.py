@@ -75,7 +75,7 @@ def ids_around(
     ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
     return (
         ids[:start] if start is not None else ids_alone(tokenizer, before),
-        ids[end:] if end is not None else _ids_mid_text(tokenizer, after),
+        ids[end:] if end is not None else _ids_mid_text(tokenizer, [after])[0],
     )
 
 
@@ -83,7 +83,7 @@ def ids_around(
 def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """Return the token ids of `text` where it follows `before`, no special tokens added."""
     ids, (start,) = _ids_and_boundaries(tokenizer, before + text, len(before))
-    return ids[start:] if start is not None else _ids_mid_text(tokenizer, text)
+    return ids[start:] if start is not None else _ids_mid_text(tokenizer, [text])[0]
 
 
 @with_model_errors
@@ -94,17 +94,26 @@ def ids_after_each(
 
     A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
-    if not texts or not tokenizer.is_fast:
+    if not tokenizer.is_fast:
         return [ids_after(tokenizer, before, text) for text in texts]
-    before = _from_last_added_token(tokenizer, before)
+    found = _after(tokenizer, _from_last_added_token(tokenizer, before), texts)
+    without = [text for text, ids in zip(texts, found, strict=True) if ids is None]
+    mid_text = dict(zip(without, _ids_mid_text(tokenizer, without), strict=True))
+    return [mid_text[text] if ids is None else ids for text, ids in zip(texts, found, strict=True)]
+
+
+def _after(
+    tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
+) -> list[Ids | None]:
+    """Return the ids of each text behind `before`; None where a token spans the place."""
+    if not texts or not tokenizer.is_fast:  # a slow one has no offsets
+        return [None for _ in texts]
     wholes = [before + text for text in texts]
     made = encoded(tokenizer, wholes, add_special_tokens=False, return_offsets_mapping=True)
-    found = []
-    for text, whole, ids, offsets in zip(
-        texts, wholes, made["input_ids"], made["offset_mapping"], strict=True
-    ):
+    found: list[Ids | None] = []
+    for whole, ids, offsets in zip(wholes, made["input_ids"], made["offset_mapping"], strict=True):
         (start,) = _boundaries(offsets, whole, [len(before)])
-        found.append(tuple(ids[start:]) if start is not None else _ids_mid_text(tokenizer, text))
+        found.append(None if start is None else tuple(ids[start:]))
     return found
 
 
@@ -131,13 +140,14 @@ def decode_each(
     return [text.removeprefix(first) for text in texts]
 
 
-def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` in the middle of a text, where no tokenizer adds a space to it."""
-    for anchor in _ANCHORS if text else ():
-        ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
-        if start is not None:
-            return ids[start:]
-    return ids_alone(tokenizer, text)
+def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[Ids]:
+    """Return the ids of texts in the middle of a text, where no tokenizer adds a space to them."""
+    found: dict[str, Ids] = {}
+    for anchor in _ANCHORS:
+        left = [text for text in dict.fromkeys(texts) if text and text not in found]
+        after = zip(left, _after(tokenizer, anchor, left), strict=True)
+        found |= {text: ids for text, ids in after if ids is not None}
+    return [found[text] if text in found else ids_alone(tokenizer, text) for text in texts]
 
 
 @with_model_errors

@@ -29,6 +29,7 @@ _PRINT_LIMITS = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
 _LOAD_LIMITS = {"seconds": 30.0, "memory": 1 << 30}
 _BATCH = 64  # conversations at a time
 _BATCH_SIZE = 100_000  # characters or ids at a time
+_TOKENIZERS = -1  # the number of the child that holds tokenizers; templates have the others
 _HELD = 2  # tokenizers at a time, such as a policy's and its reference's
 _THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
 
@@ -72,7 +73,7 @@ def try_file(path: Path, texts: Sequence[str]) -> None:
         FailedError: the file cannot be read.
     """
     asked = {"path": str(path), "texts": list(texts)}
-    _child(os.getpid(), 0).ask({"what": "try", **_LOAD_LIMITS, **asked})
+    _child(os.getpid(), _TOKENIZERS).ask({"what": "try", **_LOAD_LIMITS, **asked})
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str], pairs: Sequence[str] | None) -> None:
@@ -82,7 +83,7 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str], pairs: Sequence[str] | No
         RefusedError: this takes more than 1 GiB of memory, or more than 10 s of computing for
             100,000 characters, or makes more than 100 ids of a character.
     """
-    child = _child(os.getpid(), 0)
+    child = _child(os.getpid(), _TOKENIZERS)
     sizes = [len(text) for text in texts]
     if pairs is not None:
         sizes = [size + len(pair) for size, pair in zip(sizes, pairs, strict=True)]
@@ -98,7 +99,7 @@ def decode(tokenizer: Tokenizer, rows: Sequence[Sequence[int]]) -> None:
         RefusedError: as `encode`, for 100,000 ids; or a row reads as more than 100,000 characters
             and 100 for each id.
     """
-    child = _child(os.getpid(), 0)
+    child = _child(os.getpid(), _TOKENIZERS)
     for start, end, size in _batches([len(row) for row in rows]):
         asked = {"rows": [list(row) for row in rows[start:end]]}
         child.ask({"what": "decode", **_limits(size), **asked}, of=tokenizer)

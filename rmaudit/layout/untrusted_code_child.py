@@ -80,7 +80,9 @@ def encode_texts(request: Mapping[str, Any], held: Tokenizers) -> None:
         ids, said = _attempt(tokenizer.encode, text, pair), len(text) + len(pair or "")
         _refuse_many(ids or (), "ids", said)
         if ids is None and tokenizer.normalizer is not None:
-            _refuse_many(_attempt(tokenizer.normalizer.normalize_str, text) or "", "letters", said)
+            for part in (text, pair or ""):
+                letters = _attempt(tokenizer.normalizer.normalize_str, part) or ""
+                _refuse_many(letters, "letters", said)
 
 
 def _refuse_many(made: Sized, what: str, said: int) -> None:

@@ -134,7 +134,7 @@ SPREAD = {
     "nothing": [replacing("", "Q")] * 12,
     "an edge": [zero_width(r"\b(?=Q)", "Q ")] * 12,
     "bytes": [replacing("Q", "\u00e9"), *[{"type": "ByteLevel"}] * 12],
-    "a rare letter": [replacing("Q", "a" * 10**6)],
+    "a rare letter": [replacing("Q", "a" * 10**5)],
 }
 
 
