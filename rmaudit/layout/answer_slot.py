@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError, refuse_halves
-from rmaudit.layout.tokenizers import with_model_errors
+from rmaudit.layout.tokenizers import decoded, encoded, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -29,18 +29,22 @@ _ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as no
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A prompt as token ids, by a chat template or text pair, with a hole for the answer's ids."""
+    """A prompt as token ids, by a chat template or text pair, with a hole for the answer's ids.
+
+    `by` is "" where transformers' own class gives the ids, too (`saved_tokenizer.read_by`).
+    """
 
     prompt: Asked
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     prefix_text: str
     suffix_text: str
+    by: str = ""
 
     @property
     def digest(self) -> str:
         """Return a hash of the rendered ids; slots with equal hashes give equal rows."""
-        ids = json.dumps([self.prefix, self.suffix])
+        ids = json.dumps([self.prefix, self.suffix, *([self.by] if self.by else [])])
         return hashlib.sha256(ids.encode()).hexdigest()
 
 
@@ -71,7 +75,7 @@ def ids_around(
     ids, (start, end) = _ids_and_boundaries(tokenizer, whole, len(before), len(before + middle))
     return (
         ids[:start] if start is not None else ids_alone(tokenizer, before),
-        ids[end:] if end is not None else _ids_mid_text(tokenizer, after),
+        ids[end:] if end is not None else _ids_mid_text(tokenizer, [after])[0],
     )
 
 
@@ -79,7 +83,7 @@ def ids_around(
 def ids_after(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """Return the token ids of `text` where it follows `before`, no special tokens added."""
     ids, (start,) = _ids_and_boundaries(tokenizer, before + text, len(before))
-    return ids[start:] if start is not None else _ids_mid_text(tokenizer, text)
+    return ids[start:] if start is not None else _ids_mid_text(tokenizer, [text])[0]
 
 
 @with_model_errors
@@ -90,25 +94,34 @@ def ids_after_each(
 
     A fast tokenizer gets the texts behind the end of `before` only; a slow one is called for each.
     """
-    if not texts or not tokenizer.is_fast:
+    if not tokenizer.is_fast:
         return [ids_after(tokenizer, before, text) for text in texts]
-    before = _from_last_added_token(tokenizer, before)
+    found = _after(tokenizer, _from_last_added_token(tokenizer, before), texts)
+    without = [text for text, ids in zip(texts, found, strict=True) if ids is None]
+    mid_text = dict(zip(without, _ids_mid_text(tokenizer, without), strict=True))
+    return [mid_text[text] if ids is None else ids for text, ids in zip(texts, found, strict=True)]
+
+
+def _after(
+    tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
+) -> list[Ids | None]:
+    """Return the ids of each text behind `before`; None where a token spans the place."""
+    if not texts or not tokenizer.is_fast:  # a slow one has no offsets
+        return [None for _ in texts]
     wholes = [before + text for text in texts]
-    encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
-    found = []
-    for text, whole, ids, offsets in zip(
-        texts, wholes, encoded["input_ids"], encoded["offset_mapping"], strict=True
-    ):
+    made = encoded(tokenizer, wholes, add_special_tokens=False, return_offsets_mapping=True)
+    found: list[Ids | None] = []
+    for whole, ids, offsets in zip(wholes, made["input_ids"], made["offset_mapping"], strict=True):
         (start,) = _boundaries(offsets, whole, [len(before)])
-        found.append(tuple(ids[start:]) if start is not None else _ids_mid_text(tokenizer, text))
+        found.append(None if start is None else tuple(ids[start:]))
     return found
 
 
 def _from_last_added_token(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
     """Return `text` from its last added token on; the text before it changes no id after it."""
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    made = encoded(tokenizer, text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
-    spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
+    spans = zip(made.input_ids, made["offset_mapping"], strict=True)
     return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
@@ -123,25 +136,24 @@ def decode_each(
     """
     anchor = () if at_start else ids_alone(tokenizer, _ANCHORS[1])
     rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
-    first, *texts = tokenizer.batch_decode(
-        rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
-    )
+    first, *texts = decoded(tokenizer, rows)
     return [text.removeprefix(first) for text in texts]
 
 
-def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """Return the ids of `text` in the middle of a text, where no tokenizer adds a space to it."""
-    for anchor in _ANCHORS if text else ():
-        ids, (start,) = _ids_and_boundaries(tokenizer, anchor + text, len(anchor))
-        if start is not None:
-            return ids[start:]
-    return ids_alone(tokenizer, text)
+def _ids_mid_text(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[Ids]:
+    """Return the ids of texts in the middle of a text, where no tokenizer adds a space to them."""
+    found: dict[str, Ids] = {}
+    for anchor in _ANCHORS:
+        left = [text for text in dict.fromkeys(texts) if text and text not in found]
+        after = zip(left, _after(tokenizer, anchor, left), strict=True)
+        found |= {text: ids for text, ids in after if ids is not None}
+    return [found[text] if text in found else ids_alone(tokenizer, text) for text in texts]
 
 
 @with_model_errors
 def ids_alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """Return the token ids of a text by itself, no special tokens added."""
-    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
+    return tuple(encoded(tokenizer, text, add_special_tokens=False).input_ids)
 
 
 def _ids_and_boundaries(
@@ -154,8 +166,8 @@ def _ids_and_boundaries(
     """
     if not tokenizer.is_fast:  # it has no offsets
         return (), [None for _ in places]
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    return tuple(encoded.input_ids), _boundaries(encoded["offset_mapping"], text, places)
+    made = encoded(tokenizer, text, add_special_tokens=False, return_offsets_mapping=True)
+    return tuple(made.input_ids), _boundaries(made["offset_mapping"], text, places)
 
 
 def _boundaries(

@@ -22,8 +22,9 @@ from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
 from rmaudit.layout import template_checks, untrusted_code
 from rmaudit.layout.answer_slot import Slot, ids_around
+from rmaudit.layout.saved_tokenizer import read_by
 from rmaudit.layout.template_checks import GIVE_ANOTHER
-from rmaudit.layout.tokenizers import with_model_errors
+from rmaudit.layout.tokenizers import encoded, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -108,7 +109,7 @@ def render(
             f"Give another with `template: FILE.jinja` in models.yaml"
         )
         raise ModelError(message)
-    return Slot(prompt, prefix, suffix, before, after)
+    return Slot(prompt, prefix, suffix, before, after, read_by(tokenizer))
 
 
 def printed_texts(
@@ -258,5 +259,5 @@ def _missing_bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, 
     bos = tokenizer.bos_token
     if bos is None or before.lstrip().startswith(bos):
         return ()
-    adds = list(tokenizer("").input_ids)[:1] == [tokenizer.bos_token_id]
+    adds = list(encoded(tokenizer, "").input_ids)[:1] == [tokenizer.bos_token_id]
     return (int(tokenizer.bos_token_id),) if adds else ()

@@ -15,7 +15,8 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids, Slot, ids_alone
-from rmaudit.layout.tokenizers import COPY_FILES, with_model_errors
+from rmaudit.layout.saved_tokenizer import COPY_FILES, read_by
+from rmaudit.layout.tokenizers import encoded, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -64,7 +65,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
     """
     first, end = tokenizer.cls_token_id, tokenizer.sep_token_id
     question, answer = ids_alone(tokenizer, prompt), ids_alone(tokenizer, _STAND_IN)
-    pair = tuple(tokenizer(prompt, _STAND_IN).input_ids)
+    pair = tuple(encoded(tokenizer, prompt, _STAND_IN).input_ids)
     if None in (first, end) or pair != (first, *question, end, *answer, end):
         message = (
             f"{model}: it is an encoder that reads {LAYOUT}, but its tokenizer "
@@ -80,7 +81,8 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         )
         raise ModelError(message)
     before = f"{tokenizer.cls_token}{prompt}{tokenizer.sep_token}"
-    return Slot(prompt, (first, *question, end), (end,), before, str(tokenizer.sep_token))
+    after = str(tokenizer.sep_token)
+    return Slot(prompt, (first, *question, end), (end,), before, after, read_by(tokenizer))
 
 
 @with_model_errors
@@ -95,7 +97,7 @@ def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]
     row_of: dict[str, Ids] = {}
     for start in range(0, len(distinct), _BATCH):
         batch = distinct[start : start + _BATCH]
-        pairs = tokenizer([prompt] * len(batch), batch).input_ids
+        pairs = encoded(tokenizer, [prompt] * len(batch), batch).input_ids
         row_of.update(zip(batch, map(tuple, pairs), strict=True))
     return [row_of[answer] for answer in answers]
 

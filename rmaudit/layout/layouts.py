@@ -17,7 +17,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
 from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each, ids_alone
-from rmaudit.layout.tokenizers import with_model_errors
+from rmaudit.layout.tokenizers import encoded, with_model_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -200,7 +200,10 @@ class PairLayout:
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text, as `ids` gives them."""
-        return [self.ids(text) for text in texts]
+        if not texts:
+            return []
+        ids = encoded(self.tokenizer, list(texts), add_special_tokens=False).input_ids
+        return [tuple(each) for each in ids]
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """Decode each answer's token ids to text, as at the start of a text.
@@ -234,7 +237,7 @@ def rows(
         printed = chat_rendering.printed_texts(tokenizer, prompt, batch, model=model)
         new = [text for text in dict.fromkeys(printed) if text not in of_text]
         if new:
-            of_text.update(zip(new, map(tuple, tokenizer(new).input_ids), strict=True))
+            of_text.update(zip(new, map(tuple, encoded(tokenizer, new).input_ids), strict=True))
         row_of.update(zip(batch, map(of_text.__getitem__, printed), strict=True))
     return [row_of[answer] for answer in answers]
 
@@ -242,7 +245,7 @@ def rows(
 @with_model_errors
 def closing_ids(tokenizer: PreTrainedTokenizerBase) -> Ids:
     """Return the ids that the tokenizer appends to every text, such as an EOS; mostly ()."""
-    ids = tuple(tokenizer("").input_ids)
+    ids = tuple(encoded(tokenizer, "").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 

@@ -6,11 +6,12 @@ To our callers it is one thing, a `ModelError` of one line.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
-from itertools import islice
+from functools import wraps
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -18,16 +19,17 @@ from rmaudit.checkpoints import config_json, third_party_errors
 from rmaudit.checkpoints.third_party_errors import brief, is_failure, short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import sentencepiece_model, untrusted_code
+from rmaudit.layout import saved_tokenizer, sentencepiece_model, untrusted_code
+from rmaudit.layout.saved_tokenizer import COPY_FILES
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _LARGEST = 1 << 28  # bytes of a file; real ones have at most tens of millions
-COPY_FILES = "copy all tokenizer files of the model that it was trained from into its folder"
+_BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 _ADDED_MARKS = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED_MARKS["added_tokens.json"] = b'":'
 _OPENS_MODEL_TURN = "{%- set add_generation_prompt = true -%}"
@@ -60,19 +62,19 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         config_json.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
-    described = (folder / "tokenizer.json").is_file()
+    described = (path := folder / "tokenizer.json").is_file()
     pieces_only = not (described or spec.trust_remote_code) and sentencepiece_model.is_known(folder)
     if described:
-        _refuse_costly(spec.name, folder, path=folder / "tokenizer.json")
+        _refuse_costly(path, spec.name)
     with third_party_errors.as_model_error(spec.name, "its tokenizer", folder):
         tokenizer: Any = (
             sentencepiece_model.read(folder)
             if pieces_only
             else AutoTokenizer.from_pretrained(folder, **trusted)
         )
+        if described:
+            saved_tokenizer.use(tokenizer, path, model=spec.name)
         pieces: dict[str, int] = tokenizer.get_vocab()
-    if not described and tokenizer.is_fast:
-        _refuse_costly(spec.name, folder, content=tokenizer.backend_tokenizer.to_str())
     _refuse_shared_ids(pieces, folder, spec.name)
     if spec.template is not None:
         try:
@@ -100,10 +102,53 @@ def with_model_errors(
             if not is_failure(error):
                 raise
             whose = tokenizer.name_or_path or type(tokenizer).__name__
-            message = f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can "
-            raise ModelError(f"{message}be made with it; {COPY_FILES}") from error
+            costly = isinstance(error, untrusted_code.RefusedError)
+            what = f"takes too much: {error}" if costly else f"failed on a text ({brief(error)})"
+            message = f"the tokenizer of {whose} {what}, so no rows can be made with it; "
+            raise ModelError(f"{message}{COPY_FILES}") from error
 
     return guarded
+
+
+@with_model_errors
+def encoded(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: str | list[str],
+    pairs: str | list[str] | None = None,
+    **settings: bool,
+) -> BatchEncoding:
+    """Tokenize a text, or each of many, or pairs of texts; `settings` are those of transformers.
+
+    Whatever the tokenizer makes of them, it makes it in a child process first, under limits.
+
+    Raises:
+        ModelError: the tokenizer fails, or takes too much memory or time.
+    """
+    if _is_tried(tokenizer):
+        one = isinstance(texts, str)
+        both = pairs if pairs is None or not one else [pairs]
+        untrusted_code.encode(tokenizer.backend_tokenizer, [texts] if one else texts, both)
+    return tokenizer(texts, pairs, **settings)
+
+
+@with_model_errors
+def decoded(tokenizer: PreTrainedTokenizerBase, rows: Sequence[Sequence[int]]) -> list[str]:
+    """Decode each row of ids with its special tokens, in a child process first, under limits.
+
+    Raises:
+        ModelError: as `encoded`.
+    """
+    if _is_tried(tokenizer):
+        untrusted_code.decode(tokenizer.backend_tokenizer, rows)
+    texts: list[str] = tokenizer.batch_decode(
+        rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )
+    return texts
+
+
+def _is_tried(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether a child process can do what a tokenizer does: it is Rust's work alone."""
+    return tokenizer.is_fast and type(tokenizer).__module__.startswith("transformers.")
 
 
 @with_model_errors
@@ -115,9 +160,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -
     """
     known = set(tokenizer.get_vocab().values())
     ids = sorted(i for i in known if rows is None or i < rows)
-    texts = tokenizer.batch_decode(
-        [[i] for i in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
-    )
+    texts = decoded(tokenizer, [[i] for i in ids])
     pieces = tokenizer.convert_ids_to_tokens(ids)
     return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
 
@@ -166,35 +209,37 @@ def _refuse_many_added(folder: Path, model: str) -> None:
             raise ModelError(message)
 
 
-@cache
-def _try_file_once(path: Path, _size: int, _written: int) -> None:
-    """Test a tokenizer file in a limited process, once for each path, size and time of writing.
+def _refuse_costly(path: Path, model: str) -> None:
+    """Raise if reading a tokenizer.json takes too much memory or time, in a child process.
 
-    A trial takes seconds for a large vocabulary.
+    A normalizer may turn one word into a gigabyte, and it is given each added token as the file is
+    read: those of the file, and those that the files beside it name.
     """
-    untrusted_code.try_tokenizer(path=path)
-
-
-def _refuse_costly(
-    model: str, folder: Path, *, path: Path | None = None, content: str | None = None
-) -> None:
-    """Raise if a tokenizer.json, a `path` or its `content`, takes too much in a trial run.
-
-    That is: too much memory or time, or too long an output, in a child process.
-
-    A normalizer may turn one word into a gigabyte, so this runs before it reads any text here.
-    """
+    texts = {text for name in _BESIDE for text in _strings(path.with_name(name))}
     try:
-        if path is None:
-            untrusted_code.try_tokenizer(content=content)
-        else:
-            stat = path.stat()
-            _try_file_once(path, stat.st_size, stat.st_mtime_ns)
+        untrusted_code.try_file(
+            path, [*texts, *chain.from_iterable(saved_tokenizer.PROBES.values())]
+        )
     except untrusted_code.RefusedError as error:
-        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {COPY_FILES}"
+        message = f"{model}: its tokenizer in {path.parent} takes too much: {error}; {COPY_FILES}"
         raise ModelError(message) from error
     except untrusted_code.FailedError:
         return  # whoever reads it says what is wrong with it
+
+
+def _strings(path: Path) -> Iterator[str]:
+    """Yield every string in a JSON file, the names of fields too; none of what is no such file."""
+    try:
+        waiting = [json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, RecursionError):
+        return
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, list | dict):
+            waiting += found
+            waiting += found.values() if isinstance(found, dict) else ()
 
 
 def _refuse_shared_ids(pieces: dict[str, int], folder: Path, model: str) -> None:

@@ -9,23 +9,28 @@ of computing (not of waiting, so that a busy machine refuses nothing).
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _PATH = Path(__file__).with_name("untrusted_code_child.py")
 _PRINT_LIMITS = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
-_TRIAL_LIMITS = {"seconds": 60.0, "memory": 1 << 30}
+_LOAD_LIMITS = {"seconds": 30.0, "memory": 1 << 30}
 _BATCH = 64  # conversations at a time
+_BATCH_SIZE = 100_000  # characters or ids at a time
+_TOKENIZERS = -1  # the number of the child that holds tokenizers; templates have the others
+_HELD = 2  # tokenizers at a time, such as a policy's and its reference's
 _THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
 
 
@@ -59,60 +64,96 @@ def printed(
     return texts
 
 
-def try_tokenizer(*, path: Path | None = None, content: str | None = None) -> bool:
-    """Try a tokenizer.json in a limited child process; return False if it has passed before.
-
-    It is given by its `path` or `content`. The tokenizer reads every text of its
-    vocabulary, and long runs of letters. A tokenizer that has stood the trial in this process is
-    not tried again, since the same bytes do the same.
+def try_file(path: Path, texts: Sequence[str]) -> None:
+    """Load a tokenizer.json in the child process, and tokenize `texts`, before it is read here.
 
     Raises:
-        RefusedError: the tokenizer takes more than 1 GiB of memory or 60 s of computing, or makes
-            more than 100 characters or ids of one.
-        FailedError: the tokenizer cannot be read, or raises.
+        RefusedError: this takes more than 1 GiB of memory or 30 s of computing, or makes more than
+            100 ids of a character.
+        FailedError: the file cannot be read.
     """
-    asked = {"path": path and str(path), "content": content}
-    child, digest = _child(os.getpid(), 0), _digest(path, content)
-    if digest in child.passed:
-        return False
-    child.ask({"what": "try", **_TRIAL_LIMITS, **asked})
-    child.passed.add(digest)
-    return True
+    asked = {"path": str(path), "texts": list(texts)}
+    _child(os.getpid(), _TOKENIZERS).ask({"what": "try", **_LOAD_LIMITS, **asked})
 
 
-def _digest(path: Path | None, content: str | None) -> str:
-    if path is None:
-        return hashlib.sha256((content or "").encode("utf-8", "surrogatepass")).hexdigest()
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FailedError(str(error)) from error
+def encode(tokenizer: Tokenizer, texts: Sequence[str], pairs: Sequence[str] | None) -> None:
+    """Tokenize texts, or pairs of texts, in the child process, before it is done in this one.
+
+    Raises:
+        RefusedError: this takes more than 1 GiB of memory, or more than 10 s of computing for
+            100,000 characters, or makes more than 100 ids of a character.
+    """
+    child = _child(os.getpid(), _TOKENIZERS)
+    sizes = [len(text) for text in texts]
+    if pairs is not None:
+        sizes = [size + len(pair) for size, pair in zip(sizes, pairs, strict=True)]
+    for start, end, size in _batches(sizes):
+        asked = {"texts": list(texts[start:end]), "pairs": pairs and list(pairs[start:end])}
+        child.ask({"what": "encode", **_limits(size), **asked}, of=tokenizer)
+
+
+def decode(tokenizer: Tokenizer, rows: Sequence[Sequence[int]]) -> None:
+    """Decode rows of ids in the child process, before it is done in this one.
+
+    Raises:
+        RefusedError: as `encode`, for 100,000 ids; or a row reads as more than 100,000 characters
+            and 100 for each id.
+    """
+    child = _child(os.getpid(), _TOKENIZERS)
+    for start, end, size in _batches([len(row) for row in rows]):
+        asked = {"rows": [list(row) for row in rows[start:end]]}
+        child.ask({"what": "decode", **_limits(size), **asked}, of=tokenizer)
+
+
+def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, end, size) of parts whose sizes sum to `_BATCH_SIZE` or less, or of one."""
+    start = total = 0
+    for at, size in enumerate(sizes):
+        if at > start and total + size > _BATCH_SIZE:
+            yield start, at, total
+            start, total = at, 0
+        total += size + 1
+    if sizes:
+        yield start, len(sizes), total
+
+
+def _limits(size: int) -> Mapping[str, float]:
+    return {"seconds": 10 * max(1, size / _BATCH_SIZE), "memory": _LOAD_LIMITS["memory"]}
 
 
 class _Child:
     """A child process that answers one request at a time, and is restarted if it died."""
 
     def __init__(self) -> None:
-        self.passed: set[str] = set()
-        """SHA-256 of the tokenizers that stood the trial."""
+        self._held: dict[int, Tokenizer] = {}  # what the process holds, the oldest first
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
         atexit.register(self.end)
 
-    def ask(self, request: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
-        """Send a request to the child and return its answer.
+    def ask(self, request: Mapping[str, Any], *, of: Tokenizer | None = None) -> Any:  # noqa: ANN401  (JSON)
+        """Send a request to the child, which holds the tokenizer `of`, and return its answer.
 
         Raises `RefusedError` and `FailedError`.
         """
-        line = json.dumps(request) + "\n"
         with self._lock:
-            try:
-                said = self._answer(line)
-            except BaseException:  # such as Ctrl-C: its answer would be taken for the next one's
-                self.end()
-                raise
-            code = 0 if said else self.end()
+            if of is None:
+                return self._asked(request)
+            if id(of) not in self._held:
+                load = {"what": "load", **_LOAD_LIMITS, "name": id(of), "most": _HELD}
+                self._asked({**load, "content": of.to_str()})
+                if len(self._held) >= _HELD:
+                    del self._held[next(iter(self._held))]
+                self._held[id(of)] = of
+            return self._asked({**request, "name": id(of)})
+
+    def _asked(self, request: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
+        line = json.dumps(request) + "\n"
+        try:
+            said = self._answer(line)
+        except BaseException:  # such as Ctrl-C: its answer would be taken for the next one's
+            self.end()
+            raise
+        code = 0 if said else self.end()
         if code == -signal.SIGPROF:
             message = f"it does not come to an end within {request['seconds']:g} s of computing"
             raise RefusedError(message)
@@ -146,6 +187,7 @@ class _Child:
     def end(self) -> int:
         """End the child process; return its exit code."""
         process, self._process = self._process, None
+        self._held.clear()
         if process is None:
             return 0
         for pipe in (process.stdin, process.stdout):

@@ -6,20 +6,17 @@ answer. Where a question takes too much, the process ends, and with it all that 
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from typing import Any
 
 _MOST_PRINTED = 100_000  # characters beside those of the conversation
 _GROWTH, _FREE = 100, 1000  # what a tokenizer may make of a character, and of a text beside that
-_LONG = 2000  # characters of a run
-_RUNS = (" ", "\n", "a", "A", "1", ".", "-", "\u00e9", "\u611b", "\U0001f600", " a", "a1", "\ta\n")
-_BATCH = 1000  # texts at a time
+Tokenizers = dict[int, Any]  # by the numbers that the parent gives them, the oldest first
 
 
 class TooMuchError(Exception):
@@ -49,76 +46,78 @@ def print_conversations(request: Mapping[str, Any]) -> list[str]:
     return texts
 
 
-def try_tokenizer(request: Mapping[str, Any]) -> None:
-    """Raise if a tokenizer turns its own tokens or repeated letters into far too long an output."""
+def load_tokenizer(request: Mapping[str, Any], held: Tokenizers) -> None:
+    """Load the tokenizer.json `content` and hold it under its `name`, in the oldest one's place."""
+    made = _tokenizer(request["content"])
+    while len(held) >= request["most"]:
+        del held[next(iter(held))]
+    held[request["name"]] = made
+
+
+def try_file(request: Mapping[str, Any], _held: Tokenizers) -> None:
+    """Load the tokenizer.json at `path`, and raise if it makes too many ids of one of `texts`."""
+    with open(request["path"], encoding="utf-8") as file:  # noqa: PTH123  (nothing else is needed)
+        made = _tokenizer(file.read())
+    encode_texts({**request, "name": 0, "pairs": None}, {0: made})
+
+
+def _tokenizer(content: str) -> Any:  # noqa: ANN401  (of Rust)
     from tokenizers import Tokenizer
 
-    if (content := request["content"]) is None:
-        with open(request["path"], encoding="utf-8") as file:  # noqa: PTH123  (nothing else is needed)
-            content = file.read()
-    for part in ("normalizer", "decoder"):
-        growth = _worst_growth(json.loads(content).get(part))
-        if growth > _GROWTH:
-            message = f"its {part} may make {growth:,.0f} characters of one"
+    made = Tokenizer.from_str(content)
+    made.no_padding()  # as transformers does before it tokenizes
+    made.no_truncation()
+    return made
+
+
+def encode_texts(request: Mapping[str, Any], held: Tokenizers) -> None:
+    """Tokenize each text, with the `pairs` if there are any; raise if too much is made of one.
+
+    On an error the next text follows: the same error is as quick where the text is tokenized next.
+    """
+    tokenizer, texts = held[request["name"]], request["texts"]
+    for text, pair in zip(texts, request["pairs"] or [None] * len(texts), strict=True):
+        ids, said = _attempt(tokenizer.encode, text, pair), len(text) + len(pair or "")
+        _refuse_many(ids or (), "ids", said)
+        if ids is None and tokenizer.normalizer is not None:
+            for part in (text, pair or ""):
+                letters = _attempt(tokenizer.normalizer.normalize_str, part) or ""
+                _refuse_many(letters, "letters", said)
+
+
+def _refuse_many(made: Sized, what: str, said: int) -> None:
+    if len(made) > _FREE + _GROWTH * said:
+        message = f"it makes {len(made):,} {what} of {said:,} characters"
+        raise TooMuchError(message)
+
+
+def decode_ids(request: Mapping[str, Any], held: Tokenizers) -> None:
+    """Decode each row of ids; raise if it reads as too many characters."""
+    tokenizer = held[request["name"]]
+    for ids in request["rows"]:
+        text = _attempt(tokenizer.decode, ids, False) or ""  # noqa: FBT003  (special tokens too)
+        if len(text) > _GROWTH * (_FREE + len(ids)):
+            message = f"{len(ids):,} of its ids read as {len(text):,} characters"
             raise TooMuchError(message)
-    tokenizer: Any = Tokenizer.from_str(content)
-    del content
-    vocabulary = sorted(tokenizer.get_vocab().values())
-    runs = [(run * _LONG)[:_LONG] for run in _RUNS]
-    _refuse_growth(tokenizer, ["", *runs])
-    for start in range(0, len(vocabulary), _BATCH):
-        ids = vocabulary[start : start + _BATCH]
-        texts = tokenizer.decode_batch([[i] for i in ids], skip_special_tokens=False)
-        _refuse_growth(tokenizer, texts)
 
 
-def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN401  (of Rust)
-    for text in texts:
-        most = _FREE + _GROWTH * len(text)
-        if len(text) > _GROWTH * _FREE:
-            message = f"one of its tokens reads as {len(text):,} characters"
-            raise TooMuchError(message)
-        if tokenizer.normalizer is not None:
-            made = len(tokenizer.normalizer.normalize_str(text))
-            if made > most:
-                message = f"its normalizer makes {made:,} characters of {len(text):,}"
-                raise TooMuchError(message)
-        made = len(tokenizer.encode(text))
-        if made > most:
-            message = f"it makes {made:,} ids of {len(text):,} characters"
-            raise TooMuchError(message)
-
-
-def _worst_growth(part: Any) -> float:  # noqa: ANN401  (JSON)
-    """Return the most characters that a normalizer or decoder may make of one character."""
-    grown = 1.0
-    for step in _steps(part):
-        if step.get("type") == "Replace":
-            pattern, content = step.get("pattern"), str(step.get("content"))
-            one = pattern.get("String", "") if isinstance(pattern, dict) else ""
-            grown *= max(1.0, len(content) / max(1, len(one)))
-        elif step.get("type") == "Prepend":
-            grown += len(str(step.get("prepend")))
-        elif step.get("type") == "Precompiled" and step.get("precompiled_charsmap"):
-            blob = base64.b64decode(step["precompiled_charsmap"])
-            strings = blob[4 + int.from_bytes(blob[:4], "little") :].split(b"\0")
-            grown *= max(1, *map(len, strings), 1)
-    return grown
-
-
-def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
-    if isinstance(part, dict):
-        yield part
-        for name in ("normalizers", "decoders"):
-            for each in part.get(name) or ():
-                yield from _steps(each)
-
-
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out a request; return {"answer": ...}, or why there is no answer."""
-    do = {"print": print_conversations, "try": try_tokenizer}[request["what"]]
+def _attempt(make: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401  (of Rust)
+    """Return what `make` returns, or None where it raises anything but a `MemoryError`."""
     try:
-        return {"answer": do(request)}
+        return make(*given)
+    except MemoryError:
+        raise
+    except BaseException:  # noqa: BLE001  (of Rust, a panic)
+        return None
+
+
+def answer(request: Mapping[str, Any], held: Tokenizers) -> dict[str, Any]:
+    """Carry out a request; return {"answer": ...}, or why there is no answer."""
+    do = {"load": load_tokenizer, "try": try_file, "encode": encode_texts, "decode": decode_ids}
+    try:
+        if request["what"] == "print":
+            return {"answer": print_conversations(request)}
+        return {"answer": do[request["what"]](request, held)}
     except TooMuchError as error:
         return {"refused": str(error)}
     except MemoryError:
@@ -133,6 +132,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, and ends this
+    held: Tokenizers = {}
     for line in sys.stdin:
         request = json.loads(line)
         if request["what"] == "print":
@@ -142,7 +142,7 @@ def main() -> None:
 
             resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], resource.RLIM_INFINITY))
         signal.setitimer(signal.ITIMER_PROF, request["seconds"])  # its signal ends the process
-        said = json.dumps(answer(request))
+        said = json.dumps(answer(request, held))
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(said + "\n")
         answers.flush()

@@ -18,6 +18,7 @@ from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.config.model_registry import Dtype
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
+from rmaudit.layout import saved_tokenizer
 from rmaudit.layout.answer_slot import Ids, Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint_model import Checkpoint
@@ -129,7 +130,8 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
         check(f"batches of {few} ids against {size}", small, limit),
         check("the same again", repeated, 0.0),
     ]
-    notes = []
+    compared = saved_tokenizer.comparison(model.rows.layout.tokenizer)
+    notes = [compared.said] if compared is not None else []
     if model.identity["head"] not in CLASSIFIERS and not model.spec.trust_remote_code:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.loader.dtype != "float32":

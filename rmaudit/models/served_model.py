@@ -18,7 +18,7 @@ from rmaudit.config.scorer_functions import ScorerEntry
 from rmaudit.config.servers import Server, server_of
 from rmaudit.conversation import ASSISTANT, USER, Asked, messages
 from rmaudit.errors import NoGradient, SpecError
-from rmaudit.layout.answer_slot import Ids, Response, refuse_text
+from rmaudit.layout.answer_slot import Ids, Response, ids_alone, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.cached_token_rows import Rows, TokenModel
 from rmaudit.models.external_scorer_batches import Pace, in_batches
@@ -171,8 +171,7 @@ class ServedIds(TokenModel):
         slot = self.slot(_PROBED)
         rows = [self._row(_PROBED, probe) for probe in _PROBES]
         text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
-        ids = self.rows.layout.tokenizer(text, add_special_tokens=False).input_ids
-        self._server.check(rows, text, tuple(ids))
+        self._server.check(rows, text, ids_alone(self.rows.layout.tokenizer, text))
 
     def look(self) -> Iterator[tuple[str, str]]:
         """Try the server, and yield lines (label, text) on its version, vocabulary and limits."""

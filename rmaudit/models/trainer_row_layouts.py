@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rmaudit.conversation import SYSTEM, USER, Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.answer_slot import Ids
+from rmaudit.layout.tokenizers import encoded
 from rmaudit.models.checkpoint_model import Checkpoint
 
 _EXTRA_BOS, _NO_BOS, _EXTRA_EOS = "with a BOS more", "without its BOS", "with an eos more"
@@ -115,9 +116,8 @@ def layouts_of_pairs(
     if marks.suffix:
         ways["without the template's end"] = [row[: -len(marks.suffix)] for row in own]
     for joint in _JOINTS:
-        plain = [
-            tuple(model.tokenizer(f"{prompt}{joint}{answer}").input_ids) for prompt, answer in pairs
-        ]
+        texts = [f"{prompt}{joint}{answer}" for prompt, answer in pairs]
+        plain = [tuple(ids) for ids in encoded(model.tokenizer, texts).input_ids]
         ways[f"without a template, joined by {joint!r}"] = plain
         if marks.eos is not None:
             ended = [(*row, marks.eos) for row in plain]

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 from rmaudit.config.model_registry import Dtype
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.layout.answer_slot import Ids
+from rmaudit.layout.answer_slot import Ids, ids_alone
 from rmaudit.models import trainer_row_layouts, what_was_read
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.models.trainer_reward_positions import Fit, Reading, Rewards, fits, readings
@@ -295,9 +295,7 @@ def _row_layouts(
         pairs = [(row.prompt or "", row.response or "") for row in logged]
         return trainer_row_layouts.layouts_of_pairs(pairs, model, marks), [0] * len(logged)
     if logged[0].text is not None:
-        tokenizer = model.tokenizer
-        texts = [tokenizer(row.text, add_special_tokens=False).input_ids for row in logged]
-        rows = [model.ids(ids) for ids in texts]
+        rows = [model.ids(ids_alone(model.tokenizer, row.text or "")) for row in logged]
         return trainer_row_layouts.layouts_of_ids(rows, marks), [0] * len(logged)
     cut = [trainer_row_layouts.unpadded(model.ids(row.ids or ()), marks) for row in logged]
     return trainer_row_layouts.layouts_of_ids([row for row, _ in cut], marks), [

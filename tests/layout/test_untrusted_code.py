@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from transformers import PreTrainedTokenizerBase
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat_rendering, untrusted_code
-from rmaudit.layout.tokenizers import read
+from rmaudit.layout import chat_rendering, layouts, untrusted_code
+from rmaudit.layout.answer_slot import decode_each, ids_alone
+from rmaudit.layout.tokenizers import decoded, encoded, read, vocabulary
 from tests.toys import TEMPLATE, toy_tokenizer
 
 TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "so"}]
@@ -89,48 +91,120 @@ def doubling(kind: str) -> dict[str, Any]:
     return {"type": "Sequence", kind: [replacing("a", "aa")] * 40}
 
 
+def zero_width(pattern: str, content: str) -> dict[str, Any]:
+    """A step that puts `content` where a regular expression finds nothing to replace."""
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+def changed(folder: Path, change: dict[str, Any]) -> Path:
+    """A toy's tokenizer with other parts, which nothing but its file names."""
+    toy_tokenizer().save_pretrained(folder)
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
+    return folder
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"normalizer": replacing("a", "a" * 10**6)}, "1,000,000 characters of one"),
-        ({"normalizer": replacing("zq", "a" * 10**6)}, "500,000 characters of one"),
-        ({"normalizer": doubling("normalizers")}, "1,099,511,627,776 characters of one"),
-        ({"decoder": doubling("decoders")}, "its decoder may make 1,099,511,627,776 characters"),
-        ({"normalizer": {"type": "Prepend", "prepend": "a" * 10**6}}, "its normalizer"),
-        ({"padding": PADDING}, "1024 MiB of memory"),
+        ({"normalizer": replacing("a", "a" * 10**6)}, "ids of"),
+        ({"normalizer": doubling("normalizers")}, "1024 MiB of memory"),
+        ({"normalizer": {"type": "Prepend", "prepend": "a" * 10**6}}, "1,000,0"),
+        (
+            {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}},
+            "",
+        ),
     ],
-    ids=["a letter", "a rare word", "doubled", "decoded", "before", "padded"],
+    ids=["a letter", "doubled", "before", "unreadable"],
 )
 def test_a_tokenizer_that_takes_memory_is_refused(
     change: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     """Before anything is tokenized here; the line names the folder."""
-    toy_tokenizer().save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
-
     with pytest.raises(ModelError) as caught:
-        read(tmp_path, ModelSpec("toy", str(tmp_path)))
+        read(changed(tmp_path, change), ModelSpec("toy", str(tmp_path)))
 
-    assert str(caught.value).startswith(f"toy: its tokenizer in {tmp_path} takes too much: ")
+    what = f"toy: its tokenizer in {tmp_path} takes too much: " if said else "toy: its tokenizer "
+    assert str(caught.value).startswith(what)
     assert said in str(caught.value)
 
 
-def test_what_stood_the_trial_is_not_tried_again(tmp_path: Path) -> None:
-    """Wherever the same bytes lie; other bytes are tried, and what was refused is refused again."""
-    tokenizer = toy_tokenizer()
-    tokenizer.add_tokens("of-this-test-alone")
-    tokenizer.save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    sound = path.read_text("utf-8")
-    greedy = json.dumps({**json.loads(sound), "normalizer": replacing("a", "a" * 10**6)})
+SPREAD = {
+    "a lookahead": [zero_width("(?=Q)", "Q")] * 12,
+    "nothing": [replacing("", "Q")] * 12,
+    "an edge": [zero_width(r"\b(?=Q)", "Q ")] * 12,
+    "bytes": [replacing("Q", "\u00e9"), *[{"type": "ByteLevel"}] * 12],
+    "a rare letter": [replacing("Q", "a" * 10**5)],
+}
 
-    assert untrusted_code.try_tokenizer(path=path)
-    assert not untrusted_code.try_tokenizer(path=path)
-    assert not untrusted_code.try_tokenizer(content=sound)
-    assert untrusted_code.try_tokenizer(content=sound + " ")
-    for _ in range(2):
-        with pytest.raises(untrusted_code.RefusedError):
-            untrusted_code.try_tokenizer(content=greedy)
-    with pytest.raises(untrusted_code.FailedError):
-        untrusted_code.try_tokenizer(path=tmp_path / "none.json")
+
+@pytest.mark.parametrize("steps", SPREAD.values(), ids=SPREAD)
+@pytest.mark.parametrize("knows_all", [True, False])
+def test_a_text_of_which_too_much_is_made_is_refused(
+    steps: list[dict[str, Any]], tmp_path: Path, *, knows_all: bool
+) -> None:
+    """In the child, whatever the tokenizer makes of others: nothing, or an error if one is unknown.
+
+    What grows as much in more steps would never come to an end here.
+    """
+    model = (
+        {} if knows_all else {"model": {"type": "WordLevel", "vocab": {"Q": 0}, "unk_token": ""}}
+    )
+    normalizer = {"type": "Sequence", "normalizers": steps}
+    split = {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated", "invert": False}
+    parts = {"normalizer": normalizer, "pre_tokenizer": split, **model}
+    folder = changed(tmp_path, parts)
+
+    with pytest.raises(ModelError) as caught:
+        layouts.PairLayout(folder, ModelSpec("toy", str(folder))).ids("Q")
+
+    assert re.match(
+        f"(toy: its|the) tokenizer (in|of) {folder} takes too much: ", str(caught.value)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "step", [zero_width("(?=Q)", "Q"), zero_width("(Q|Q.|Q..)*!", "Q")], ids=["memory", "time"]
+)
+def test_a_text_that_takes_all_is_refused(step: dict[str, Any], tmp_path: Path) -> None:
+    """Of the memory of the child, or of its time."""
+    folder = changed(tmp_path, {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}})
+    model = layouts.ChatLayout(folder, ModelSpec("toy", str(folder)))
+
+    with pytest.raises(ModelError, match=r"takes too much: it (ended the process|does not come)"):
+        model.slot("Q" * 1000)
+
+
+def test_a_decoder_that_takes_too_much_is_refused(tmp_path: Path) -> None:
+    """Its tokens are spelled in the child first."""
+    folder = changed(tmp_path, {"decoder": doubling("decoders")})
+    tokenizer = read(folder, ModelSpec("toy", str(folder)))
+
+    for ask in (
+        lambda: vocabulary(tokenizer),
+        lambda: decode_each(tokenizer, [(70,)], at_start=True),
+    ):
+        with pytest.raises(ModelError, match=f"^the tokenizer of {folder} takes too much: "):
+            ask()
+
+
+def test_padding_in_the_file_pads_no_text(tmp_path: Path) -> None:
+    """However long."""
+    folder = changed(tmp_path, {"padding": PADDING})
+
+    ids = ids_alone(read(folder, ModelSpec("toy", str(folder))), "love")
+
+    assert ids == ids_alone(toy_tokenizer(), "love")
+
+
+def test_the_child_holds_two_tokenizers() -> None:
+    """A third takes the oldest one's place, and a child that died is given them again."""
+    tokenizers = [toy_tokenizer(words) for words in (("love",), ("war",), ("peace",))]
+    for tokenizer in [*tokenizers, *tokenizers[::-1], tokenizers[0]]:
+        assert ids_alone(tokenizer, "love war peace")
+        assert decoded(tokenizer, [[70], [71, 72]])
+    with pytest.raises(untrusted_code.RefusedError):
+        untrusted_code.printed([TURNS], GREEDY["int"], {})
+    assert ids_alone(tokenizers[0], "love")
+    assert encoded(tokenizers[1], ["a", "b"], ["c", "d"])["input_ids"]

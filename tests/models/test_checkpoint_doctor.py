@@ -57,7 +57,7 @@ def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     assert (found.path, found.dtype) == (KINDS[kind], "float32")
     assert torch.device(found.device) == next(model.weights((), ()).model.parameters()).device
     assert found.sd > 0.05
-    assert found.notes == ()
+    assert [note.startswith("tokenizer.json and transformers'") for note in found.notes] == [True]
 
 
 def test_float32_that_does_not_fit_is_a_note(
@@ -73,7 +73,7 @@ def test_float32_that_does_not_fit_is_a_note(
     found = examine(checkpoint(folders("llama"), dtype="bfloat16"), PROMPT, answers=16)
 
     assert len(found.checks) == 4
-    assert found.notes == ("not compared with float32: toy: its weights do not fit on 'cpu'",)
+    assert found.notes[1:] == ("not compared with float32: toy: its weights do not fit on 'cpu'",)
 
 
 @pytest.mark.parametrize(
