@@ -21,8 +21,9 @@ from rmaudit.cli.shared_options import (
     path_or_url,
     say,
 )
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.errors import SpecError
 from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -222,9 +223,17 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
         )
         return
     for name in run.models or [registry.default.name]:
-        specs = resolve(registry, name)
-        for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
+        for own in _names_of_each(registry, name):
             yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
+
+
+def _names_of_each(registry: Registry, name: str) -> list[str]:
+    """Return the names of the models that `name` means; itself if it may be a conftest's scorer."""
+    try:
+        specs = resolve(registry, name)
+    except SpecError:  # pytest, which reads conftest.py, knows better, or says the same
+        return [name]
+    return [name] if len(specs) == 1 else [spec.name for spec in specs]
 
 
 def _planner_of_model(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -257,26 +258,30 @@ def _write_results(config: pytest.Config, state: Session) -> None:
     from rmaudit.report.results_of_run import RunCounts, record
 
     selected = max(len(state.plan.selected), len(state.findings))
-    state.results = record(
-        state.findings,
-        model_specs(config),
-        store_of(config),
-        base=report_folder(config).absolute(),
-        command=shlex.join(["pytest", *config.invocation_params.args]),
-        seed=options_of(config).seed,
-        made=state.memory.sweeps.values(),
-        own_words=state.own_words,
-        course=RunCounts(
-            collected=max(state.plan.collected, selected),
-            selected=selected,
-            finished=state.finished,
-            interrupted=bool(state.interrupted),
-            part=left_out(config),
-            sample=options_of(config).sample,
-            faults=state.plan.faults(),
-        ),
-        blessed=state.blessed,
-    )
+    with warnings.catch_warnings(record=True) as said:  # pytest tells none at a run's end
+        warnings.simplefilter("always")
+        state.results = record(
+            state.findings,
+            model_specs(config),
+            store_of(config),
+            base=report_folder(config).absolute(),
+            command=shlex.join(["pytest", *config.invocation_params.args]),
+            seed=options_of(config).seed,
+            made=state.memory.sweeps.values(),
+            own_words=state.own_words,
+            course=RunCounts(
+                collected=max(state.plan.collected, selected),
+                selected=selected,
+                finished=state.finished,
+                interrupted=bool(state.interrupted),
+                part=left_out(config),
+                sample=options_of(config).sample,
+                faults=state.plan.faults(),
+            ),
+            blessed=state.blessed,
+        )
+    told = (each.message for each in said if issubclass(each.category, UserWarning))
+    state.warnings += [f"warning: {message}" for message in told]
     state.findings = [*state.results[0].findings]
     for each in blessed_comparisons(state.results[0]):
         state.against.append("; ".join(each.says))
