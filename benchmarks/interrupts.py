@@ -4,10 +4,12 @@ python -m benchmarks.interrupts [--phase NAME ...] [--signal SIGINT SIGTERM] [--
 
 A toy checkpoint is audited by a small suite, a process for each phase and signal. The process
 signals itself as a function of that phase begins, so that nothing depends on the machine's load but
-the seconds; seconds of computing are told, too. With `--workers` the suite runs under `-n 2`: a worker signals the main process alone,
-or its process group, as a terminal does. Prints a table: seconds from the signal to the end of the
-process and to results.json, the exit code, whether a command is told that goes on, and whether
-there is a traceback.
+the seconds. With `--workers` the suite runs under `-n 2`: a worker signals the main process alone,
+or its process group, as a terminal does.
+
+Prints a table: seconds from the signal to the end of the process, by the clock and of computing,
+and to results.json; the exit code; whether a command is told that goes on; and whether there is a
+traceback.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from types import ModuleType
 from typing import Any
 
 ASKED, FIRED = "RMAUDIT_INTERRUPT", "RMAUDIT_INTERRUPTED"  # what the process is to do; its note
-PATIENCE = 600.0  # seconds after which a process is taken for hung
+PATIENCE = 1800.0  # seconds after which a process is taken for hung
 PHASES = {  # module, function, and which of its calls
     "collecting": ("rmaudit.plugin.collection", "audited", 2),
     "loading": ("rmaudit.models.loaded_weights", "load", 1),
@@ -41,11 +43,15 @@ PHASES = {  # module, function, and which of its calls
     "the page": ("rmaudit.report.page.html_page", "render", 1),
     "a function": ("rmaudit.models.text_scorer", "TextScorer.batch", 6),
 }
+COLUMNS = (
+    *("phase", "signal", "to", "seconds", "computing", "results.json", "exit code", "goes on"),
+    "traceback",
+)
 WORDS = ("good", "bad", "kind", "cruel", "love", "hate", "peace", "war", "table", "city")
-CONFTEST = f"""
+CONFTEST = """
 import threading, rmaudit
 
-@rmaudit.scorer("judge", vocabulary=[f"{{i}}" for i in range(64)], version="1", batch=4,
+@rmaudit.scorer("judge", vocabulary=[f"{i}" for i in range(64)], version="1", batch=4,
                 concurrency=2)
 def judge(prompt, responses):
     threading.Event().wait(60.0 if responses[0] > "2" else 0.0)
@@ -130,8 +136,7 @@ def main() -> None:
     parser.add_argument("--signal", nargs="*", default=["SIGINT", "SIGTERM"])
     parser.add_argument("--workers", action="store_true", help="under -n 2")
     given = parser.parse_args()
-    print("\n| phase | signal | to | seconds | computing | results.json | exit code | goes on | traceback |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"\n| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}")
     with tempfile.TemporaryDirectory() as scratch:
         toy = _toy(Path(scratch) / "toy")
         for phase in given.phase:

@@ -21,9 +21,9 @@ from rmaudit.cli.shared_options import (
     path_or_url,
     say,
 )
-from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
-from rmaudit.errors import SpecError
+from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -223,17 +223,24 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
         )
         return
     for name in run.models or [registry.default.name]:
-        for own in _names_of_each(registry, name):
+        try:
+            specs = resolve(registry, name)
+        except SpecError as unknown:  # to whoever reads no conftest.py
+            yield partial(_planned_by_pytest, what, replace(run, models=(name,)), unknown)
+            continue
+        for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
             yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
 
 
-def _names_of_each(registry: Registry, name: str) -> list[str]:
-    """Return the names of the models that `name` means; itself if it may be a conftest's scorer."""
+def _planned_by_pytest(audits: Sequence[str], run: RunOptions, unknown: SpecError) -> Plan:
+    """Plan for a model that a conftest.py may declare; raise `unknown` if pytest says the same."""
+    from rmaudit.plugin.score_planning import PlanningCache
+
     try:
-        specs = resolve(registry, name)
-    except SpecError:  # pytest, which reads conftest.py, knows better, or says the same
-        return [name]
-    return [name] if len(specs) == 1 else [spec.name for spec in specs]
+        return planned(audits, run, PlanningCache())
+    except RmauditError as error:
+        same = str(error).partition(";")[0] == str(unknown).partition(";")[0]
+        raise unknown if same else error from None
 
 
 def _planner_of_model(

@@ -75,7 +75,7 @@ def in_place_of(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(folder: Path, below: str = "") -> None:
-    """Remove what killed processes left of their files in a folder, or `below` it ("*/"), a day ago.
+    """Remove what processes killed a day ago left of files in a folder, or `below` it ("*/").
 
     What is younger may be another process's, perhaps on another host.
     """

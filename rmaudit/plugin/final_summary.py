@@ -55,6 +55,7 @@ def pytest_terminal_summary(
         more = [] if brief else [*report, *state.logged]
         for text in (*more, *state.unwritten, *state.warnings, *state.unlogged):
             told.write_line(log(line(text)))
+        state.undrawn = ""
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
@@ -68,7 +69,6 @@ def _print_one_line(state: Session, verdict: RunVerdict, told: pytest.TerminalRe
     render(state)
     where = state.report or state.undrawn
     told.write_line(log(line(f"; {where}" if where else "")))
-    state.undrawn = ""
 
 
 def _print_summary(

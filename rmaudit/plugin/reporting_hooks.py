@@ -299,8 +299,8 @@ def render(state: Session) -> None:
     with _noting_interrupt(state):
         _write_report(state, results, folder)
     if state.stopped:
-        page = f"the page was not drawn; to draw it, run rmaudit report {_here(folder)}"
-        state.undrawn = f"{page}, and the run was not logged" if state.log else page
+        undone = f"the page was not drawn{', nor the run logged' if state.log else ''}"
+        state.undrawn = f"{undone}; to draw it, run rmaudit report {_here(folder)}/results.json"
 
 
 def _write_report(state: Session, results: Results, folder: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.errors import RmauditError, SpecError
+from rmaudit.errors import RmauditError
 from rmaudit.interrupts import Terminated
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
@@ -187,8 +187,7 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
     `before` is what earlier plannings of the same run found out; this one adds to it.
 
     Raises:
-        SpecError: pytest rejects the arguments, in its own words.
-        RmauditError: it rejects the audits.
+        RmauditError: pytest rejects the arguments or the audits, in its own words.
         KeyboardInterrupt: somebody ends it.
     """
     from rmaudit.distributed.missing_scores import Plan
@@ -210,7 +209,6 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
     if code in bad or needs is None or (planner.broken and not needs.found):
         said = [line for line in told.getvalue().splitlines() if line.strip()]
         why = [*planner.broken.values()] or said[-1:] or ["no audit was collected"]
-        kind = SpecError if code == pytest.ExitCode.USAGE_ERROR else RmauditError
-        raise kind(why[0].removeprefix("ERROR: "))
+        raise RmauditError(why[0].removeprefix("ERROR: "))
     found = tuple(needs.found.values())
     return Plan(needs.store, found, tuple(planner.unknown), planner.broken, needs.device)

@@ -119,9 +119,7 @@ def test_a_path_that_the_system_refuses_is_one_line(command: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_no_verdict(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_is_no_verdict(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends with 128 and its number, as everywhere, and the command that goes on."""
     stop = lambda _: signal.raise_signal(number)  # noqa: E731
     monkeypatch.setattr("rmaudit.cli.list_models.known_models", stop)

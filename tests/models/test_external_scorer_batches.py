@@ -53,7 +53,7 @@ def is_interrupted() -> list[float]:
 def test_of_three_times_as_many_batches_as_run_at_once_one_fails(
     first: Callable[[], list[float]],
     raised: type[BaseException],
-    ends: bool,  # noqa: FBT001  (whether `stop` ends what is under way)
+    ends: bool,
     watchdog: threading.Timer,
 ) -> None:
     """None is begun after it; those under way are ended, or left alone where nothing ends them."""

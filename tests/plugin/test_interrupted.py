@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.report import results_of_run
+from rmaudit.scores.score_cache_files import LocalFiles
 from tests.plugin.conftest import AUDITS, HIGH, Run
 
 THREE = """
@@ -111,7 +113,7 @@ def test_after_a_signal_no_page_is_drawn_and_the_commands_are_told(
         ended.says(
             "not a whole run: the run was interrupted; *",
             "cached in *; to continue, run pytest *",
-            "the page was not drawn; to draw it, run rmaudit report reports/*",
+            "the page was not drawn; to draw it, run rmaudit report reports/*/results.json",
         )
         newest = max(ended.folder.glob("reports/*"), key=lambda path: path.stat().st_mtime_ns)
         assert {path.name for path in newest.iterdir()} == {
@@ -142,7 +144,7 @@ def test_ctrl_c_as_a_report_is_written_loses_no_finding(
     assert ended.ret == 2
     assert [f["verdict"] for f in ended.findings] == ["PASS"] * 2
     assert ended.results["run"]["interrupted"] is False
-    ended.says("the page was not drawn; to draw it, run rmaudit report reports/*")
+    ended.says("the page was not drawn; to draw it, run rmaudit report reports/*/results.json")
     assert "Traceback" not in ended.said.stdout.str() + ended.said.stderr.str()
 
 
@@ -251,6 +253,35 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(
     run(body, option, "new").refuses(option, "Read-only file system")
 
 
+def test_a_cache_that_cannot_be_written_is_read(
+    run: Run, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an error of an audit whose scores are missing there, and of no other."""
+    body = "@declare(0.0, prompts=['{}'])\ndef test_swept(sweep): return estimate(1.0)\n"
+    run(body.format("best"))
+    written, prepared = tempfile.TemporaryFile, LocalFiles.prepare
+
+    def read_only(path: object) -> None:
+        if Path(str(path)).is_relative_to(scored):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def temporary(*given: Any, dir: object = None, **more: Any) -> Any:  # noqa: A002  (Python's)
+        read_only(dir)
+        return written(*given, dir=dir, **more)  # type: ignore[call-overload]
+
+    def prepare(files: LocalFiles, folder: str) -> None:
+        read_only(files.root)
+        prepared(files, folder)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary)
+    monkeypatch.setattr(LocalFiles, "prepare", prepare)
+
+    assert run(None).only["verdict"] == "PASS"
+    missing = run(body.format("greatest"))
+    assert "cannot be written" in missing.only["why"]
+    assert missing.ret == pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.mark.parametrize("left", [[], ["results.json"]])
 def test_a_disk_that_fills_up_loses_no_finding(
     left: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
@@ -303,7 +334,7 @@ def test_waiting(rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 2), ("SIGTERM", 143)])
-def test_workers_end_with_the_main_process(  # noqa: PLR0917
+def test_workers_end_with_the_main_process(
     name: str, code: int, toy: Path, scored: Path, tmp_path: Path
 ) -> None:
     """It alone is signalled, while they wait for ever: nothing is left, and all is told."""

@@ -218,9 +218,7 @@ def house_rm(prompt, responses): return [float(len(response)) for response in re
 """
 
 
-def test_a_scorer_of_a_conftest_is_swept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is planned; a model that pytest does not know either is an error as ever."""
     body = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
     (tmp_path / "conftest.py").write_text(SCORER, encoding="utf-8")
