@@ -20,7 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 from rmaudit.checkpoints import process_locks, weights_headers
 from rmaudit.config.paths_and_atomic_writes import in_place_of
@@ -207,12 +210,14 @@ def _hashes(files: list[Path], cache: Path) -> list[str]:
     new: dict[str, str] = {}
     if unknown := [path for path in files if _key(path) not in memo]:
         _announce(unknown)
+        ended = Event()  # after Ctrl-C no file is read to its end
         pool = ThreadPoolExecutor(_AT_ONCE)  # one core hashes slower than a disk reads
         try:
-            list(pool.map(partial(_hashed, memo=memo, new=new), unknown))
+            list(pool.map(partial(_hashed, memo=memo, new=new, ended=ended), unknown))
         finally:
+            ended.set()
             pool.shutdown(cancel_futures=True)
-    found = [_hashed(path, memo, new) for path in files]
+    found = [_hashed(path, memo, new, Event()) for path in files]
     if new:
         _write(cache / _MEMO, new)
     return found
@@ -226,14 +231,31 @@ def _announce(files: list[Path]) -> None:
         print(f"{waits}once on this machine", file=sys.stderr, flush=True)  # noqa: T201  (a run that stands still says why)
 
 
-def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
-    """Return the sha256 of a file's bytes, from `memo`, or computed and added to `new`."""
+def _hashed(path: Path, memo: dict[str, str], new: dict[str, str], ended: Event) -> str:
+    """Return the sha256 of a file's bytes, from `memo`, or computed and added to `new`.
+
+    It returns "" once `ended` is set.
+    """
     while (key := _key(path)) not in memo:
-        with path.open("rb") as file:
+        with _Reading(path, ended) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
+        if ended.is_set():
+            return ""
         if key == _key(path):  # else it was written to meanwhile, and is hashed again
             memo[key] = new[key] = found
     return memo[key]
+
+
+class _Reading(FileIO):
+    """A file opened for reading that ends as soon as `ended` is set."""
+
+    def __init__(self, path: Path, ended: Event) -> None:
+        super().__init__(str(path))
+        self._ended = ended
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (bytes that can be written)
+        """Read the next bytes into a buffer; return how many."""
+        return 0 if self._ended.is_set() else super().readinto(buffer)
 
 
 def _key(path: Path) -> str:

@@ -19,10 +19,11 @@ import rmaudit
 from rmaudit.cli.rmaudit_requirement import fits, requirement
 from rmaudit.cli.shared_options import USAGE, AsJson, echo_json, ending_if_unwritable, fail, say
 from rmaudit.config.model_registry import FILE, is_hub_id
-from rmaudit.config.paths_and_atomic_writes import bundled
+from rmaudit.config.paths_and_atomic_writes import bundled, in_place_of
 
 _STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"
+_IGNORED, _PARTIAL = ".gitignore", ".*.partial"
 _BRIEF = 6  # files of a folder that are named one by one
 _HEAD = """# The models that `pytest audits` knows, and what this repository says of their audits.
 # `rmaudit models --keys` explains every key: bounds, severities and waivers, among others.
@@ -57,7 +58,7 @@ def init(
 ) -> None:
     """Write audits, models.yaml and a CI workflow into a repository.
 
-    That is audits/, models.yaml, conftest.py and a CI workflow: plain files to read and to edit. A
+    That is audits/, models.yaml, conftest.py, .gitignore and a CI workflow: plain files to edit. A
     file that exists is never overwritten.
     """
     if source is not None and not fits(source):
@@ -77,6 +78,8 @@ def init(
             say(f"{what}: {folder / line}")
     if _WORKFLOW in written and source is None:
         say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
+    if _IGNORED in kept and _PARTIAL not in (folder / _IGNORED).read_text("utf-8", "replace"):
+        say(f"next: add the line {_PARTIAL} to {folder / _IGNORED}")
     if model and _is_outside(Path(model).expanduser(), folder):
         say(f"next: put {model} where CI finds it: it lies outside of {folder}")
     say("next: pytest audits")
@@ -89,12 +92,11 @@ def _is_outside(model: Path, folder: Path) -> bool:
 
 def _write_or_exists(path: Path, text: str) -> bool:
     """Write a new file, or return True and leave the file that is already there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
+    if os.path.lexists(path):
         return True
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with in_place_of(path) as own:  # the next `rmaudit init` would keep half a file
+        own.write_text(text, encoding="utf-8")
     return False
 
 
@@ -105,6 +107,7 @@ def _files_to_write(
     yield FILE, _models_yaml_of(folder, model)
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
+    yield _IGNORED, f"# left behind by an rmaudit that was killed as it wrote\n{_PARTIAL}\n"
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
     yield _WORKFLOW, _workflow_installing(workflow, source)
@@ -180,7 +183,8 @@ def new_audit(
     for path, text in texts.items():
         with ending_if_unwritable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.replace("NAME", name), encoding="utf-8")
+            with in_place_of(path) as own:
+                own.write_text(text.replace("NAME", name), encoding="utf-8")
     if as_json:
         echo_json({"wrote": [str(path) for path in texts]})
         return

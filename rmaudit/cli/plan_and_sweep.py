@@ -24,6 +24,7 @@ from rmaudit.cli.shared_options import (
 from rmaudit.config.model_registry import ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
+from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.option_parsing import is_ray
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
@@ -225,9 +226,24 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
         )
         return
     for name in run.models or [registry.default.name]:
-        specs = resolve(registry, name)
+        try:
+            specs = resolve(registry, name)
+        except SpecError as unknown:  # to whoever reads no conftest.py
+            yield partial(_planned_by_pytest, what, replace(run, models=(name,)), unknown)
+            continue
         for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
             yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
+
+
+def _planned_by_pytest(audits: Sequence[str], run: RunOptions, unknown: SpecError) -> Plan:
+    """Plan for a model that a conftest.py may declare; raise `unknown` if pytest says the same."""
+    from rmaudit.plugin.score_planning import PlanningCache
+
+    try:
+        return planned(audits, run, PlanningCache())
+    except RmauditError as error:
+        same = str(error).partition(";")[0] == str(unknown).partition(";")[0]
+        raise unknown if same else error from None
 
 
 def _planner_of_model(

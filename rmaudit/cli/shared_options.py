@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import traceback
@@ -27,12 +28,14 @@ from typer.core import TyperGroup
 
 from rmaudit.config.model_registry import Dtype, known_models
 from rmaudit.errors import RmauditError, SpecError
+from rmaudit.interrupts import TERMINATED, Terminated, sigterm_raises
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
 from rmaudit.runs.option_parsing import Option
 from rmaudit.runs.run_options import OPTIONS, RunOptions
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
+INTERRUPTED = 130  # and after SIGTERM, TERMINATED
 
 Registered = Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")]
 Named = Annotated[str, typer.Argument(help="a name in the registry, a folder or a hub id")]
@@ -159,7 +162,7 @@ class Commands(TyperGroup):
 
     def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse a command's options and run it; exit with 4 for wrong usage, 3 for any crash."""
-        with _exit_codes_of_failures(), warnings.catch_warnings():
+        with _exit_codes_of_failures(), warnings.catch_warnings(), sigterm_raises():
             warnings.showwarning = _warn
             return super().invoke(*args, **settings)
 
@@ -173,8 +176,12 @@ def _exit_codes_of_failures() -> Iterator[None]:
     """
     try:
         yield
-    except (typer.Exit, SystemExit, KeyboardInterrupt):
+    except (typer.Exit, SystemExit):
         raise
+    except KeyboardInterrupt as error:
+        say(f"interrupted; to go on, run {shlex.join(['rmaudit', *sys.argv[1:]])}", err=True)
+        code = TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+        raise typer.Exit(code) from None
     except _UsageError as error:
         error.exit_code, error.message = USAGE, _one_line(error.message)
         raise

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import platformdirs
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
+_DAY = 86_400  # seconds: no write takes as long
 
 
 def bundled(name: str) -> Path:
@@ -58,6 +64,7 @@ def in_place_of(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; what stood there before still stands.
     """
+    _clear_leftovers_once(path.parent)
     own = path.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         yield own
@@ -65,3 +72,17 @@ def in_place_of(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # it is there only where something failed
             own.unlink()
+
+
+def clear_leftovers(folder: Path, below: str = "") -> None:
+    """Remove what processes killed a day ago left of files in a folder, or `below` it ("*/").
+
+    What is younger may be another process's, perhaps on another host.
+    """
+    with suppress(OSError):
+        for path in folder.glob(f"{below}.*.partial"):
+            if _PARTIAL.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _DAY:
+                path.unlink()
+
+
+_clear_leftovers_once = cache(clear_leftovers)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rmaudit.config.paths_and_atomic_writes import in_place_of
 from rmaudit.errors import SpecError
 from rmaudit.scores.reward_log_file import MOST
 
@@ -46,7 +47,8 @@ class SeenRows:
     def write(self) -> None:
         """Write the logged rows to the file, in place of older ones, and empty the log."""
         if self._rows:
-            self._path.write_text("\n".join([*self._rows, ""]), encoding="utf-8")
+            with in_place_of(self._path) as own:
+                own.write_text("\n".join([*self._rows, ""]), encoding="utf-8")
         self._rows.clear()
 
     def _note(self, model: Any, _: object, given: Mapping[str, Any], output: Any) -> None:  # noqa: ANN401  (torch's)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +22,7 @@ from rmaudit.models.checked_numbers import finite
 
 _NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
 STOP_AGAIN = 0.2  # seconds
+_GRACE = 1.0  # seconds that calls under way have to end once one has failed
 T = TypeVar("T")
 
 
@@ -46,23 +51,50 @@ def in_batches(
     """Call `ask` on batches of `asked`, several at once; return all scores in order, shape (n,).
 
     Raises as `ask` does. Once a batch fails, or somebody presses Ctrl-C, no other batch is begun,
-    and those under way are ended.
+    and those under way are ended; one that has not ended after a second is left alone, since
+    nothing can end a function.
     """
     size = pace.answers
     batches = [asked[first : first + size] for first in range(0, len(asked), size)]
     found: list[float] = []
-    with ThreadPoolExecutor(pace.at_once) as pool:
-        coming = [pool.submit(ask, batch) for batch in batches]
-        try:
-            for batch, scores in zip(batches, coming, strict=True):
-                found += scores.result()
-                on_progress(len(batch))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            while wait_for(coming, STOP_AGAIN).not_done:  # one may have been about to ask
-                pace.stop()
-            raise
+    coming = _begun([partial(ask, batch) for batch in batches], pace.at_once)
+    try:
+        for batch, scores in zip(batches, coming, strict=True):
+            found += scores.result()
+            on_progress(len(batch))
+    except BaseException:
+        under_way = [scores for scores in coming if not scores.cancel()]
+        patience = time.monotonic() + _GRACE
+        while wait_for(under_way, STOP_AGAIN).not_done and time.monotonic() < patience:
+            pace.stop()  # again and again: one may have been about to ask
+        raise
     return np.array(found, dtype=np.float32)
+
+
+def _begun(calls: Sequence[Callable[[], T]], at_once: int) -> list[Future[T]]:
+    """Begin calls in order, `at_once` at a time; return their futures, which can be cancelled.
+
+    In threads that no process waits for at its end, as it does for those of an executor.
+    """
+    coming: list[Future[T]] = [Future() for _ in calls]
+    left = deque(zip(calls, coming, strict=True))
+
+    def work() -> None:
+        while left:
+            try:
+                call, future = left.popleft()
+            except IndexError:  # another thread has taken the last
+                return
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001  (whoever asks for the result raises it)
+                future.set_exception(error)
+
+    for _ in range(min(at_once, len(calls))):
+        Thread(target=work, daemon=True).start()
+    return coming
 
 
 def by_prompt(

@@ -78,18 +78,21 @@ def planner_of(config: pytest.Config) -> RunPlanner | None:
 
 
 def refuse_cache(config: pytest.Config) -> None:
-    """Raise if the cache is not writable or, with `--rm-recorded`, not readable.
+    """Raise if the cache is no place to keep scores.
+
+    A folder that has scores and cannot be written is read: what is missing there is an error of the
+    audit that needs it.
 
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.
     """
-    read = options_of(config).recorded
+    read = options_of(config).recorded or (cache_folder(config) / "scores").is_dir()
     refuse_unwritable("--rm-cache", cache_folder(config), read=read)
     if "://" not in (options_of(config).cache or ""):
         return
     files = store_of(config).files
     try:
-        files.names() if read else files.prepare("tried")
+        files.names() if options_of(config).recorded else files.prepare("tried")
         files.clear("tried")
     except OSError as error:
         message = f"--rm-cache: {files.where()} cannot be used ({error}); name another place"

@@ -6,7 +6,9 @@ import os
 import shlex
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from rmaudit.config.model_registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
+from rmaudit.interrupts import raised_once, sigterm_raises
 from rmaudit.plugin.cache_location import refuse_cache
 from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
@@ -145,6 +148,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not audits:
         return
     plan.unseen = [*uncollected(config, collected, plan.skipped), *_dropped(config, audits)]
+    worker = hasattr(config, "workerinput")
+    handle_signals(config, raised_once() if worker else sigterm_raises())
     try:
         _refuse_model_of_other_plugin(config)
         _refuse_misspelt(config, [audit for _, audit in audits])
@@ -154,7 +159,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             refuse_unwritable("--rm-report", report_folder(config))
             refuse_cache(config)
     except (SpecError, pytest.UsageError, pytest.PytestWarning) as wrong:  # -W error raises
-        if not hasattr(config, "workerinput"):
+        if not worker:
             raise pytest.UsageError(str(wrong)) from None
         # Of an exception in a worker xdist tells that the worker is gone, and not why.
         report = pytest.CollectReport("rmaudit", "failed", str(wrong), [])
@@ -181,6 +186,12 @@ def _dropped(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]
         return []
     said = "1 test of an audit was" if len(tests) == 1 else f"{len(tests)} tests of audits were"
     return [f"{said} never collected, dropped by a plugin or a conftest.py: {_first_names(tests)}"]
+
+
+def handle_signals(config: pytest.Config, handling: AbstractContextManager[None]) -> None:
+    """Begin to handle signals so, until pytest ends its run."""
+    handling.__enter__()
+    config.add_cleanup(partial(handling.__exit__, None, None, None))
 
 
 def _refuse_model_of_other_plugin(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError
+from rmaudit.interrupts import held_back
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.prompt_overrides import words_of_run
@@ -105,7 +107,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if session is not None and session.options is not None:
         from rmaudit.references import stem_cache
 
-        stem_cache.save_stems(session.options.cache, session.own_words.language)
+        with suppress(KeyboardInterrupt), held_back():  # the run is over
+            stem_cache.save_stems(session.options.cache, session.own_words.language)
 
 
 class SampleHooks:

@@ -51,9 +51,11 @@ def pytest_terminal_summary(
             said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
             told.write_line(said, yellow=True)
         report = [f"report: {state.report}"] if state.report is not None else []
+        report += [state.undrawn] if state.undrawn else []
         more = [] if brief else [*report, *state.logged]
         for text in (*more, *state.unwritten, *state.warnings, *state.unlogged):
             told.write_line(log(line(text)))
+        state.undrawn = ""
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
@@ -65,8 +67,8 @@ def _print_one_line(state: Session, verdict: RunVerdict, told: pytest.TerminalRe
     told.write(brief.text, **_markup(brief))
     told.flush()  # whatever becomes of the pages
     render(state)
-    where = f"; {state.report}" if state.report else ""
-    told.write_line(log(line(where)))
+    where = state.report or state.undrawn
+    told.write_line(log(line(f"; {where}" if where else "")))
 
 
 def _print_summary(
@@ -83,7 +85,7 @@ def _print_summary(
     screen = _screen_of_terminal(config)
     for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
         told.write_line(each.text, **_markup(each))
-    for text in (*state.against, *([_kept_after_interrupt(config)] if state.cut else [])):
+    for text in (*state.against, *([_kept_after_interrupt(config)] if state.stopped else [])):
         for each in screen.told(text):
             told.write_line(each.text)
     told.flush()

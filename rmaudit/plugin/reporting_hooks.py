@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
+import warnings
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,13 +21,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.config.servers import masked_urls
+from rmaudit.interrupts import Terminated, held_back, sigterm_raises
 from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
-from rmaudit.plugin.collection import in_order, left_out
+from rmaudit.plugin.collection import handle_signals, in_order, left_out
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.run_audit import CARRIED, unmeasured_finding
 from rmaudit.plugin.session import (
     SESSION,
     Session,
+    exit_code,
     model_specs,
     policy_of,
     registered,
@@ -77,8 +81,16 @@ class Watch:
         """Tell an xdist worker into which folder to write its list of collected audits."""
         plan = self.session.plan
         if plan.folder is None:
+            handle_signals(node.config, sigterm_raises())  # so that the folder goes, too
             plan.folder = TemporaryDirectory(prefix="rmaudit-plan-")
         node.workerinput[FOLDER] = plan.folder.name
+        if node.gateway.spec.popen:  # on this machine
+            plan.workers[node.gateway.id] = node.gateway._rinfo().pid  # noqa: SLF001  (kept for others)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:  # noqa: ANN401  (xdist has no types)
+        """Forget a worker that ended: its number may be another process's soon."""
+        self.session.plan.workers.pop(node.gateway.id, None)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -103,6 +115,16 @@ class Watch:
         elif report.failed:
             which = "failed in teardown" if report.when == "teardown" else "failed, and is no audit"
             self.session.plan.beside[report.nodeid] = f"{report.nodeid} {which}"
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note the exit code, and tell xdist's workers to end, which takes it 5 seconds or more."""
+        error = excinfo.value
+        asked = type(error) in {KeyboardInterrupt, Terminated}  # and is no fault in collecting
+        if asked and isinstance(error, KeyboardInterrupt):
+            self.session.stopped = exit_code(error)
+        for pid in self.session.plan.workers.values() if self.session.stopped else ():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Give pytest its full lists of failures back, of which its summary printed only some."""
@@ -146,17 +168,32 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     if hasattr(config, "workerinput") or planner_of(config) is not None:
         yield
         return
-    state.plan.receive()
-    looks_whole = state.plan.begun or exitstatus == pytest.ExitCode.OK
-    if state.carried or (looks_whole and state.plan.selected):
-        _gather_findings(session, state, exitstatus)
-        with _guarded(state, "results.json"):
-            _write_results(config, state)
-        state.gaps = _why_incomplete(state)
-        state.verdict = of_run(state.findings, state.gaps)
-    yield
+    with _noting_interrupt(state):
+        state.plan.receive()
+        looks_whole = state.plan.begun or exitstatus == pytest.ExitCode.OK
+        with held_back():
+            if state.carried or (looks_whole and state.plan.selected):
+                _gather_findings(session, state, exitstatus)
+                with _guarded(state, "results.json"):
+                    _write_results(config, state)
+                state.gaps = _why_incomplete(state)
+                state.verdict = of_run(state.findings, state.gaps)
+    with _noting_interrupt(state):
+        yield
     render(state)  # unless the summary has
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if state.undrawn and reporter is not None:  # nor was it told there
+        reporter.write_line(log(line(state.undrawn)))
     session.exitstatus = ending(state, session.exitstatus, gate=options_of(config).gate)
+
+
+@contextmanager
+def _noting_interrupt(state: Session) -> Iterator[None]:
+    """Note in `state` that Ctrl-C or SIGTERM ended the `with` block, and go on after it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        state.stopped = exit_code(error)
 
 
 def ending(state: Session, code: int, *, gate: bool) -> int:
@@ -165,6 +202,8 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
     The code is not 0 if a finding blocks, if nothing was measured, or if the run was interrupted.
     With `gate` it is 0 only if the run PASSES, and never for a run without any audit.
     """
+    if state.stopped:
+        return state.stopped
     if code != pytest.ExitCode.OK or (state.verdict is None and not gate):
         return code
     blocked = any(finding.blocks for finding in state.findings)
@@ -221,26 +260,30 @@ def _write_results(config: pytest.Config, state: Session) -> None:
     from rmaudit.report.results_of_run import RunCounts, record
 
     selected = max(len(state.plan.selected), len(state.findings))
-    state.results = record(
-        state.findings,
-        model_specs(config),
-        store_of(config),
-        base=report_folder(config).absolute(),
-        command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
-        seed=options_of(config).seed,
-        made=state.memory.sweeps.values(),
-        own_words=state.own_words,
-        course=RunCounts(
-            collected=max(state.plan.collected, selected),
-            selected=selected,
-            finished=state.finished,
-            interrupted=bool(state.interrupted),
-            part=left_out(config),
-            sample=options_of(config).sample,
-            faults=state.plan.faults(),
-        ),
-        blessed=state.blessed,
-    )
+    with warnings.catch_warnings(record=True) as said:  # pytest tells none at a run's end
+        warnings.simplefilter("always")
+        state.results = record(
+            state.findings,
+            model_specs(config),
+            store_of(config),
+            base=report_folder(config).absolute(),
+            command=masked_urls(shlex.join(["pytest", *config.invocation_params.args])),
+            seed=options_of(config).seed,
+            made=state.memory.sweeps.values(),
+            own_words=state.own_words,
+            course=RunCounts(
+                collected=max(state.plan.collected, selected),
+                selected=selected,
+                finished=state.finished,
+                interrupted=bool(state.interrupted),
+                part=left_out(config),
+                sample=options_of(config).sample,
+                faults=state.plan.faults(),
+            ),
+            blessed=state.blessed,
+        )
+    told = (each.message for each in said if issubclass(each.category, UserWarning))
+    state.warnings += [f"warning: {message}" for message in told]
     state.findings = [*state.results[0].findings]
     for each in blessed_comparisons(state.results[0]):
         state.against.append("; ".join(each.says))
@@ -248,22 +291,37 @@ def _write_results(config: pytest.Config, state: Session) -> None:
 
 
 def render(state: Session) -> None:
-    """Write the report's pages and a CI job's summary, and log the run to `--rm-log`; only once."""
+    """Write the report's pages and a CI job's summary, and log the run to `--rm-log`; only once.
+
+    After Ctrl-C or SIGTERM only what is quick is written, and `undrawn` says how to have the page.
+    """
     if state.results is None:
         return
+    (results, folder), state.results = state.results, None
+    with _noting_interrupt(state):
+        _write_report(state, results, folder)
+    if state.stopped:
+        undone = f"the page was not drawn{', nor the run logged' if state.log else ''}"
+        state.undrawn = f"{undone}; to draw it, run rmaudit report {_here(folder)}/results.json"
+
+
+def _write_report(state: Session, results: Results, folder: Path) -> None:
     from rmaudit.report import writers
     from rmaudit.report.charts.picture_cache import cached_in
 
-    (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):
         with cached_in(state.options.cache) if state.options else nullcontext():
-            writers.write(results, folder)
-        here = Path.cwd()
-        page = folder / "index.html"
-        state.report = page.relative_to(here) if page.is_relative_to(here) else page
+            writers.write(results, folder, page=not state.stopped)
+        state.report = None if state.stopped else _here(folder / "index.html")
         state.warnings += _append_to_github_summary(folder)
-    if state.log and not state.unwritten:
+    if state.log and not state.unwritten and not state.stopped:
         _log_to_tracker(state, state.log, results, folder)
+
+
+def _here(path: Path) -> Path:
+    """Return the path as one names it from the current folder."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _log_to_tracker(state: Session, tracker: str, results: Results, folder: Path) -> None:

@@ -29,7 +29,13 @@ from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, not_asked, skip_if_missing
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.run_null_controls import controls
-from rmaudit.plugin.session import SESSION, model_option_value, model_specs, policy_of
+from rmaudit.plugin.session import (
+    SESSION,
+    exit_code,
+    model_option_value,
+    model_specs,
+    policy_of,
+)
 from rmaudit.references import References
 from rmaudit.references.published_model_values import band, of_family
 from rmaudit.report.json_codec import encode
@@ -204,10 +210,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
     try:
         with stemming(item.config.stash[SESSION].own_words.language):
             return (yield)
-    except KeyboardInterrupt:
-        if audited(item) is None or item.config.getoption("fulltrace"):
+    except KeyboardInterrupt as error:
+        item.config.stash[SESSION].stopped = exit_code(error)
+        if audited(item) is None or planner_of(item.config) or item.config.getoption("fulltrace"):
             raise
-        item.config.stash[SESSION].cut = True
         raise pytest.exit.Exception("interrupted", pytest.ExitCode.INTERRUPTED) from None
 
 

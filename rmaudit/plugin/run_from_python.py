@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import signal
 import sys
 import tempfile
 import warnings
@@ -23,7 +24,8 @@ import pytest
 from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
-from rmaudit.plugin.session import SESSION
+from rmaudit.interrupts import TERMINATED, Terminated
+from rmaudit.plugin.session import SESSION, Session
 from rmaudit.plugin.uncollected_audits import bundled_audits
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
@@ -151,6 +153,8 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         SpecError: a model or an audit is not known, or an option is wrong.
         RmauditError: nothing could be run, such as a file that cannot be imported.
+        KeyboardInterrupt: somebody pressed Ctrl-C; what was measured is in `report`, if one was
+            asked for, and what was scored is cached.
     """
     given = dict(locals())  # the options, and the two arguments that are none
     if wrong := [model for model in models if not isinstance(model, str | Path)]:
@@ -158,6 +162,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         source = getattr(getattr(wrong[0], "spec", None), "source", "")
         raise SpecError(f"{message}; write {source!r}" if source else message)
     with (
+        _sigterm_as_before(),
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
         _test_files_of(given.pop("audits"), Path(scratch)) as paths,
     ):
@@ -177,6 +182,16 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
             folder,
             pages=folder is not None or options.log is not None,
         )
+
+
+@contextlib.contextmanager
+def _sigterm_as_before() -> Iterator[None]:
+    """Let SIGTERM, which has ended the run in the `with` block, end the process, too."""
+    try:
+        yield
+    except Terminated:
+        signal.raise_signal(signal.SIGTERM)
+        raise
 
 
 def _value_of_rm_prompts(
@@ -210,6 +225,8 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
         contextlib.redirect_stderr(told),
     ):
         code = pytest.main(list(arguments), plugins=[ended])
+    if ended.state is not None and ended.state.stopped:
+        raise Terminated if ended.state.stopped == TERMINATED else KeyboardInterrupt
     if ended.results is None:
         said = [line for line in told.getvalue().splitlines() if line.strip()]
         if code == pytest.ExitCode.USAGE_ERROR and said:
@@ -247,12 +264,14 @@ class _Ended:
         self.results: Results | None = None
         self.folder: Path | None = None
         self.unlogged: list[str] = []
+        self.state: Session | None = None
         self.pages, self.progress = pages, sys.stderr
 
     @pytest.hookimpl(trylast=True)  # the run's state is made by then
     def pytest_configure(self, config: pytest.Config) -> None:
         """Show progress on the stderr of the caller, although pytest's output is not shown."""
-        config.stash[SESSION].progress = self.progress
+        self.state = config.stash[SESSION]
+        self.state.progress = self.progress
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Keep the results, which are written by now; without `pages`, no page is rendered."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import RmauditError
+from rmaudit.interrupts import Terminated
 from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.pytest_fixtures import CASE
@@ -61,6 +62,7 @@ class Planner:
         needs: what was requested so far; None before the run begins.
         unknown: audits that take the model itself, so that nobody knows what they score.
         broken: why an audit could not be planned, by test.
+        stopped: Ctrl-C or SIGTERM, which pytest keeps to itself.
     """
 
     __name__ = PLANNER
@@ -71,6 +73,7 @@ class Planner:
         self.needs: Needs | None = None
         self.unknown: list[str] = []
         self.broken: dict[str, str] = {}
+        self.stopped: KeyboardInterrupt | None = None
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
         """Return the model of a registry entry; each is opened only once.
@@ -101,6 +104,11 @@ class Planner:
         """Note why an audit could not be planned (a failed test report)."""
         if report.failed:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note that somebody ends the planning; errors in collecting come here, too."""
+        if type(excinfo.value) in {KeyboardInterrupt, Terminated}:
+            self.stopped = cast("KeyboardInterrupt", excinfo.value)
 
     def note(self, item: pytest.Function) -> None:
         """Note what an audit requests besides its fixtures; one that takes a model is `unknown`."""
@@ -180,6 +188,7 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
 
     Raises:
         RmauditError: pytest rejects the arguments or the audits, in its own words.
+        KeyboardInterrupt: somebody ends it.
     """
     from rmaudit.distributed.missing_scores import Plan
 
@@ -193,6 +202,8 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
             contextlib.redirect_stderr(told),
         ):
             code = pytest.main([*arguments, *own], plugins=[planner])
+    if planner.stopped is not None:
+        raise planner.stopped
     bad = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
     needs = planner.needs
     if code in bad or needs is None or (planner.broken and not needs.found):

@@ -26,6 +26,7 @@ class SelectedAudits:
         unseen: a sentence each on audits that were never collected.
         beside: failures that belong to no audit, a sentence each, by test id.
         folder: where xdist's workers write what they collected.
+        workers: the process ids of those on this machine, by their names.
     """
 
     collected: int = 0
@@ -38,6 +39,7 @@ class SelectedAudits:
     unseen: list[str] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     folder: TemporaryDirectory[str] | None = None
+    workers: dict[str, int] = field(default_factory=dict)
 
     def send(self, folder: Path, worker: str) -> None:
         """Write what an xdist worker collected to `folder`, for the reporting process."""

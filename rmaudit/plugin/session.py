@@ -22,6 +22,7 @@ from rmaudit.config.model_registry import (
 )
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, SpecError
+from rmaudit.interrupts import TERMINATED, Terminated
 from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.pytest_options import RM_MODEL, options_of
 from rmaudit.plugin.selected_audits import SelectedAudits
@@ -70,7 +71,7 @@ class Session:
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
     told: dict[str, str] = field(default_factory=dict)  # faults, with the first finding of each
-    cut: bool = False  # whether somebody pressed Ctrl-C while an audit ran
+    stopped: int = 0  # the exit code of Ctrl-C or SIGTERM, if one came
     interrupted: str = ""  # why the run is not whole
     gaps: list[str] = field(default_factory=list)  # all that keeps it from being whole
     verdict: RunVerdict | None = None  # of the run, where there is any finding
@@ -79,6 +80,7 @@ class Session:
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
+    undrawn: str = ""  # how to have the page that an interrupted run has not drawn
     shown_first: bool = False  # whether the first sweep's best and worst tokens were printed
     progress: TextIO | None = None  # where progress goes, if not to pytest's terminal
     log: str | None = None  # the tracker to which the run is logged
@@ -91,6 +93,11 @@ class Session:
 
 
 SESSION = pytest.StashKey[Session]()
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """Return the exit code of a run that Ctrl-C ends, which is pytest's, or SIGTERM."""
+    return TERMINATED if isinstance(error, Terminated) else int(pytest.ExitCode.INTERRUPTED)
 
 
 def refuse_no_pairs(path: Path, prefix: str = "") -> None:

@@ -22,6 +22,7 @@ import scipy
 
 import rmaudit
 from rmaudit.config.model_registry import ModelSpec
+from rmaudit.config.paths_and_atomic_writes import clear_leftovers
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.measures import model_similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
@@ -104,6 +105,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     n = len(findings)
     course = course or RunCounts(collected=n, selected=n, finished=n)
     now = datetime.now(UTC)
+    clear_leftovers(base, "*/")
     folder = _new_folder(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = Run(
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -224,6 +226,19 @@ def test_a_long_hash_is_announced(
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("rmaudit: hashing")
     assert str(folder) in told
+
+
+def test_ctrl_c_reads_no_file_to_its_end(folder: Path, tmp_path: Path) -> None:
+    """Of a terabyte, which takes minutes at the least; nothing is written down of it."""
+    with (folder / ONE).open("wb") as file:
+        file.truncate(1 << 40)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        weights_identity(folder, tmp_path)
+
+    assert not (tmp_path / "hashes.json").exists()
 
 
 # What is loaded is what was hashed

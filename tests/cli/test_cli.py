@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -117,15 +118,17 @@ def test_a_path_that_the_system_refuses_is_one_line(command: str) -> None:
     assert "xxx" in result.stderr
 
 
-def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends with 130, as everywhere."""
-
-    def stop(_: object) -> None:
-        raise KeyboardInterrupt
-
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_no_verdict(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with 128 and its number, as everywhere, and the command that goes on."""
+    stop = lambda _: signal.raise_signal(number)  # noqa: E731
     monkeypatch.setattr("rmaudit.cli.list_models.known_models", stop)
+    monkeypatch.setattr("sys.argv", ["/bin/rmaudit", "models", "--file", "a b"])
 
-    assert runner.invoke(app, ["models"]).exit_code == 130
+    ended = runner.invoke(app, ["models"])
+
+    assert ended.exit_code == 128 + number
+    assert ended.stderr == "interrupted; to go on, run rmaudit models --file 'a b'\n"
 
 
 # What is printed of texts that others wrote
@@ -203,7 +206,7 @@ def test_warnings_are_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
     said = runner.invoke(app, ["models"]).stderr
 
     assert said.startswith("warning: own")
-    assert (len(said.splitlines()), is_harmless(said)) == (1, True)
+    assert (len(said.splitlines()), is_harmless(said)) == (2, True)
 
 
 def test_nothing_is_printed_past_the_one_way() -> None:

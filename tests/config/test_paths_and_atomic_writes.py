@@ -51,6 +51,21 @@ def test_what_fails_leaves_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_killed_processes_left_goes_after_a_day(tmp_path: Path) -> None:
+    """By the next write there; what is younger may be another's, and other names are nobody's."""
+    names = [f".{'a' * 16}.partial", f".{'b' * 16}.partial", ".mine.partial", "c.partial"]
+    for name in names:
+        (tmp_path / name).write_text("half")
+    for name in names[1:]:
+        os.utime(tmp_path / name, (0, 0))
+
+    with in_place_of(tmp_path / "file") as own:
+        own.write_text("")
+
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {names[0], *names[2:], "file"}
+
+
 @pytest.mark.usefixtures("umask")
 def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
     """A cache is shared between users."""

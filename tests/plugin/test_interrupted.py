@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pandas as pd
 import pytest
 
-from tests.plugin.conftest import HIGH, Run
+from rmaudit.report import results_of_run
+from rmaudit.scores.score_cache_files import LocalFiles
+from tests.plugin.conftest import AUDITS, HIGH, Run
 
 THREE = """
 import os, signal
@@ -85,6 +91,82 @@ def test_an_exit_code_of_ones_own_loses_no_finding(run: Run) -> None:
     assert ended.ret == 7
     assert [f["verdict"] for f in ended.findings] == ["PASS"] * 2 + ["ERROR"] * 4
     assert "the run was stopped with exit code 7" in ended.findings[-1]["why"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 2), (signal.SIGTERM, 143)])
+def test_after_a_signal_no_page_is_drawn_and_the_commands_are_told(
+    number: signal.Signals, code: int, run: Run
+) -> None:
+    """In an audit, a fixture, or between audits: results.json and what is quick is there."""
+    how = f"os.kill(os.getpid(), {int(number)})"
+    between = (
+        "import os, pandas, pytest\n@pytest.hookimpl(trylast=True)\n"
+        f"def pytest_runtest_logfinish(nodeid):\n    if 'second' in nodeid:\n        {how}\n"
+    )
+    for body, conftest in ((how, ""), ("pass", between)):
+        before = signal.getsignal(number)
+        ended = run(THREE.format(how=body), conftest=conftest, pages=True)
+
+        assert ended.ret == code
+        assert signal.getsignal(number) == before
+        assert ended.findings[-1]["why"] == "planned, not run: the run was interrupted"
+        ended.says(
+            "not a whole run: the run was interrupted; *",
+            "cached in *; to continue, run pytest *",
+            "the page was not drawn; to draw it, run rmaudit report reports/*/results.json",
+        )
+        newest = max(ended.folder.glob("reports/*"), key=lambda path: path.stat().st_mtime_ns)
+        assert {path.name for path in newest.iterdir()} == {
+            *("results.json", "summary.md", "results.sarif", "model-index.yaml")
+        }
+
+
+@pytest.mark.parametrize("when", ["results.json", "the page", "the summary"])
+def test_ctrl_c_as_a_report_is_written_loses_no_finding(
+    when: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results are written first, and then a command is told that draws the page."""
+    conftest = ""
+    if when == "results.json":
+        written = results_of_run.record
+
+        def interrupted(*given: Any, **more: Any) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            return written(*given, **more)
+
+        monkeypatch.setattr("rmaudit.report.results_of_run.record", interrupted)
+    elif when == "the page":
+        monkeypatch.setattr("rmaudit.report.writers.RENDERERS", {"index.html": pressed})
+    else:
+        conftest = "def pytest_terminal_summary(): raise KeyboardInterrupt\n"
+    ended = run(HIGH.format(low=0.0), conftest=conftest, pages=True)
+
+    assert ended.ret == 2
+    assert [f["verdict"] for f in ended.findings] == ["PASS"] * 2
+    assert ended.results["run"]["interrupted"] is False
+    ended.says("the page was not drawn; to draw it, run rmaudit report reports/*/results.json")
+    assert "Traceback" not in ended.said.stdout.str() + ended.said.stderr.str()
+
+
+def pressed(_: object) -> NoReturn:
+    """In place of what draws a page."""
+    raise KeyboardInterrupt
+
+
+def test_a_scorer_that_raises_while_batches_wait_ends_the_run(run: Run, tmp_path: Path) -> None:
+    """As does one of many batches, of which two run at once."""
+    conftest = """
+import rmaudit
+
+@rmaudit.scorer("many", vocabulary=[str(i) for i in range(40)], version="1", batch=2, concurrency=2)
+def many(prompt, responses):
+    raise RuntimeError("no more credit")
+"""
+    body = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
+    ended = run(body, model="many", conftest=conftest, cache=tmp_path / "cache")
+
+    assert {f["verdict"] for f in ended.findings} == {"ERROR"}
+    ended.says("*many: its function raised RuntimeError: no more credit*")
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_path: Path) -> None:
@@ -171,6 +253,35 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(
     run(body, option, "new").refuses(option, "Read-only file system")
 
 
+def test_a_cache_that_cannot_be_written_is_read(
+    run: Run, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an error of an audit whose scores are missing there, and of no other."""
+    body = "@declare(0.0, prompts=['{}'])\ndef test_swept(sweep): return estimate(1.0)\n"
+    run(body.format("best"))
+    written, prepared = tempfile.TemporaryFile, LocalFiles.prepare
+
+    def read_only(path: object) -> None:
+        if Path(str(path)).is_relative_to(scored):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def temporary(*given: Any, dir: object = None, **more: Any) -> Any:  # noqa: A002  (Python's)
+        read_only(dir)
+        return written(*given, dir=dir, **more)  # type: ignore[call-overload]
+
+    def prepare(files: LocalFiles, folder: str) -> None:
+        read_only(files.root)
+        prepared(files, folder)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary)
+    monkeypatch.setattr(LocalFiles, "prepare", prepare)
+
+    assert run(None).only["verdict"] == "PASS"
+    missing = run(body.format("greatest"))
+    assert "cannot be written" in missing.only["why"]
+    assert missing.ret == pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.mark.parametrize("left", [[], ["results.json"]])
 def test_a_disk_that_fills_up_loses_no_finding(
     left: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
@@ -208,3 +319,68 @@ def test_a_worker_that_dies(run: Run) -> None:
     ended = run(None, "-n1", "--max-worker-restart=0")
     assert ended.ret != pytest.ExitCode.OK
     assert [f["verdict"] for f in ended.findings].count("ERROR") == 4
+
+
+TOLD = """
+import os, signal, threading
+
+@declare(0.0)
+def test_waiting(rng):
+    if os.environ["PYTEST_XDIST_WORKER"] == "gw0":
+        os.kill(os.getppid(), signal.{name})
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 2), ("SIGTERM", 143)])
+def test_workers_end_with_the_main_process(
+    name: str, code: int, toy: Path, scored: Path, tmp_path: Path
+) -> None:
+    """It alone is signalled, while they wait for ever: nothing is left, and all is told."""
+    (tmp_path / "test_toy.py").write_text(AUDITS + TOLD.format(name=name), encoding="utf-8")
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "pytest", "-n2", "-p", "no:cacheprovider", "test_toy.py"]
+    ended = subprocess.run(
+        [*command, "--rm-model", str(toy), "--rm-cache", str(scored)],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == code, ended.stdout
+    assert "to continue, run pytest -n2" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert list(tmp_path.glob("reports/*/results.json"))
+    assert not list((tmp_path / "tmp").glob("rmaudit-*"))
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_program_that_runs_audits(toy: Path, scored: Path, tmp_path: Path) -> None:
+    """As it would have without them, once the temporary files are gone; Ctrl-C is raised there."""
+    (tmp_path / "tmp").mkdir()
+    for name, said in (("SIGTERM", ""), ("SIGINT", "interrupted")):
+        file = tmp_path / f"test_{name}.py"
+        file.write_text(AUDITS + SIGNALLED.format(name=name), encoding="utf-8")
+        program = f"import rmaudit\ntry:\n    rmaudit.run({str(toy)!r}, audits=[{str(file)!r}], "
+        program += f"cache={str(scored)!r})\nexcept KeyboardInterrupt:\n    print('interrupted')"
+        ended = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.stdout.strip() == said, ended.stderr
+        assert ended.returncode == (-signal.SIGTERM if name == "SIGTERM" else 0)
+    assert not list((tmp_path / "tmp").glob("rmaudit-*"))
+
+
+SIGNALLED = """
+import os, signal
+
+@declare(0.0)
+def test_signalled(rng): os.kill(os.getpid(), signal.{name})
+"""

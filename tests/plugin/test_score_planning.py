@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -207,3 +208,41 @@ def test_one_cause_is_said_once(toy: Path, tmp_path: Path, monkeypatch: pytest.M
     (line,) = [line for line in said.splitlines() if "OSError" in line]
     assert "test_first" in line
     assert "and 2 more: " in line
+
+
+SCORER = """
+import rmaudit
+
+@rmaudit.scorer("house-rm", vocabulary=["a", "b", "cc"], version="1")
+def house_rm(prompt, responses): return [float(len(response)) for response in responses]
+"""
+
+
+def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is planned; a model that pytest does not know either is an error as ever."""
+    body = "@declare(0.0)\ndef test_swept(sweep): return estimate(1.0)\n"
+    (tmp_path / "conftest.py").write_text(SCORER, encoding="utf-8")
+    (tmp_path / "test_own.py").write_text(AUDITS + body, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    said = command("sweep", "test_own.py", "--model=house-rm", "--cache=cache")
+    assert said.splitlines()[-1] == "6 answers scored; nothing is missing"
+    assert "0" in command("plan", "test_own.py", "--model=house-rm", "--cache=cache", "--missing")
+    unknown = command("sweep", "test_own.py", "--model=house", "--cache=cache", code=4)
+    assert "unknown model 'house'" in unknown
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_ends_the_planning_ends_the_sweep(
+    number: signal.Signals, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pytest keeps Ctrl-C to itself; nothing of half a plan is scored."""
+    body = "import signal\n@declare(0.0)\ndef test_swept(sweep, rewards):\n"
+    body += f"    signal.raise_signal({int(number)})\n"
+    (tmp_path / "test_own.py").write_text(AUDITS + body, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    said = command("sweep", "test_own.py", f"--model={toy}", "--cache=cache", code=128 + number)
+
+    assert said.startswith("interrupted; to go on, run rmaudit ")
+    assert not (tmp_path / "cache" / "scores").exists()

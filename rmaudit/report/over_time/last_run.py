@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,9 +51,11 @@ def previous_run(
     """Return the latest run below `base` of exactly these models, before time `created`, or None.
 
     Its findings are compared with those of this run (`findings`). Runs that cannot be read, such
-    as those of an unknown schema, are left out without an error: the user did not name them.
+    as those of an unknown schema, are left out without an error: the user did not name them. Runs
+    after `created`, by a clock that differs, are left out with a warning.
     """
     found: list[tuple[str, dict[str, Any]]] = []
+    later: list[str] = []
     for path in base.glob("*/results.json"):
         try:
             values = json_codec.parsed(path.read_text(encoding="utf-8"))
@@ -62,8 +65,15 @@ def previous_run(
             continue
         same = models == {(spec.name, spec.source) for spec in specs}
         known = values.get("schema") in (SCHEMA, *EARLIER_SCHEMAS)
-        if same and known and isinstance(when, str) and when < created:
+        if not (same and known and isinstance(when, str)):
+            continue
+        if when < created:
             found.append((when, values))
+        elif when > created:
+            later.append(when)
+    if later:
+        message = f"{base}: runs of these models have times after now (the last {max(later)}), so"
+        warnings.warn(f"{message} none of them is compared with; is a clock wrong?", stacklevel=2)
     for _, values in sorted(found, key=lambda pair: pair[0], reverse=True):
         try:
             return _summary(values, findings)

@@ -9,18 +9,20 @@ from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results, write_text
 from rmaudit.report.writers import markdown, modelcard, sarif
 
+PAGE = "index.html"
 RENDERERS: Mapping[str, Callable[[Results], str]] = {
-    "index.html": html_page.render,
+    PAGE: html_page.render,
     "summary.md": markdown.render,
     "results.sarif": sarif.render,
     "model-index.yaml": modelcard.render,
 }
 
 
-def write(results: Results, folder: Path) -> None:
-    """Write index.html, summary.md, results.sarif and model-index.yaml to a folder.
+def write(results: Results, folder: Path, *, page: bool = True) -> None:
+    """Write summary.md, results.sarif and model-index.yaml to a folder, and the page last.
 
-    Equal results give equal bytes.
+    The page, index.html, takes seconds; the others are quick. Equal results give equal bytes.
     """
-    for name, render in RENDERERS.items():
-        write_text(folder / name, render(results))
+    for name in sorted(RENDERERS, key=lambda name: name == PAGE):
+        if page or name != PAGE:
+            write_text(folder / name, RENDERERS[name](results))
