@@ -106,7 +106,7 @@ def tensors(files: Iterable[Path], config: Mapping[str, Any]) -> dict[str, Tenso
 def split(packed: Tensor, heads: int, key_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """Split `wqkv` ((heads + 2·key_heads)·width, ...) into Llama's queries, keys and values."""
     group = heads // key_heads
-    grouped = packed.unflatten(0, (key_heads, group + 2, -1))
+    grouped = packed.reshape(key_heads, group + 2, -1, *packed.shape[1:])
     queries = grouped[:, :group].flatten(0, 2)
     return queries, grouped[:, group].flatten(0, 1), grouped[:, group + 1].flatten(0, 1)
 

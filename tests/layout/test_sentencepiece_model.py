@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from transformers import PreTrainedTokenizerBase
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -91,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(folder: Path) -> tokenizers.PreTrainedTokenizerBase:
+def read(folder: Path) -> PreTrainedTokenizerBase:
     """The tokenizer as a run reads it."""
     return tokenizers.read(folder, ModelSpec("toy", str(folder)))
 

@@ -39,7 +39,7 @@ ATHENE = published_layout.Layout(
     },
     {"v_head.weight": (1, published_layout.HIDDEN)},
 )
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "biases": {"bias": True},
     "one key head": {"num_key_value_heads": 1},
     "as many key heads as queries": {"num_key_value_heads": 4},
@@ -49,7 +49,8 @@ KINDS = {
 
 def opened(folder: Path, **more: Any) -> Checkpoint:
     """The folder as a model in float32."""
-    spec = ModelSpec("toy", str(folder), **{"dtype": "float32", **more})
+    settings: dict[str, Any] = {"dtype": "float32", **more}
+    spec = ModelSpec("toy", str(folder), **settings)
     return Checkpoint(spec, cache=folder.parent / "cache")
 
 
