@@ -138,7 +138,7 @@ def changed(**fields: Any) -> dict[str, Any]:
         ("sglang", changed(scores=[[0.5, 0.25]] * 8), [SAME, "does not depend on the answer"]),
         ("vllm", {"reward": lambda _: 0.25}, ["gives 0.25 for each of 8 answers", "`yes`"]),
         *(
-            ("vllm", {"likeliest": dict.fromkeys(range(120), yes)}, ["gave [", "finite numbers"])
+            ("vllm", {"likeliest": dict.fromkeys((264, 288), yes)}, ["gave [", "finite numbers"])
             for yes in (0.5, -(10**400), True, float("nan"), "-1")
         ),
         (
