@@ -173,8 +173,9 @@ class IdsServer(ABC):
         except ModelError:  # it has no such path, or no template, or takes texts only
             return None
         theirs = found.get("tokens") if isinstance(found, dict) else None
-        whole = isinstance(theirs, list) and all(type(i) is int for i in theirs)
-        return tuple(theirs) if whole else None
+        if not isinstance(theirs, list) or any(type(i) is not int for i in theirs):
+            return None
+        return tuple(theirs)
 
     def _post(self, path: str, body: dict[str, Any], rows: int, hint: str) -> Any:  # noqa: ANN401  (JSON)
         """Post `body` to `path` and return the JSON answer; `hint` ends the error for a wrong path.
