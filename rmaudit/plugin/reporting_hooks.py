@@ -7,6 +7,7 @@ written.
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import signal
@@ -101,6 +102,16 @@ class Watch:
         """Note a file or folder that could not be collected."""
         if report.failed:
             self.session.plan.broken.append(report.nodeid or "the folder")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Import what writes results.json, whole, before somebody may press Ctrl-C.
+
+        NumPy cannot be imported a second time where its first import was broken off.
+        """
+        if self.session.plan.selected and planner_of(session.config) is None:
+            with held_back():
+                importlib.import_module("rmaudit.report.results_of_run")
 
     def pytest_runtest_logstart(self) -> None:
         """Note that tests began to run."""

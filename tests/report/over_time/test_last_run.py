@@ -54,7 +54,8 @@ def test_the_last_run_of_the_same_models_counts(results: dict[str, Any], tmp_pat
         (tmp_path / name / "results.json").write_text(text, encoding="utf-8")
 
     now = measured(0.3, 0.4)
-    before = previous_run(tmp_path, TOY, "2026-11-10T00:00:00Z", [now])
+    with pytest.warns(UserWarning, match="times after now .the last 2026-11-20"):
+        before = previous_run(tmp_path, TOY, "2026-11-10T00:00:00Z", [now])
     assert before is not None
     assert before.created == "2026-11-02T00:00:00Z"
     assert before.findings == (summarize_earlier(measured(0.1, 0.2), now),)
