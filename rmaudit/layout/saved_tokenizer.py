@@ -93,11 +93,12 @@ def use(tokenizer: Any, path: Path, *, model: str) -> None:  # noqa: ANN401  (it
     saved.no_padding()  # as transformers does before it tokenizes
     saved.no_truncation()
     if not tokenizer.is_fast:
-        found = _difference(
+        other = _difference(
             saved, lambda text: tokenizer(text, add_special_tokens=False).input_ids, kind
         )
-        if found:
-            raise ModelError(f"{model}: its tokenizer has two readings: {found}; {COPY_FILES}")
+        if other:
+            message = f"{model}: transformers does not tokenize by its tokenizer.json: {other}; "
+            raise ModelError(message + COPY_FILES)
         return
     theirs = tokenizer.backend_tokenizer
     theirs.no_padding()

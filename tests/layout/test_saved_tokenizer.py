@@ -164,6 +164,14 @@ def test_a_token_of_two_ids_is_refused(tmp_path: Path) -> None:
         saved_tokenizer.use(tokenizer, tmp_path / "tokenizer.json", model="toy")
 
 
+def test_a_class_that_does_not_read_the_file_is_refused(tmp_path: Path) -> None:
+    """If its ids are others; both are named."""
+    saved(tmp_path, "gpt2", "t5", "ByT5Tokenizer")
+
+    with pytest.raises(ModelError, match=r"^toy: .* by its tokenizer.json: '7' is \[.* ByT5Token"):
+        read(tmp_path, ModelSpec("toy", str(tmp_path)))
+
+
 def test_a_normalizer_of_the_file_is_kept(tmp_path: Path) -> None:
     """DeBERTa's class has NFC, and its files NFKC."""
     tokenizer = pair_tokenizer("deberta-v2")
