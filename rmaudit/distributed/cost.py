@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import RewardModel, Scored
 
 
-SHARE = 0.44  # of the stated peak: what a sweep of Llama-3.1-8B reached on an H100
-_SHARE_HERE = 0.6  # of the rate of large products: 0.55 on that H100, 0.8 on two CPU cores
+SHARE = 0.44  # of the stated peak: a sweep of Llama-3.1-8B reached 0.47 on an H100
+_SHARE_HERE = 0.6  # of the rate of large products: 0.59 on that H100, 0.8 on two CPU cores
 PEAK = {  # FLOP/s of dense matrix products, as the maker states them
     "half precision": {"H100": 989e12, "A100": 312e12},
     "float32": {"H100": 67e12, "A100": 19.5e12},

@@ -3,8 +3,8 @@
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
 stored once. A row's queries meet the prefix's keys in one large product and its own keys in a
 small one; a single softmax runs over both (`fused_attention` has another way for long prefixes on a
-CPU). Nothing is padded: every row of a batch has the same length. Nothing about a candidate is
-stored after its batch.
+CPU, `attention_in_blocks` for large batches in half precision on a GPU). Nothing is padded: every
+row of a batch has the same length. Nothing about a candidate is stored after its batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
 every backbone whose attention layers go through that interface (`models.loader_interface`), and it
@@ -24,6 +24,7 @@ from transformers import AttentionInterface
 
 from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION, LONG_PREFIX
+from rmaudit.scoring.attention_in_blocks import attention_in_blocks, mask_of_block, rows_a_block
 
 _ALIGNMENT = 8  # numbers of 2 bytes: where a row of the table begins, for a GPU's fast products
 _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
@@ -35,7 +36,8 @@ class Prefix:
 
     A long prefix has one entry for each kv head, to save memory; a short one repeats it for every
     query head that it serves, to save a copy in each batch. `later` caches the causal masks of
-    rows, (length, length) booleans, by device and length.
+    rows, (length, length) booleans, by device and length; `blocks` those of blocks of rows, by
+    device, rows and length.
     """
 
     length: int = 0
@@ -43,6 +45,7 @@ class Prefix:
     keys: dict[int, Tensor] = field(default_factory=dict)
     values: dict[int, Tensor] = field(default_factory=dict)
     later: dict[tuple[torch.device, int], Tensor] = field(default_factory=dict)
+    blocks: dict[tuple[torch.device, int, int], Tensor] = field(default_factory=dict)
 
 
 def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
@@ -70,13 +73,7 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     layer: int = module.layer_idx  # type: ignore[assignment]  # every attention layer has one
     prefix = shared_prefix if shared_prefix is not None else Prefix()
     if prefix.recording:
-        if layer in prefix.keys:
-            raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
-        heads = key.shape[1] if key.shape[2] >= LONG_PREFIX else query.shape[1]
-        prefix.keys[layer], prefix.values[layer] = (
-            _repeated_for_heads(heads, key[0]),
-            _repeated_for_heads(heads, value[0]),
-        )
+        _record(module, query, key, value, prefix, layer)
     past = 0 if prefix.recording else prefix.length
     differentiable = torch.is_grad_enabled()  # where nothing may be overwritten that autograd reads
 
@@ -84,11 +81,11 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     kv_heads = key.shape[1]
     per_kv = heads // kv_heads
     sees_all = softcap is None and (sliding_window is None or past + length <= sliding_window)
-    if sees_all and fusable(query, value, past):
-        keys, values = (
-            _repeated_for_heads(heads, of[layer]) for of in (prefix.keys, prefix.values)
-        )
-        return fused_attention(query, key, value, keys, values, scaling), None
+    if sees_all and past:
+        shared = prefix.keys[layer], prefix.values[layer]
+        found = _without_table(query, key, value, *shared, prefix, scaling)
+        if found is not None:
+            return found, None
     rows, total = batch * length, past + length
     aligned = query.element_size() < 4 and not differentiable  # noqa: PLR2004  (bytes of float32)
     table = query.new_empty(
@@ -124,6 +121,42 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
         values = _repeated_for_heads(heads, prefix.values[layer])
         out = torch.baddbmm(out.transpose(0, 1), from_prefix, values).transpose(0, 1)
     return out.reshape(batch, length, heads, -1).contiguous(), None
+
+
+def _record(  # noqa: PLR0913, PLR0917  (what a layer has of its attention)
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int
+) -> None:
+    if layer in prefix.keys:
+        raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
+    heads = key.shape[1] if key.shape[2] >= LONG_PREFIX else query.shape[1]
+    prefix.keys[layer], prefix.values[layer] = (
+        _repeated_for_heads(heads, key[0]),
+        _repeated_for_heads(heads, value[0]),
+    )
+
+
+def _without_table(  # noqa: PLR0913, PLR0917  (what attention is of)
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    prefix: Prefix,
+    scaling: float,
+) -> Tensor | None:
+    """Return attention of rows that see the whole prefix, if there is a faster way to it here."""
+    heads, kv_heads, length = query.shape[1], *key.shape[1:3]
+    if fusable(query, value, prefix.length):
+        keys, values = (_repeated_for_heads(heads, of) for of in (keys, values))
+        return fused_attention(query, key, value, keys, values, scaling)
+    if not (rows := rows_a_block(query, key, value)):
+        return None
+    place = query.device, rows, length
+    if place not in prefix.blocks:
+        prefix.blocks[place] = mask_of_block(rows, length, prefix.length, query)
+    keys, values = (of[:: len(of) // kv_heads] for of in (keys, values))  # each kv head once
+    mask = prefix.blocks[place]
+    return attention_in_blocks(query, key, value, keys, values, scaling, mask, rows)
 
 
 def _repeated_for_heads(heads: int, shared: Tensor) -> Tensor:

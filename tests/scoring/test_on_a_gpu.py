@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rmaudit.models import device_placement
 from rmaudit.scoring import (
@@ -23,7 +25,9 @@ from rmaudit.scoring import (
     memory_sized_batches,
     waited_for,
 )
+from rmaudit.scoring.attention_in_blocks import rows_a_block
 from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.shared_prefix_attention import Prefix, attend
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX, SUFFIXES, Toy, assert_same, load
 from tests.scoring.test_engine import KINDS
 from tests.toys import toy_checkpoint
@@ -122,6 +126,51 @@ def test_half_precision_is_as_near_as_the_models_own(tmp_path: Path, dtype: torc
 
     assert apart(found) < 1.5 * apart(own)
     assert apart(found) < 0.1 * exact.std()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 100])
+def test_attention_of_a_large_batch_is_as_near_as_the_table(
+    length: int, dtype: torch.dtype
+) -> None:
+    """Of both against float64: in blocks of rows, and as it is computed where slopes are wanted."""
+    draw = torch.Generator(GPU).manual_seed(0)
+
+    def some(*shape: int) -> Tensor:
+        return torch.randn(*shape, 64, generator=draw, device=GPU, dtype=dtype)
+
+    query, key, value = (some(4096, heads, length) for heads in (8, 2, 2))
+    shared = some(2, 42), some(2, 42)
+
+    def out(kind: torch.dtype) -> Tensor:
+        prefix = Prefix(42, keys={0: shared[0].to(kind)}, values={0: shared[1].to(kind)})
+        rows = (one.to(kind) for one in (query, key, value))
+        found, _ = attend(SimpleNamespace(layer_idx=0), *rows, None, 0.125, shared_prefix=prefix)  # type: ignore[arg-type]
+        return found.double()
+
+    table, exact = out(dtype), out(torch.float64)
+    with torch.inference_mode():
+        assert rows_a_block(query, key, value) == max(1, 2 ** (7 - (length - 1).bit_length()))
+        blocks = out(dtype)
+
+    assert not torch.equal(blocks, table)
+    assert (blocks - exact).norm() < 1.05 * (table - exact).norm()
+
+
+def test_a_large_batch_in_half_precision_waits_for_nothing(tmp_path: Path) -> None:
+    """It is attended to in blocks; rewards are those of small batches, which are not."""
+    toy = load(toy_checkpoint(tmp_path))
+    toy.shared.to(torch.bfloat16)
+    answers = [(i, j) for i in range(5, 261) for j in range(8, 16)]
+    small = engine.score(on_gpu(toy, ids_per_batch=1024), PREFIX, answers, (END,))
+    scorer = on_gpu(toy)
+    whole = engine.score(scorer, PREFIX, answers, (END,))
+    with host_never_waits():
+        begun = engine.begin(scorer, PREFIX, answers, (END,))
+
+    np.testing.assert_array_equal(waited_for(begun), whole)
+    assert not np.array_equal(whole, small)
+    assert (whole - small).std() < 0.1 * small.std()
 
 
 def test_slopes_are_those_of_a_cpu(tmp_path: Path) -> None:
