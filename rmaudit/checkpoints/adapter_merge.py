@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _EXPERT = re.compile(r"\.experts\.\d+\.")
 _EXPERTS_SINCE = (0, 19, 1)  # PEFT's release
+_OF_EXPERTS = 3  # dimensions of a parameter that holds many experts
 _CONSEQUENCE = {
     "missing": "what was trained would stay as it is in the base",
     "unexpected": "a part of the adapter would be left out",
@@ -69,7 +70,7 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             saved = as_this_release_has_it(wrapped, wrapped.peft_config["default"], dict(tensors))
             kind, odd = "missing", sorted(wanted.keys() - saved.keys())
             if not odd:
-                loaded = set_peft_model_state_dict(wrapped, saved, low_cpu_mem_usage=tried)
+                loaded: Any = set_peft_model_state_dict(wrapped, saved, low_cpu_mem_usage=tried)
                 kind, odd = "unexpected", loaded.unexpected_keys
             if not odd:
                 # Not `safe_merge`, which rounds the update before it is added: another model.
@@ -158,7 +159,7 @@ def _refuse_turned_experts(wrapped: Any, adapter: Adapter) -> None:  # noqa: ANN
     ):
         return
     for name, module in wrapped.named_modules():
-        if isinstance(module, ParamWrapper) and module.get_param().ndim == 3:  # noqa: PLR2004  (of many experts)
+        if isinstance(module, ParamWrapper) and module.get_param().ndim == _OF_EXPERTS:  # type: ignore[no-untyped-call]
             inputs_first = getattr(module.get_base_layer(), "is_transposed", False)
             if inputs_first and numbers < (0, 19):
                 continue

@@ -17,6 +17,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat_rendering, encoder_pair, tokenizers
 from rmaudit.layout.answer_slot import Ids, Slot, decode_each, ids_after, ids_after_each, ids_alone
+from rmaudit.layout.saved_tokenizer import COPY_FILES
 from rmaudit.layout.tokenizers import encoded, with_model_errors
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class ChatLayout:
             message = (
                 f"{self.spec.name}: its reward is to be read at the token {wanted}, and its "
                 f"tokenizer's cls_token is {found.cls_token!r}, {own}, at which its makers' code "
-                f"reads it: tokenizer and weights are not of one model. {tokenizers.COPY_FILES}"
+                f"reads it: tokenizer and weights are not of one model. {COPY_FILES}"
             )
             raise ModelError(message)
         return found
@@ -137,7 +138,8 @@ class ChatLayout:
 
     def _missing_end(self, row: Ids) -> Ids:
         """Return the `reward_id` that the row does not end in, or ()."""
-        return () if self.reward_id in {None, *row[-1:]} else (self.reward_id,)
+        wanted = self.reward_id
+        return () if wanted is None or row[-1:] == (wanted,) else (wanted,)
 
     @cached_property
     def _before(self) -> str:

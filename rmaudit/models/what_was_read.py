@@ -32,7 +32,8 @@ Values = list[NDArray[np.float32]]  # of each row, the numbers at its ids
 
 def reward(head: Head, row: Ids, states: Tensor) -> Tensor:
     """Return the head's own reward at each id of the row, (n,)."""
-    return head.after(row, states)(states)
+    found: Tensor = head.after(row, states)(states)
+    return found
 
 
 def _unit(states: Tensor) -> Tensor:

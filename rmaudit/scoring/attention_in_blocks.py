@@ -3,10 +3,13 @@
 A row's own keys are few, and a product for each row is too small for a GPU. Here the rows of a
 block stand behind one copy of the prefix, and a mask hides from each row what is not its own; the
 products so have some 128 queries and keys, of which most are masked, and take a sixth of the time
-all the same (`docs/design/021-gpus.md`). cuDNN runs them in one kernel, with sums and softmax in float32.
+all the same (`docs/design/021-gpus.md`). cuDNN runs them in one kernel, with sums and softmax in
+float32.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +32,8 @@ def rows_a_block(query: Tensor, key: Tensor, value: Tensor) -> int:
     if batch * length < _WORTH_A_PLAN or batch % rows:
         return 0
     blocks = [_blocks(of, rows).transpose(1, 2) for of in (query, key, value)]
-    asked = torch.backends.cuda.SDPAParams(*blocks, None, 0.0, False, True)  # noqa: FBT003
+    params: Any = torch.backends.cuda.SDPAParams  # its own types name other arguments
+    asked = params(*blocks, None, 0.0, False, True)  # noqa: FBT003
     return rows if torch.backends.cuda.can_use_cudnn_attention(asked) else 0
 
 
