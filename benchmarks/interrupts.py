@@ -148,8 +148,7 @@ def main() -> None:
 def _toy(folder: Path) -> Path:
     from tests.toys import toy_checkpoint, toy_tokenizer
 
-    more = {"max_position_embeddings": 2048}
-    return toy_checkpoint(folder, tokenizer=toy_tokenizer(WORDS), **more)
+    return toy_checkpoint(folder, tokenizer=toy_tokenizer(WORDS), max_position_embeddings=2048)
 
 
 def _measured(toy: Path, phase: str, number: signal.Signals, whom: str) -> str:

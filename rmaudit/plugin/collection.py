@@ -6,9 +6,8 @@ import os
 import shlex
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +189,9 @@ def _dropped(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]
 
 def handle_signals(config: pytest.Config, handling: AbstractContextManager[None]) -> None:
     """Begin to handle signals so, until pytest ends its run."""
-    handling.__enter__()
-    config.add_cleanup(partial(handling.__exit__, None, None, None))
+    until_the_end = ExitStack()
+    until_the_end.enter_context(handling)
+    config.add_cleanup(until_the_end.close)
 
 
 def _refuse_model_of_other_plugin(config: pytest.Config) -> None:

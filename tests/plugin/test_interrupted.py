@@ -267,7 +267,7 @@ def test_a_cache_that_cannot_be_written_is_read(
 
     def temporary(*given: Any, dir: object = None, **more: Any) -> Any:  # noqa: A002  (Python's)
         read_only(dir)
-        return written(*given, dir=dir, **more)  # type: ignore[call-overload]
+        return written(*given, dir=dir, **more)
 
     def prepare(files: LocalFiles, folder: str) -> None:
         read_only(files.root)
