@@ -41,7 +41,7 @@ PHASES = {  # module, function, and which of its calls
     "null controls": ("rmaudit.runs.synthetic_scorer_trials", "tried", 1),
     "results.json": ("rmaudit.report.results_of_run", "collect", 1),
     "the page": ("rmaudit.report.page.html_page", "render", 1),
-    "a function": ("rmaudit.models.text_scorer", "TextScorer.batch", 6),
+    "a function": ("rmaudit.models.text_scorer", "TextScorer.batch", 4),
 }
 COLUMNS = (
     *("phase", "signal", "to", "seconds", "computing", "results.json", "exit code", "goes on"),
@@ -54,7 +54,7 @@ import threading, rmaudit
 @rmaudit.scorer("judge", vocabulary=[f"{i}" for i in range(64)], version="1", batch=4,
                 concurrency=2)
 def judge(prompt, responses):
-    threading.Event().wait(60.0 if responses[0] > "2" else 0.0)
+    threading.Event().wait(60.0 if responses[0] > "5" else 0.0)
     return [float(len(response)) for response in responses]
 """
 SUITE = """
@@ -194,6 +194,7 @@ def _computed() -> float:
 
 def _run(command: list[str], place: Path, environment: dict[str, str]) -> tuple[str, int, float]:
     """Run a command in a process group; return what it printed, its code, and when it ended."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what is in the background ignores it
     output = place / "output"
     with output.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(  # noqa: S603  (this project only)
