@@ -37,7 +37,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate
 SDS = (0.0, 0.3, 0.5, 1.0)  # of what is drawn, in sd of the rows' own
 OWN = 0.5  # of a change, a sentence, in sd of answers
 AT = 0.5  # the bound of the shifts, in sd of answers: the true shift of one change, kind or group
-LARGE = 3  # draws of many units, for the true value
+LARGE = 12  # draws of many units, for the true value
 
 _Floats = NDArray[np.float64]
 
