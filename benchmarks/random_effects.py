@@ -8,6 +8,7 @@ holds the true value where the effect of what is drawn is 0, 0.3, 0.5 or 1 times
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -36,7 +37,7 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate
 SDS = (0.0, 0.3, 0.5, 1.0)  # of what is drawn, in sd of the rows' own
 OWN = 0.5  # of a change, a sentence, in sd of answers
 AT = 0.5  # the bound of the shifts, in sd of answers: the true shift of one change, kind or group
-LARGE = 3  # draws of many units, for the true value
+LARGE = 12  # draws of many units, for the true value
 
 _Floats = NDArray[np.float64]
 
@@ -114,7 +115,9 @@ def _conduct(kinds: Iterable[str], *, better: float = 0.0, other: float = 0.0) -
     rows = rows[rows["subset"].isin(kinds)].reset_index(drop=True)
     chosen, worst = rows["chosen"], rows["subset"] == first
     planted = better * (chosen & ~worst) + other * (~chosen & worst)
-    return rows.assign(planted=planted, chosen_one=chosen * 1.0, other_one=1.0 - chosen)
+    return rows.assign(
+        context=rows["group"], planted=planted, chosen_one=chosen * 1.0, other_one=1.0 - chosen
+    )
 
 
 def _pairs() -> pd.DataFrame:
@@ -172,22 +175,22 @@ def _of_sentences(unit: str, table: Callable[[], pd.DataFrame]) -> Gate:
 def _of_wins(kinds: tuple[str, ...]) -> Gate:
     """Return a gate of conduct in which the better answer wins: in the first kind by chance."""
     effects = (
-        Effect(("group",), 1.0, "chosen_one", drawn=True),
+        Effect(("context",), 1.0, "chosen_one", drawn=True),
         Effect(("line", "chosen"), np.sqrt(0.5)),
     )
     rows = partial(_conduct, kinds, better=1.0)
-    return Gate("group", rows, effects, partial(conduct.better_wins, kinds=kinds, **_EACH))
+    return Gate("context", rows, effects, partial(conduct.better_wins, kinds=kinds, **_EACH))
 
 
 def _of_gains(kinds: tuple[str, ...], measure: Callable[..., Estimate]) -> Gate:
     """Return a gate of conduct in which a change is worth something to a fact, and to a pair."""
     effects = (
-        Effect(("group",), 1.0),
-        Effect(("group",), OWN, "other_one", drawn=True),
+        Effect(("context",), 1.0),
+        Effect(("context",), OWN, "other_one", drawn=True),
         Effect(("line",), OWN, "other_one"),
     )
     rows = partial(_conduct, kinds, other=AT)
-    return Gate("group", rows, effects, partial(measure, kinds=kinds, **_EACH))
+    return Gate("context", rows, effects, partial(measure, kinds=kinds, **_EACH))
 
 
 GATES: Mapping[str, Gate] = {
@@ -259,7 +262,8 @@ def measured(name: str, sd: float, seed: int, copies: int = 1) -> Estimate:
     With `copies` there are so many of each unit.
     """
     gate, (rows, codes) = GATES[name], _rows(name, copies)
-    rng = np.random.default_rng([seed, copies])
+    own = zlib.crc32(f"{name} {sd}".encode())  # so that no two rows of a page share their luck
+    rng = np.random.default_rng([seed, copies, own])
     reward = rows["planted"].to_numpy(np.float64)
     for effect, values in zip(gate.effects, codes, strict=True):
         drawn = rng.standard_normal(values.max() + 1)[values]
