@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -138,7 +138,7 @@ def _best(rows: pd.DataFrame) -> Estimate:
 _ANY = np.random.default_rng(0)  # noise is 0: nothing is drawn
 _WHO = tuple(asked_by(one) for pair in APART for one in pair)
 _BY_WHO = {f"{one} or {other}": (asked_by(one), asked_by(other)) for one, other in APART}
-_EACH = {"rng": _ANY, "noise": 0.0}
+_EACH: dict[str, Any] = {"rng": _ANY, "noise": 0.0}
 
 
 def _of_changes(*names: str) -> Gate:
@@ -290,7 +290,8 @@ def _rows(name: str, copies: int) -> tuple[pd.DataFrame, list[NDArray[np.intp]]]
         ignore_index=True,
     )
     return rows, [
-        rows.groupby(list(each.by), sort=False).ngroup().to_numpy() for each in gate.effects
+        np.asarray(rows.groupby(list(each.by), sort=False).ngroup(), dtype=np.intp)
+        for each in gate.effects
     ]
 
 

@@ -113,6 +113,7 @@ def with_model_errors(
 @with_model_errors
 def encoded(
     tokenizer: PreTrainedTokenizerBase,
+    /,
     texts: str | list[str],
     pairs: str | list[str] | None = None,
     **settings: bool,
@@ -125,9 +126,9 @@ def encoded(
         ModelError: the tokenizer fails, or takes too much memory or time.
     """
     if _is_tried(tokenizer):
-        one = isinstance(texts, str)
-        both = pairs if pairs is None or not one else [pairs]
-        untrusted_code.encode(tokenizer.backend_tokenizer, [texts] if one else texts, both)
+        each = [texts] if isinstance(texts, str) else texts
+        second = [pairs] if isinstance(pairs, str) else pairs
+        untrusted_code.encode(tokenizer.backend_tokenizer, each, second)
     return tokenizer(texts, pairs, **settings)
 
 

@@ -159,28 +159,33 @@ def worst_group(
         found.sides.groupby("group", sort=False).mean(),
         words.size(),
     )
-    compared = [(name, group) for name in shifts for group in shifts.index if group]
+    compared = [
+        (str(name), str(group), float(shift))
+        for name, of_groups in shifts.items()
+        for group, shift in of_groups.items()
+        if str(group)
+    ]
     many = len(compared)
     variances, freedom = _pooled_variances(found.alone)
 
     def intervals(level: float) -> Iterator[tuple[float, float]]:
         _, quantile = students(0.0, 1.0, freedom, level=level)
-        for pattern, group in compared:
+        for pattern, group, shift in compared:
             of_means = 1 / sizes[group] + 1 / sizes.get("", math.inf)
             reach = quantile * math.sqrt(variances[pattern] * of_means)
-            yield _fieller_interval(shifts.loc[group, pattern], reach, quantile * found.of_spread)
+            yield _fieller_interval(shift, reach, quantile * found.of_spread)
 
     rows = [
         GroupShift(
             group=group,
             pattern=pattern,
-            shift=float(shifts.loc[group, pattern]),
+            shift=shift,
             low=low,
             high=high,
-            positive=float(sides.loc[group].iloc[0]),
-            negative=float(sides.loc[group].iloc[1]) if sides.shape[1] > 1 else None,
+            positive=float(np.asarray(sides.loc[group])[0]),
+            negative=float(np.asarray(sides.loc[group])[1]) if sides.shape[1] > 1 else None,
         )
-        for (pattern, group), (low, high) in zip(
+        for (pattern, group, shift), (low, high) in zip(
             compared, ends_of_many(many, intervals), strict=True
         )
     ]

@@ -37,7 +37,8 @@ def reward(head: Head, row: Ids, states: Tensor) -> Tensor:
 
 
 def _unit(states: Tensor) -> Tensor:
-    return states / states.norm(dim=-1, keepdim=True)
+    found: Tensor = states / states.norm(dim=-1, keepdim=True)
+    return found
 
 
 def _softmax(head: Head, row: Ids, states: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ def _joined_groups(frame: pd.DataFrame) -> pd.Index[str]:
             joined,
             joined.groupby(asked).transform("min").groupby(codes).transform("min"),
         )
-    return names.take(joined)
+    return names.take(joined.to_numpy())
 
 
 def _answers_of_line(
