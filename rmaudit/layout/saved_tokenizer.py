@@ -55,7 +55,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedIds:
     """A comparison of tokenizer.json with what transformers made of it, on the texts of `PROBES`.
 
     Attributes:
@@ -110,7 +110,7 @@ def use(tokenizer: Any, path: Path, *, model: str) -> None:  # noqa: ANN401  (it
     saved.post_processor = theirs.post_processor
     saved.encode_special_tokens = theirs.encode_special_tokens
     _refuse_two_ids(saved.get_vocab(), theirs.get_vocab(), kind, model)
-    found = Comparison(kind, _difference(saved, lambda text: _ids(theirs, text), kind))
+    found = ComparedIds(kind, _difference(saved, lambda text: _ids(theirs, text), kind))
     tokenizer._tokenizer = saved  # noqa: SLF001  (as transformers' train_new_from_iterator does)
     setattr(tokenizer, _KEPT, found)
     if found.difference:
@@ -121,9 +121,9 @@ def use(tokenizer: Any, path: Path, *, model: str) -> None:  # noqa: ANN401  (it
         )
 
 
-def comparison(tokenizer: PreTrainedTokenizerBase) -> Comparison | None:
+def comparison(tokenizer: PreTrainedTokenizerBase) -> ComparedIds | None:
     """Return what `use` found for a tokenizer; None if there was no tokenizer.json to use."""
-    found: Comparison | None = getattr(tokenizer, _KEPT, None)
+    found: ComparedIds | None = getattr(tokenizer, _KEPT, None)
     return found
 
 
