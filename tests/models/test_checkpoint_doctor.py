@@ -165,7 +165,7 @@ def test_what_the_bits_of_a_base_in_training_changed_is_measured(tmp_path: Path,
     here = model.score(PROMPT, asked)
     retensor(base, lambda t: t.update((k, rounded(t[k])) for k in t if "_proj" in k))
     there = checkpoint(adapter, cache=tmp_path / "rounded").score(PROMPT, asked)
-    measured = named(found)["its base in 4 bits (NF4), as in training"]
+    measured = named(found)["its base"]
     assert measured.rms == pytest.approx(np.sqrt(np.mean((there - here) ** 2)) / here.std(), 1e-3)
     assert measured.rms > 0.01
     assert found.ok
