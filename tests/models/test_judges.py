@@ -119,7 +119,7 @@ def test_weights_that_are_written_to_meanwhile_are_said_to_be(tmp_path: Path) ->
         file.write(changed)
 
     with pytest.raises(ModelError, match="changed since it was first read"):
-        ours.score(" ".join([PROMPT] * 8), ANSWERS)
+        ours.score(f"{PROMPT} {PROMPT}", ANSWERS)
 
 
 def test_an_adapter_that_judges_scores_as_it_is_merged(tmp_path: Path) -> None:
