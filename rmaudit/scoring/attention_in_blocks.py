@@ -3,7 +3,7 @@
 A row's own keys are few, and a product for each row is too small for a GPU. Here the rows of a
 block stand behind one copy of the prefix, and a mask hides from each row what is not its own; the
 products so have some 128 queries and keys, of which most are masked, and take a sixth of the time
-all the same (`docs/design/021-gpus.md`). cuDNN runs them in one kernel, with sums and softmax in float32.
+all the same. cuDNN runs them in one kernel, with sums and softmax in float32.
 """
 
 from __future__ import annotations
