@@ -24,11 +24,7 @@ def key_mapping(stored: Iterable[str]) -> dict[str, str]:
     """
     names = set(stored)
     # No name of a wrapper begins as another does, so what runs have in common is whole names.
-<<<<<<< HEAD
     runs = [found[0] for name in names if (found := _RUN.match(name))]  # it matches "", too
-=======
-    runs = [found[0] for name in names if (found := _RUN.match(name))]  # each: it matches ""
->>>>>>> h-loader
     run = os.path.commonprefix(runs)  # noqa: RUF071  (character by character, as is meant)
     patterns = {f"^{re.escape(run)}": ""} if run else {}
     if any(re.search(_INSIDE, name) for name in names):
