@@ -6,12 +6,12 @@ length, and equal rows run once. None is padded, but for small groups on a GPU: 
 and ids that no earlier one can see follow the shorter rows. The reward is read where transformers'
 rule for sequence classification reads it on an unpadded row: at the rightmost id that is not the
 pad id, or at the last id where the scorer has no pad id; encoders are read at the first, and some
-heads at the last place of a token of their own (`pooled_at`). In a
-causal backbone what comes after that place cannot matter, so it is not run.
+heads at the last place of a token of their own (`pooled_at`). In a causal backbone what comes after
+that place cannot matter, so it is not run.
 
-Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
-batch (`memory_sized_batches.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB).
-`benchmarks/memory.py` measures it.
+Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one batch
+(`memory_sized_batches.bytes_per_id` for each of its ids); on a CPU those of all batches that run at
+once, at most 0.5 GB. `benchmarks/memory.py` measures it.
 """
 
 from __future__ import annotations
