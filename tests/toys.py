@@ -16,6 +16,7 @@ from transformers import (
     BertTokenizer,
     DebertaV2Tokenizer,
     PreTrainedTokenizerFast,
+    Qwen2Tokenizer,
 )
 
 TEMPLATE = (
@@ -177,6 +178,16 @@ def toy_tokenizer(
     return fast
 
 
+def _tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
+    """The byte-level tokenizer, split into words as transformers' class for Qwen2 has it."""
+    tokenizer = toy_tokenizer()
+    if kind == "qwen2":
+        own = Qwen2Tokenizer().backend_tokenizer
+        tokenizer.backend_tokenizer.normalizer = own.normalizer
+        tokenizer.backend_tokenizer.pre_tokenizer = own.pre_tokenizer
+    return tokenizer
+
+
 def pair_tokenizer(kind: str = "deberta-v2") -> PreTrainedTokenizerFast:
     """An encoder's tokenizer: a Unigram (DeBERTa-v2, v3), WordPiece (BERT), or a BPE (others)."""
     if kind == "bert":
@@ -211,7 +222,7 @@ def toy_checkpoint(
     **settings: Any,
 ) -> Path:
     """A checkpoint folder as `save_pretrained` writes it, with random weights of unit scale."""
-    tokenizer = tokenizer or toy_tokenizer()
+    tokenizer = tokenizer or _tokenizer_of(kind)
     torch.manual_seed(seed)
     given: dict[str, Any] = {
         "pad_token_id": tokenizer.pad_token_id,
@@ -239,7 +250,7 @@ def toy_language_model(
     **settings: Any,
 ) -> Path:
     """A causal language model in a folder, with random weights of unit scale."""
-    tokenizer = tokenizer or toy_tokenizer()
+    tokenizer = tokenizer or _tokenizer_of(kind)
     torch.manual_seed(seed)
     given: dict[str, Any] = {
         "pad_token_id": tokenizer.pad_token_id,

@@ -61,6 +61,8 @@ def merge(model: Any, adapter: Adapter, tensors: Mapping[str, Tensor]) -> Any:  
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
             _refuse_scaled_experts(adapter)
+            if any(map(_EXPERT.search, adapter.saved)):  # PEFT then sets patterns of its own
+                warnings.filterwarnings("ignore", ".*_pattern keys did not match", RuntimeWarning)
             if adapter.rounded and not tried:
                 nf4_rounding.round_layers(model)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings), low_cpu_mem_usage=tried)

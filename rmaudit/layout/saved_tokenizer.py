@@ -71,8 +71,11 @@ class ComparedIds:
         """Return a sentence on what was compared and found."""
         if self.difference:
             return f"its ids are those of tokenizer.json: {self.difference}"
-        texts = f"{sum(map(len, PROBES.values()))} texts ({', '.join(PROBES)})"
-        return f"tokenizer.json and transformers' {self.kind} give the same ids to {texts}"
+        kinds = f"{len(PROBES)} kinds, from digits to prose"
+        return (
+            f"{self.kind} gives the ids of tokenizer.json to {sum(map(len, PROBES.values()))} texts "
+            f"of {kinds}"
+        )
 
 
 def use(tokenizer: Any, path: Path, *, model: str) -> None:  # noqa: ANN401  (its backend is set)

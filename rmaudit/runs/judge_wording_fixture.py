@@ -15,7 +15,6 @@ from rmaudit.layout.judge_rewordings import rewordings
 from rmaudit.runs.audit_case import Case, opened
 from rmaudit.runs.synthetic_scorer_fixtures import Trial, as_given
 from rmaudit.runs.whole_answer_fixtures import own_pairs, rewards_of, rewards_of_scorer
-from rmaudit.scores.score_parquet import writing
 
 if TYPE_CHECKING:
     from rmaudit.models.model_interfaces import Scored
@@ -84,6 +83,8 @@ def _written_to_cache(case: Case, template: str) -> Path:
     name = hashlib.sha256(template.encode()).hexdigest()[:16]
     path = case.options.cache / "wordings" / f"{name}.jinja"
     if not path.is_file():
+        from rmaudit.scores.score_parquet import writing  # it takes pandas
+
         with writing(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             with in_place_of(path) as own:

@@ -159,8 +159,9 @@ def test_no_damage_gives_another_number(
     number is that of the whole.
     """
     folder, whole = folders(name)
-    head = sorted(set(ALL[name].shapes) - IGNORED or set(ALL[name].shapes))
-    backbone = sorted(set(whole) - set(ALL[name].shapes))
+    named = {key for key in ALL[name].shapes if key != "model.embed_tokens.weight"}
+    head = sorted(named - IGNORED or named)
+    backbone = sorted(set(whole) - named)
     keys = head if at % 2 else backbone
     write(folder, DAMAGE[damage](whole, keys[at // 2 % len(keys)], way))
 

@@ -143,7 +143,7 @@ def test_a_pickle_is_refused_with_its_remedy(full: Path) -> None:
         ({"v_head.summary.weight": (1, HIDDEN)}, "has v_head.summary.weight; expected"),
         (
             {"v_head.summary.weight": (0,), "v_head.summary.bias": (1,)},
-            f"'v_head.summary.weight' has shape (0,), expected (1, {HIDDEN})",
+            "are empty, first 'v_head.summary.weight', of shape (0,): DeepSpeed's ZeRO-3",
         ),
     ],
 )

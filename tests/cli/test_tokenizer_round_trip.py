@@ -161,7 +161,7 @@ def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> No
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.isascii()
     assert lines[0].startswith("toy: float32 on cpu, path 'shared prefix', ")
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line, check in zip(lines[3:7], told["checks"], strict=True):
         assert line.startswith(f"  {check['name']} ")
         assert line.endswith(f" {check['allowed']:.1e}  ok")
@@ -169,7 +169,10 @@ def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> No
         assert all(line[end - 1] != " " and line[end] == " " for end in ends)
         assert (check["ok"], check["answers"]) == (True, 16)
     assert [check["allowed"] for check in told["checks"]] == [1e-4] * 3 + [0.0]
-    assert re.fullmatch(rf"numeric noise: {NUMBER} sd, [0-9.e-]+ in rewards", lines[7])
+    assert re.fullmatch(rf"numeric noise: {NUMBER} sd, [0-9.e-]+ in rewards", lines[8])
+    assert lines[7].endswith(
+        " gives the ids of tokenizer.json to 70 texts of 18 kinds, from digits to prose"
+    )
     assert told["noise_sd"] == max(check["rms"] for check in told["checks"])
     place = (told["model"], told["dtype"], told["device"], told["exact"])
     assert place == ("toy", "float32", "cpu", True)

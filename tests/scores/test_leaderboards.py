@@ -68,14 +68,14 @@ BOARD = [best(), ties("tied", 3, "Two.", "Three."), ties("ref", 3, "Two."), best
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
 def test_rewardbench_2_is_known_in_every_form(tmp_path: Path, ending: str) -> None:
-    """Its sections are subsets, a question of Ties is one group, and nothing is left out."""
+    """Its sections are subsets, lines of one prompt are one group, and nothing is left out."""
     found = read(written(tmp_path / f"rows.{ending}", BOARD))
 
     assert found.board == REWARDBENCH_2
     assert found.frame["line"].tolist() == [1] * 4 + [2] * 4 + [3] * 3 + [4] * 4
     lines = found.frame.drop_duplicates("line")
     assert lines["subset"].tolist() == ["Math", "Ties", "Ties", "Math"]
-    assert lines["group"].tolist() == ["Name a prime.", "Ties 3", "Ties 3", "Name a prime."]
+    assert lines["group"].tolist() == ["Name a prime."] * 4
     assert lines["id"].tolist() == ["7", "tied:3", "ref:3", "8"]
     assert found.frame["response"].tolist()[:4] == ["Seven.", "Four.", "Six.", "Six."]
     assert f"4 pairs of rows.{ending}, which is {REWARDBENCH_2}'s (ODC-By)" in found.source

@@ -120,7 +120,9 @@ def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     assert found.rank_correlation is not None
     assert abs(found.rank_correlation) < 0.9
     assert "none of the causes that rmaudit knows" in found.notes[-1]
-    with pytest.raises(ModelError, match="have one reward: 3, and the checkpoint gives no id"):
+    with pytest.raises(
+        ModelError, match="its server gives 3 for each of 8 answers; serve a reward model"
+    ):
         compared(local, "vllm", tmp_path, lambda _: 3.0)
 
 
