@@ -18,10 +18,11 @@ from rmaudit.cli.shared_options import (
     ending_on_failure,
     fail,
     grouped,
+    models_meant,
     prompt_from_option,
     say,
 )
-from rmaudit.config.model_registry import known_models, resolve
+from rmaudit.config.model_registry import known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, in_place_of
 from rmaudit.prompts import NAMES, PROMPTS
 
@@ -94,7 +95,7 @@ def _open_model(name: str, loading: Loading, *, recorded: bool) -> Scored:
     from rmaudit.runs.audit_case import RunSettings, opened
 
     registry = known_models(loading.file)
-    specs = resolve(registry, name)
+    specs = models_meant(registry, name)
     if len(specs) != 1:
         fail(f"{name!r} means {len(specs)} models; name one")
     folder = loading.folder or default_cache()

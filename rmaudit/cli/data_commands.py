@@ -17,9 +17,10 @@ from rmaudit.cli.shared_options import (
     echo_json,
     ending_on_failure,
     fail,
+    models_meant,
     say,
 )
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import ReferenceMissing, RmauditError, nearest
 from rmaudit.references.sources import SOURCES, locate
@@ -100,7 +101,9 @@ def import_(
     """
     with ending_on_failure():
         registry = known_models(file)
-        specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
+        specs = {
+            spec.name: spec for name in model or ["*"] for spec in models_meant(registry, name)
+        }
     if not folder.is_dir():
         fail(f"{folder}: no such folder; {_GIVE}")
     told = _import_tables(

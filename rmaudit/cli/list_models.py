@@ -19,9 +19,10 @@ from rmaudit.cli.shared_options import (
     echo_json,
     ending_on_failure,
     fail,
+    models_meant,
     say,
 )
-from rmaudit.config.model_registry import ModelSpec, Registry, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, Registry, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
@@ -139,7 +140,7 @@ def check(  # noqa: PLR0913  (its options)
     cache = cache or cache_before or default_cache()
     with ending_on_failure():
         registry = known_models(file or file_before)
-        specs = resolve(registry, model)
+        specs = models_meant(registry, model)
     checked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:

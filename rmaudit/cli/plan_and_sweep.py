@@ -18,6 +18,7 @@ from rmaudit.cli.shared_options import (
     ending_on_failure,
     fail,
     grouped,
+    models_meant,
     path_or_url,
     say,
 )
@@ -222,7 +223,7 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
         asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
         yield from (
             _planner_of_model(spec, run, asked, registry.words)
-            for spec in resolve(registry, names[0])
+            for spec in models_meant(registry, names[0])
         )
         return
     for name in run.models or [registry.default.name]:

@@ -19,10 +19,11 @@ from rmaudit.cli.shared_options import (
     ending_on_failure,
     fail,
     grouped,
+    models_meant,
     prompt_from_option,
     say,
 )
-from rmaudit.config.model_registry import known_models, resolve
+from rmaudit.config.model_registry import known_models
 from rmaudit.config.servers import is_served
 from rmaudit.prompts import Prompt
 
@@ -90,7 +91,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
 def _is_behind_server(model: str, loading: Loading) -> bool:
     """Return whether a server scores the model; `--dtype` then applies only to its checkpoint."""
-    return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
+    return any(is_served(spec.source) for spec in models_meant(known_models(loading.file), model))
 
 
 def _examined(

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NoReturn, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.config.model_registry import Dtype, known_models
+from rmaudit.config.model_registry import Dtype, ModelSpec, Registry, known_models, resolve
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.interrupts import TERMINATED, Terminated, sigterm_raises
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
@@ -216,6 +216,20 @@ def ending_on_failure(code: int | None = None) -> Iterator[None]:
         yield
     except RmauditError as error:
         fail(error, code)
+
+
+def models_meant(registry: Registry, name: str) -> list[ModelSpec]:
+    """Return the models that `name` means; an error says that no conftest.py was read.
+
+    Raises as `resolve`.
+    """
+    try:
+        return resolve(registry, name)
+    except SpecError as error:
+        if not Path("conftest.py").is_file():
+            raise
+        known = "pytest, and `rmaudit plan` and `sweep` of audits, know the scorers of conftest.py"
+        raise SpecError(f"{error}; this command reads no conftest.py: {known}") from None
 
 
 @contextmanager

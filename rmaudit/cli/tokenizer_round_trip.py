@@ -17,10 +17,11 @@ from rmaudit.cli.shared_options import (
     echo_json,
     ending_on_failure,
     fail,
+    models_meant,
     prompt_from_option,
     say,
 )
-from rmaudit.config.model_registry import ModelSpec, known_models, resolve
+from rmaudit.config.model_registry import ModelSpec, known_models
 from rmaudit.config.paths_and_atomic_writes import default_cache, is_folder
 from rmaudit.config.servers import is_served
 from rmaudit.conversation import Asked
@@ -73,7 +74,7 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
     if model and model not in registry.models and is_folder(folder):
         spec = ModelSpec(folder.resolve().name, str(folder.resolve()))
     else:
-        specs = resolve(registry, model)
+        specs = models_meant(registry, model)
         if len(specs) != 1:
             fail(f"{model!r} means {len(specs)} models; name one")
         spec = specs[0]

@@ -3,7 +3,7 @@
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
 So a child process runs them (`untrusted_code_child`), with bounds of memory and of seconds
-of computing (not of waiting, so that a busy machine refuses nothing).
+of computing. By the clock it has far longer, so that a busy machine refuses nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _PRINT_LIMITS = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
 _LOAD_LIMITS = {"seconds": 30.0, "memory": 1 << 30}
 _BATCH = 64  # conversations at a time
 _BATCH_SIZE = 100_000  # characters or ids at a time
+_PATIENCE, _TIMES = 300.0, 10  # seconds by the clock, at least; per second of computing
+_TO_DIE = 0.5  # seconds
 _TOKENIZERS = -1  # the number of the child that holds tokenizers; templates have the others
 _HELD = 2  # tokenizers at a time, such as a policy's and its reference's
 _THREADED = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
@@ -148,12 +151,20 @@ class _Child:
 
     def _asked(self, request: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
         line = json.dumps(request) + "\n"
+        seconds = max(_PATIENCE, _TIMES * request["seconds"])
+        late, began = Timer(seconds, self._kill), time.monotonic()  # one that sleeps, or is stopped
+        late.daemon = True
+        late.start()
         try:
             said = self._answer(line)
         except BaseException:  # such as Ctrl-C: its answer would be taken for the next one's
             self.end()
             raise
-        code = 0 if said else self.end()
+        finally:
+            late.cancel()
+        code = 0 if said else self.end(_TO_DIE)
+        if not said and time.monotonic() - began > seconds:
+            raise RefusedError(f"it does not come to an end within {seconds:g} s by the clock")
         if code == -signal.SIGPROF:
             message = f"it does not come to an end within {request['seconds']:g} s of computing"
             raise RefusedError(message)
@@ -184,18 +195,24 @@ class _Child:
             self._process.stdin.flush()
         return self._process.stdout.readline()
 
-    def end(self) -> int:
-        """End the child process; return its exit code."""
+    def _kill(self) -> None:
+        if (process := self._process) is not None:
+            process.kill()
+
+    def end(self, patience: float = 0.0) -> int:
+        """End the child process, within `patience` seconds by itself; return its exit code."""
         process, self._process = self._process, None
         self._held.clear()
         if process is None:
             return 0
+        if not patience:
+            process.kill()
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
                 assert pipe  # noqa: S101  (for types)
                 pipe.close()
         with suppress(subprocess.TimeoutExpired):
-            return process.wait(0.5)  # it may have died of itself: that is its code
+            return process.wait(patience or None)  # it may have died of itself: that is its code
         process.kill()
         return process.wait()
 

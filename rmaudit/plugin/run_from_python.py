@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import signal
 import sys
 import tempfile
 import warnings
@@ -153,8 +152,8 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         SpecError: a model or an audit is not known, or an option is wrong.
         RmauditError: nothing could be run, such as a file that cannot be imported.
-        KeyboardInterrupt: somebody pressed Ctrl-C; what was measured is in `report`, if one was
-            asked for, and what was scored is cached.
+        KeyboardInterrupt: Ctrl-C before an audit began, or SIGTERM; what was scored is cached.
+            After a later Ctrl-C the run is returned, with an error for each audit not measured.
     """
     given = dict(locals())  # the options, and the two arguments that are none
     if wrong := [model for model in models if not isinstance(model, str | Path)]:
@@ -162,7 +161,6 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         source = getattr(getattr(wrong[0], "spec", None), "source", "")
         raise SpecError(f"{message}; write {source!r}" if source else message)
     with (
-        _sigterm_as_before(),
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
         _test_files_of(given.pop("audits"), Path(scratch)) as paths,
     ):
@@ -182,16 +180,6 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
             folder,
             pages=folder is not None or options.log is not None,
         )
-
-
-@contextlib.contextmanager
-def _sigterm_as_before() -> Iterator[None]:
-    """Let SIGTERM, which has ended the run in the `with` block, end the process, too."""
-    try:
-        yield
-    except Terminated:
-        signal.raise_signal(signal.SIGTERM)
-        raise
 
 
 def _value_of_rm_prompts(
@@ -225,8 +213,11 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
         contextlib.redirect_stderr(told),
     ):
         code = pytest.main(list(arguments), plugins=[ended])
-    if ended.state is not None and ended.state.stopped:
-        raise Terminated if ended.state.stopped == TERMINATED else KeyboardInterrupt
+    stopped = ended.state.stopped if ended.state is not None else 0
+    if stopped == TERMINATED:  # whoever sent it wants more to end than the audits
+        raise Terminated
+    if stopped and ended.results is None:
+        raise KeyboardInterrupt
     if ended.results is None:
         said = [line for line in told.getvalue().splitlines() if line.strip()]
         if code == pytest.ExitCode.USAGE_ERROR and said:
@@ -235,7 +226,7 @@ def _run_pytest(arguments: Sequence[str], report: Path | None, *, pages: bool) -
     for why in ended.unlogged:
         warnings.warn(why.removeprefix("warning: "), stacklevel=3)
     page = ended.folder / "index.html" if report is not None and ended.folder else None
-    return AuditRun(ended.results, report, page)
+    return AuditRun(ended.results, report, page if page and page.is_file() else None)
 
 
 @contextlib.contextmanager

@@ -181,8 +181,9 @@ def _score_in_threads(
 ) -> list[BaseException]:
     """Score several shards at once in threads, store each as it ends; return the errors.
 
-    Once one fails, or somebody presses Ctrl-C, no other is begun; those under way are waited for
-    and kept, after Ctrl-C for as long as `pace.stop` lets them. A second Ctrl-C waits for nothing.
+    Once one fails, or cannot be stored, or somebody presses Ctrl-C, no other is begun; those under
+    way are waited for and kept, after Ctrl-C for as long as `pace.stop` lets them. A second Ctrl-C
+    waits for nothing.
     """
     came: dict[int, tuple[slice, NDArray[np.float32] | BaseException]] = {}
     began, done, submitted = set[int](), set[int](), 0
@@ -201,11 +202,7 @@ def _score_in_threads(
     def take() -> None:
         """Store finished shards and collect errors; repeatable after an interrupt."""
         for start in [*came]:
-            which, found = came[start]
-            if isinstance(found, BaseException):
-                failed.append(found)
-            else:
-                keep(which, found)
+            failed.extend(_error_of(keep, *came[start]))
             done.add(start)
             del came[start]
 
@@ -226,6 +223,21 @@ def _score_in_threads(
     pool.shutdown()
     take()  # of one that was just being started when somebody pressed Ctrl-C
     return failed
+
+
+def _error_of(
+    keep: Callable[[slice, NDArray[np.float32]], None],
+    which: slice,
+    found: NDArray[np.float32] | BaseException,
+) -> Iterator[BaseException]:
+    """Store a finished shard; yield the error of its scoring or storing, if any."""
+    if isinstance(found, BaseException):
+        yield found
+        return
+    try:
+        keep(which, found)
+    except Exception as error:  # noqa: BLE001  (such as a full disk; the other shards are tried)
+        yield error
 
 
 def _until_done(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,19 @@ def test_the_child_holds_two_tokenizers() -> None:
         untrusted_code.printed([TURNS], GREEDY["int"], {})
     assert ids_alone(tokenizers[0], "love")
     assert encoded(tokenizers[1], ["a", "b"], ["c", "d"])["input_ids"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal")
+def test_a_child_that_is_stopped_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bound of computing ends it, the clock does; the next template is printed by another."""
+    assert untrusted_code.printed([TURNS], "so", {}) == ["so"]
+    child = untrusted_code._child(os.getpid(), 0)._process
+    assert child is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    with monkeypatch.context() as patch:
+        patch.setattr(untrusted_code, "_PATIENCE", 0.01)
+        patch.setattr(untrusted_code, "_TIMES", 0)
+        with pytest.raises(untrusted_code.RefusedError, match=r"an end within 0.01 s by the clock"):
+            untrusted_code.printed([TURNS], "so", {})
+
+    assert untrusted_code.printed([TURNS], "so", {}) == ["so"]
