@@ -99,7 +99,7 @@ class Pool:
         """Compute the needed scores on Ray, and record successes and failures in `made`."""
         for need in needs:
             self._queue(need)
-        began, before = time.monotonic(), made.answers
+        began, before, told = time.monotonic(), made.answers, False
         bar = Bar("Ray", sum(need.missing for need in needs), " answers")
         with bar:
             while any(self.queues.values()) or any(task for _, task in self.busy.values()):
@@ -110,10 +110,20 @@ class Pool:
                     bar.advance(self._handle_result(ref, made))
                 if not done:  # an idle one may hold what another waits for
                     self._end(*self.idle)
+                    told = told or self._say_that_none_is_ready()
         self._end(*(actor for actor, _ in self.busy.values()))  # too late to be needed
         self.busy.clear()
         answers, seconds = made.answers - before, max(time.monotonic() - began, 1e-3)
         self.say(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
+
+    def _say_that_none_is_ready(self) -> bool:
+        """Say what the actors may wait for, unless one is at work; return whether it was said."""
+        if any(task for _, task in self.busy.values()):
+            return False
+        each = ", ".join(f"{name} {number:g}" for name, number in self.each.items())
+        why = f"they open their models, or wait until the cluster has room for each ({each})"
+        self.say(f"no worker was ready in the last {_PATIENCE:g} s: {why}")
+        return True
 
     def close(self) -> None:
         """End all actors: their unfinished work is lost, stored scores stay."""

@@ -105,13 +105,14 @@ class Watch:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Import what writes results.json, whole, before somebody may press Ctrl-C.
+        """Import what writes results.json and the summary, whole, before somebody may press Ctrl-C.
 
         NumPy cannot be imported a second time where its first import was broken off.
         """
         if self.session.plan.selected and planner_of(session.config) is None:
             with held_back():
-                importlib.import_module("rmaudit.report.results_of_run")
+                for what in ("results_of_run", "writers"):
+                    importlib.import_module(f"rmaudit.report.{what}")
 
     def pytest_runtest_logstart(self) -> None:
         """Note that tests began to run."""

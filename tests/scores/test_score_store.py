@@ -32,7 +32,7 @@ from rmaudit.models.external_scorer_batches import Pace
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.progress_bar import Bar
 from rmaudit.scores.score_cache_files import LocalFiles
-from rmaudit.scores.score_parquet import Stored, key_of, write
+from rmaudit.scores.score_parquet import Journal, Stored, key_of, write
 from rmaudit.scores.score_store import Counts, Store, counts
 from tests.scores import children
 
@@ -710,6 +710,33 @@ def test_what_is_under_way_is_kept_when_a_shard_fails(root: Path) -> None:
     assert sum(bar.were_there) == 2 * (len(begun) - 1)
     assert {start for start, _ in again.asked} == {0, 2, 4, 6, 8} - ({*begun} - {2})
     fill(root, never, pace=Pace(2, 3))
+
+
+def test_what_is_under_way_is_kept_when_a_shard_cannot_be_written(
+    root: Path, monkeypatch: Patch
+) -> None:
+    """As when one fails: nothing is begun after it, and what still can be is written."""
+    begun, full, written = list[int](), threading.Event(), Journal.write
+
+    def write_but_one(journal: Journal, start: int, *given: Any, **more: Any) -> bool:
+        if start == 2:
+            full.set()
+            raise OSError("No space left on device")
+        return written(journal, start, *given, **more)
+
+    def score(which: slice) -> NDArray[np.float32]:
+        begun.append(which.start)
+        assert which.start == 2 or full.wait(120)
+        return SCORES[which]
+
+    monkeypatch.setattr(Journal, "write", write_but_one)
+    with pytest.raises((OSError, StoreError), match="No space"):
+        fill(root, score, pace=Pace(2, 3))
+    monkeypatch.setattr(Journal, "write", written)
+    fill(root, again := Model(), pace=Pace(2, 3))
+
+    assert sorted(begun) == [0, 2, 4]
+    assert {start for start, _ in again.asked} == {2, 6, 8}
 
 
 def test_what_is_under_way_is_kept_after_ctrl_c(root: Path) -> None:
