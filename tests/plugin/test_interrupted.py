@@ -373,11 +373,14 @@ def test_a_program_that_runs_audits_goes_on(toy: Path, scored: Path, tmp_path: P
     for name in ("SIGINT", "SIGTERM"):
         body = AUDITS + SIGNALLED.format(name=name)
         (tmp_path / f"test_{name}.py").write_text(body, encoding="utf-8")
-    audit = {"report": tmp_path / "reports", "cache": scored}
 
-    run = rmaudit.run(str(toy), audits=[tmp_path / "test_SIGINT.py"], **audit)
+    def ran(file: str) -> rmaudit.AuditRun:
+        report = tmp_path / "reports"
+        return rmaudit.run(str(toy), audits=[tmp_path / file], report=report, cache=scored)
+
+    run = ran("test_SIGINT.py")
     assert [found.verdict.name for found in run.findings] == ["PASS"] * 2 + ["ERROR"] * 2
     assert run.verdict.outcome.name == "INCOMPLETE"
     assert run.page is None
     with pytest.raises(Terminated):
-        rmaudit.run(str(toy), audits=[tmp_path / "test_SIGTERM.py"], **audit)
+        ran("test_SIGTERM.py")
