@@ -71,11 +71,8 @@ class ComparedIds:
         """Return a sentence on what was compared and found."""
         if self.difference:
             return f"its ids are those of tokenizer.json: {self.difference}"
-        kinds = f"{len(PROBES)} kinds, from digits to prose"
-        return (
-            f"{self.kind} gives the ids of tokenizer.json to {sum(map(len, PROBES.values()))} texts "
-            f"of {kinds}"
-        )
+        texts = f"{sum(map(len, PROBES.values()))} texts of {len(PROBES)} kinds"
+        return f"{self.kind} gives the ids of tokenizer.json to {texts}, from digits to prose"
 
 
 def use(tokenizer: Any, path: Path, *, model: str) -> None:  # noqa: ANN401  (its backend is set)
