@@ -7,8 +7,6 @@ is too small to be shared, all but one of them idle. Batches wait for nothing.
 
 from __future__ import annotations
 
-import ctypes
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -22,33 +20,21 @@ T = TypeVar("T")
 def run(at_once: int, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
     """Yield `one(batch)` for each batch, in order; at most `at_once` of them run at a time.
 
-    torch's threads are divided among these. Raises as `one` does. Whoever stops early, as by
-    Ctrl-C, ends the batches under way, each after its present operation.
+    torch's threads are divided among these. Whoever stops early waits only for batches under way.
+    Raises as `one` does.
     """
     at_once = min(at_once, len(batches))
     if at_once < 2:  # noqa: PLR2004  (one batch takes all threads)
         yield from map(one, batches)
         return
-    threads, under_way = torch.get_num_threads(), set[int]()
-
-    def noted(batch: S) -> T:
-        under_way.add(threading.get_ident())
-        try:
-            return one(batch)
-        finally:
-            under_way.discard(threading.get_ident())
-
+    threads = torch.get_num_threads()
     # torch keeps this number for each thread, and another for threads that come later.
     pool = ThreadPoolExecutor(
         at_once, "rmaudit", torch.set_num_threads, (max(1, threads // at_once),)
     )
     try:
-        for future in [pool.submit(noted, batch) for batch in batches]:
+        for future in [pool.submit(one, batch) for batch in batches]:
             yield future.result()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for thread in [*under_way]:  # as Python raises Ctrl-C in the main thread
-            ended = ctypes.py_object(KeyboardInterrupt)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ended)
-        pool.shutdown()
+        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
