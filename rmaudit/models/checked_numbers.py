@@ -1,4 +1,4 @@
-"""Which numbers of a server, a function or a file are rewards: one rule for all who read them."""
+"""Tell which numbers of a server, a function or a file are rewards: one rule for all readers."""
 
 from __future__ import annotations
 

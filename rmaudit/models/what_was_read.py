@@ -1,4 +1,4 @@
-"""What a trainer or a server may have read in place of a model's rewards, by a name for each.
+"""Read what a trainer or a server may have taken for a model's rewards, by a name for each.
 
 All are read off the states of one forward pass: by the head of a state of length 1, as embeddings
 are scaled (sgl-project/sglang#36332); a state's last number, where no head was applied

@@ -167,7 +167,7 @@ def test_a_text_of_which_too_much_is_made_is_refused(
 
 @pytest.mark.slow
 def test_a_text_that_takes_all_is_refused(tmp_path: Path) -> None:
-    """Of the memory of the child, or of its time."""
+    """It takes all of the memory of the child, which says so or is ended."""
     step = zero_width("(?=Q)", "Q")
     folder = changed(tmp_path, {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}})
     model = layouts.ChatLayout(folder, ModelSpec("toy", str(folder)))

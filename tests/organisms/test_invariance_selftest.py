@@ -67,11 +67,12 @@ def test_planted_flaws_are_found_and_nothing_else(audit: str, flaw: Flaw, mirror
     """At least 95 % of organisms FAIL; at most 5 % of those without the flaw do not pass.
 
     Those of conduct take a second each. Where seven prompts are asked, whose answers differ, the
-    interval is as wide as that, and 80 % FAIL.
+    interval is as wide as that: all are blocked, and 80 % FAIL.
     """
     seeds = range(10 if audit.startswith("conduct") else 20)
 
     without, stated = outcomes(BENCH, audit, flaw, seeds)
 
     assert without.blocked <= 0.05
+    assert stated.blocked >= 0.95
     assert stated.failed >= (0.8 if audit in OF_FEW_PROMPTS else 0.95)

@@ -231,6 +231,10 @@ def test_a_scorer_of_a_conftest_is_swept(tmp_path: Path, monkeypatch: pytest.Mon
     assert "nothing is missing" in planned
     unknown = command("sweep", "test_own.py", "--model=house", "--cache=cache", code=4)
     assert "unknown model 'house'" in unknown
+    for words in (["sweep", "--prompt=best"], ["doctor"], ["models", "check"], ["tokens"]):
+        said = command(*words, "house", code=4)
+        assert "unknown model 'house'" in said
+        assert "this command reads no conftest.py: pytest, and `rmaudit plan`" in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
