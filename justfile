@@ -26,9 +26,9 @@ test *args:
     pytest -n 2 {{args}}
 
 # The slow tests: brute force, browser, real tokenizers, kills. Many wait for processes of their own,
-# so there are three.
+# so there are three. A file's tests run in one process: no two clusters of Ray, no fixture twice.
 slow *args:
-    pytest -m slow -n 3 {{args}}
+    pytest -m slow -n 3 --dist loadfile {{args}}
 
 # The main job, on the embedded default model.
 audit *args:

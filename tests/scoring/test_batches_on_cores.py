@@ -62,3 +62,25 @@ def test_an_error_ends_the_rest() -> None:
         list(batches_on_cores.run(2, one, range(1_000)))
     assert len(begun) < 1_000
     assert torch.get_num_threads() == 3
+
+
+def test_whoever_stops_early_ends_a_batch_under_way() -> None:
+    """A batch ends at its next call of torch, not with its last one."""
+    under_way, given_up = threading.Event(), threading.Event()
+
+    def one(batch: int) -> int:
+        if batch:
+            under_way.set()
+            while not given_up.is_set():
+                torch.ones(1).relu()
+        under_way.wait()
+        return batch
+
+    results = batches_on_cores.run(2, one, [0, 1])
+    assert next(iter(results)) == 0
+    ending = threading.Thread(target=results.close)  # type: ignore[attr-defined]
+    ending.start()
+    ending.join(timeout=60)
+    ended = not ending.is_alive()
+    given_up.set()
+    assert ended
