@@ -16,7 +16,7 @@
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache of scores or the exploit ledger cannot be read or written
-    └── ResultsError       a results.json cannot be read, is not one, or cannot be published
+    └── ResultsError       a results.json cannot be read, or is not one
     AuditFailed (AssertionError)
     └── AuditInconclusive  an audit blocks, and the data do not decide
 
@@ -117,7 +117,7 @@ class StoreError(RmauditError):
 
 
 class ResultsError(RmauditError):
-    """Error where a results.json cannot be read, is invalid, or cannot be published on the Hub."""
+    """Error where a results.json cannot be read, or is invalid."""
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")

@@ -8,6 +8,7 @@ from __future__ import annotations
 COMMANDS: dict[str, str] = {
     "report": "use `rmaudit replay RESULTS`, which writes the page too",
     "import": "use `rmaudit data import`",
+    "publish": "upload eval_results.yaml of the report with `hf upload`",
 }
 OPTIONS: dict[str, str] = {}  # of pytest, with their dashes
 KEYS: dict[str, str] = {}  # of models.yaml, of an entry or the file

@@ -42,7 +42,7 @@ CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.load
 CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
 ASIDE = {"null_controls", "planted", "scorer_trials", "controls", "masks"}  # see above
-ASIDE |= {"markdown", "sarif", "modelcard", "terminal", "power"}
+ASIDE |= {"markdown", "terminal", "power"}
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 

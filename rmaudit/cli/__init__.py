@@ -13,7 +13,6 @@ from rmaudit.cli import (
     init,
     list_models,
     plan_and_sweep,
-    publish_results,
     results_commands,
     run_demo,
     run_doctor,
@@ -27,7 +26,7 @@ from rmaudit.cli.shared_options import USAGE, Commands, say
 
 _PANELS = {  # the commands in the order of use, under their headings in the help
     "Set up": ("demo", "init", "data", "models", "doctor"),
-    "Read the results": ("report", "replay", "compare", "bless", "history", "publish"),
+    "Read the results": ("report", "replay", "compare", "bless", "history"),
     "Score and search": ("tokens", "plan", "sweep", "score", "search", "import"),
     "Write audits": ("new-audit", "nulls"),
     "Check rmaudit itself": ("selftest", "organism", "round-trip"),
@@ -94,9 +93,6 @@ app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --m
 app.command(
     epilog="Example: rmaudit bless reports/2026-11-21T10-50-00Z --of our-rm --by 'Ana Example'"
 )(results_commands.bless)
-app.command(
-    epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
-)(publish_results.publish)
 app.command(epilog="Example: rmaudit history reports --out history.html")(results_commands.history)
 app.command(epilog="Example: rmaudit demo --out demo")(run_demo.demo)
 app.command(epilog="Example: rmaudit data afinn elo")(data_commands.data)

@@ -153,7 +153,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     )
     decided = results_reader.read(tmp_path / "out" / "results.json")
     assert decided.findings[0].bound.low == 0.15
-    assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
+    assert {"index.html", "summary.md"} <= files(tmp_path / "out").keys()
     assert loose.exit_code == 0
     again = run("replay", tmp_path / "out" / "results.json")
     assert again.exit_code == 2

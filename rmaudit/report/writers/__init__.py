@@ -1,4 +1,4 @@
-"""Write a run's report files from its results: summary, SARIF, model card and others."""
+"""Write a run's report files from its results: the page, the summary, and values for the Hub."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from pathlib import Path
 
 from rmaudit.report.page import html_page
 from rmaudit.report.results_document import Results, write_text
-from rmaudit.report.writers import markdown, modelcard, sarif
+from rmaudit.report.writers import eval_results, markdown
 
 PAGE = "index.html"
 RENDERERS: Mapping[str, Callable[[Results], str]] = {
     PAGE: html_page.render,
     "summary.md": markdown.render,
-    "results.sarif": sarif.render,
-    "model-index.yaml": modelcard.render,
+    "eval_results.yaml": eval_results.render,
 }
 
 
 def write(results: Results, folder: Path, *, page: bool = True) -> None:
-    """Write summary.md, results.sarif and model-index.yaml to a folder, and the page last.
+    """Write summary.md and eval_results.yaml to a folder, and the page last.
 
     The page, index.html, takes seconds; the others are quick. Equal results give equal bytes.
     """

@@ -78,7 +78,7 @@ def test_all_are_written(results: dict[str, Any], tmp_path: Path) -> None:
     writers.write(typed(results), tmp_path)
 
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("index.html", "summary.md", "results.sarif", "model-index.yaml")
+        *("index.html", "summary.md", "eval_results.yaml")
     }
     for name, render in writers.RENDERERS.items():
         assert (tmp_path / name).read_bytes() == render(typed(results)).encode()
