@@ -13,10 +13,10 @@ import io
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rmaudit.errors import SpecError
 from rmaudit.report.results_document import Results
@@ -28,7 +28,10 @@ _PROJECT = "rmaudit"
 _MOST = 1000  # metrics that MLflow takes in one request
 _SIGNS = {Result.PASS: 1.0, Result.UNSURE: 0.0, Result.NOT_DECIDED: 0.0, Result.FAIL: -1.0}
 # Clients report their own use and faults to their makers, which nobody asked for with the option.
-_SILENT = {"mlflow": "MLFLOW_DISABLE_TELEMETRY=true", "wandb": "WANDB_ERROR_REPORTING=false"}
+_SILENT = {
+    "mlflow": ("MLFLOW_DISABLE_TELEMETRY", "true"),
+    "wandb": ("WANDB_ERROR_REPORTING", "false"),
+}
 # What W&B would add of its own: command line, host, folders, Python's path, packages, the machine.
 _WANDB_ADDS_NOTHING = {
     "x_disable_meta": True,
@@ -45,22 +48,13 @@ _WANDB_ADDS_NOTHING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedModel:
-    """The data of one audited model to log to a tracker: name, tags, numbers and report files.
-
-    Attributes:
-        name: the model, and when the run was made.
-        model: the model's name, made of letters, digits and `_ . -`.
-        tags: model, source, hash of the weights, verdict, its reasons, and rmaudit's version.
-        metrics: numbers of the findings by name, see `metrics`.
-        folder: the folder of the report's files.
-    """
+class _Run(NamedTuple):
+    """What one audited model is logged as; `model` is its name in letters that all clients take."""
 
     name: str
     model: str
-    tags: Mapping[str, str]
-    metrics: Mapping[str, float]
+    tags: dict[str, str]
+    metrics: dict[str, float]
     folder: Path
 
 
@@ -71,18 +65,15 @@ def client(tracker: str) -> Any:  # noqa: ANN401  (a module of others)
         SpecError: it is not installed, or cannot be imported.
     """
     if tracker in _SILENT:
-        os.environ.setdefault(*_SILENT[tracker].split("="))
+        os.environ.setdefault(*_SILENT[tracker])
     try:
-        module = importlib.import_module(tracker)
+        module, why = importlib.import_module(tracker), f"there is no package {tracker!r}"
     except ImportError as error:
-        raise SpecError(_missing(tracker, str(error))) from None
-    if getattr(module, "__file__", None) is None:  # a folder of that name, such as W&B leaves
-        raise SpecError(_missing(tracker, f"there is no package {tracker!r}"))
+        module, why = None, str(error)
+    if getattr(module, "__file__", None) is None:  # or a folder of that name, such as W&B leaves
+        message = f"the client of {tracker} is missing ({why})"
+        raise SpecError(f"{message}; pip install 'rmaudit[{tracker}]'")
     return module
-
-
-def _missing(tracker: str, why: str) -> str:
-    return f"the client of {tracker} is missing ({why}); pip install 'rmaudit[{tracker}]'"
 
 
 def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
@@ -90,8 +81,21 @@ def log(tracker: str, results: Results, folder: Path) -> Iterator[str]:
 
     Raises whatever the client raises.
     """
-    for one in _tracked_models(results, folder):
-        yield f"logged: {tracker}, {TRACKERS[tracker](client(tracker), one)}"
+    write = {"mlflow": _mlflow, "wandb": _wandb, "trackio": _trackio}[tracker]
+    for model in results.models:
+        own = [finding for finding in results.findings if finding.model == model.name]
+        verdict = of_run(own, results.run.gaps)
+        tags = {
+            "model": model.name,
+            "source": model.source,
+            "weights": next((each.claim.weights for each in own if each.claim.weights), ""),
+            "verdict": str(verdict.outcome),
+            "why": verdict.why,
+            "rmaudit": results.run.rmaudit,
+        }
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
+        run = _Run(f"{model.name} {results.run.created}", plain, tags, _metrics(own), folder)
+        yield f"logged: {tracker}, {write(client(tracker), run)}"
 
 
 def numbers(findings: Sequence[Finding]) -> dict[str, float]:
@@ -108,45 +112,20 @@ def numbers(findings: Sequence[Finding]) -> dict[str, float]:
     return found
 
 
-def metrics(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return the metrics to log: values, intervals, and results as 1 (pass), 0 (unsure), -1 (fail).
-
-    Results are named `rmaudit/<audit>/result`; 0 is also "not decided".
-    """
-    signs = {
-        f"{name}/result": _SIGNS[each.result]
-        for name, each in _metric_names(findings)
-        if each.result in _SIGNS
-    }
+def _metrics(findings: Sequence[Finding]) -> dict[str, float]:
+    """Return `numbers`, and results (`/result`) as 1 (pass), 0 (unsure, not decided), -1 (fail)."""
+    named = _metric_names(findings)
+    signs = {f"{name}/result": _SIGNS[each.result] for name, each in named if each.result in _SIGNS}
     return {**numbers(findings), **signs}
 
 
 def _metric_names(findings: Sequence[Finding]) -> Iterator[tuple[str, Finding]]:
-    several = {
-        each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
-    }
+    several = Counter(each.audit for each in findings)
     for each in findings:
-        yield f"rmaudit/{each.audit}" + (f"/{each.prompt}" if each.audit in several else ""), each
+        yield f"rmaudit/{each.audit}" + f"/{each.prompt}" * (several[each.audit] > 1), each
 
 
-def _tracked_models(results: Results, folder: Path) -> Iterator[TrackedModel]:
-    for model in results.models:
-        own = [finding for finding in results.findings if finding.model == model.name]
-        verdict = of_run(own, results.run.gaps)
-        tags = {
-            "model": model.name,
-            "source": model.source,
-            "weights": next((each.claim.weights for each in own if each.claim.weights), ""),
-            "verdict": str(verdict.outcome),
-            "why": verdict.why,
-            "rmaudit": results.run.rmaudit,
-        }
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", model.name)
-        created = results.run.created
-        yield TrackedModel(f"{model.name} {created}", name, tags, metrics(own), folder)
-
-
-def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
+def _mlflow(mlflow: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to MLflow as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or _PROJECT
     server = mlflow.MlflowClient()
@@ -158,9 +137,7 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
     found: dict[str, float] = {}
     for name, value in run.metrics.items():
         known = re.sub(r"[^\w./ -]+", "-", name)  # MLflow's names have no comma, as prompts may
-        while known in found:
-            known += "-"
-        found[known] = value
+        found[known + "-" * sum(other.rstrip("-") == known for other in found)] = value
     kept = [mlflow.entities.Metric(name, value, now, 0) for name, value in found.items()]
     try:
         for first in range(0, len(kept), _MOST):
@@ -173,7 +150,7 @@ def _mlflow(mlflow: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module o
     return f"run {made} ({run.name}) of the experiment {project}"
 
 
-def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
+def _wandb(wandb: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to Weights & Biases, offline if nobody is logged in; say which run.
 
     WANDB_MODE decides, if it is set. A run that a notebook has open stays open.
@@ -182,16 +159,14 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
     opened = wandb.init(
         project=os.environ.get("WANDB_PROJECT") or _PROJECT,
         name=run.name,
-        config=dict(run.tags),
+        config=run.tags,
         mode=None if chosen else "offline",
         reinit="create_new",
         settings=wandb.Settings(silent=True, **_WANDB_ADDS_NOTHING),
     )
     try:
-        opened.log(dict(run.metrics))
-        report = wandb.Artifact(f"rmaudit-{run.model}", type="rmaudit-report")
-        report.add_dir(str(run.folder))
-        opened.log_artifact(report)
+        opened.log(run.metrics)
+        opened.log_artifact(_report(wandb, run))
     except BaseException:
         opened.finish(exit_code=1)
         raise
@@ -201,23 +176,15 @@ def _wandb(wandb: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of 
     return f"run {run.name}: {opened.url}"
 
 
-def _trackio(trackio: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module of others)
+def _trackio(trackio: Any, run: _Run) -> str:  # noqa: ANN401  (a module of others)
     """Log a model to Trackio as a run beside any that a notebook has open; say which run."""
     project = os.environ.get("TRACKIO_PROJECT") or _PROJECT
 
     def logged() -> None:
-        trackio.init(
-            project,
-            name=run.name,
-            config=dict(run.tags),
-            embed=False,
-            auto_log_gpu=False,
-            auto_log_cpu=False,
-        )
-        trackio.log(dict(run.metrics))
-        report = trackio.Artifact(f"rmaudit-{run.model}", type="rmaudit-report")
-        report.add_dir(str(run.folder))
-        trackio.log_artifact(report)
+        told = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        trackio.init(project, name=run.name, config=run.tags, **told)
+        trackio.log(run.metrics)
+        trackio.log_artifact(_report(trackio, run))
         trackio.finish()
 
     with contextlib.redirect_stdout(io.StringIO()):  # it prints how to open its dashboard
@@ -225,8 +192,7 @@ def _trackio(trackio: Any, run: TrackedModel) -> str:  # noqa: ANN401  (a module
     return f"run {run.name}; to see it: trackio show --project {project}"
 
 
-TRACKERS: Mapping[str, Callable[[Any, TrackedModel], str]] = {
-    "mlflow": _mlflow,
-    "wandb": _wandb,
-    "trackio": _trackio,
-}
+def _report(client: Any, run: _Run) -> Any:  # noqa: ANN401  (a module of others)
+    artifact = client.Artifact(f"rmaudit-{run.model}", type="rmaudit-report")
+    artifact.add_dir(str(run.folder))
+    return artifact
