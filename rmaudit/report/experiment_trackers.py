@@ -66,10 +66,12 @@ def client(tracker: str) -> Any:  # noqa: ANN401  (a module of others)
     """
     if tracker in _SILENT:
         os.environ.setdefault(*_SILENT[tracker])
+    module: Any = None
+    why = f"there is no package {tracker!r}"
     try:
-        module, why = importlib.import_module(tracker), f"there is no package {tracker!r}"
+        module = importlib.import_module(tracker)
     except ImportError as error:
-        module, why = None, str(error)
+        why = str(error)
     if getattr(module, "__file__", None) is None:  # or a folder of that name, such as W&B leaves
         message = f"the client of {tracker} is missing ({why})"
         raise SpecError(f"{message}; pip install 'rmaudit[{tracker}]'")

@@ -66,7 +66,7 @@ def _entry(
     )
     return EvalResultEntry(
         dataset_id="OWNER/DATASET",
-        task_id=re.sub(r"[^\w.-]+", "-", f"{finding.audit}-{finding.prompt}").strip("-"),
+        task_id=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{finding.audit}-{finding.prompt}").strip("-"),
         value=estimate.value,
         date=run.created,
         notes=line("; ".join(notes)),
