@@ -49,6 +49,8 @@ OTHERS = {
     "pre-commit",
     "sbatch",
     ".",
+    "hf",
+    "sed",
 }  # programs that are not ours to parse
 STEMS = [str(page.relative_to(ROOT)) for page in PAGES]
 
