@@ -360,7 +360,7 @@ def test_a_faithful_server_passes_and_its_dtype_is_named(
 WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
     "other weights": (lambda deep, row, dtype: deep.reward(row, dtype, 1), "none of the causes"),
     "other template": (lambda deep, row, dtype: deep.reward(row[4:], dtype), "none of the causes"),
-    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "pad is eos"),
+    "other pooling": (lambda deep, row, dtype: deep.reward(row[:-1], dtype), "one early"),
     "sigmoid": (
         lambda deep, row, dtype: 1 / (1 + math.exp(-deep.reward(row, dtype))),
         "sigmoid",
