@@ -10,5 +10,10 @@ COMMANDS: dict[str, str] = {
     "import": "use `rmaudit data import`",
 }
 OPTIONS: dict[str, str] = {}  # of pytest, with their dashes
-KEYS: dict[str, str] = {}  # of models.yaml, of an entry or the file
+KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
+    "trust_remote_code": "a checkpoint's own code never runs; score it with a function that calls "
+    "it (`@rmaudit.scorer`, docs/how-to/any-scorer.md)",
+    "score_field": "a checkpoint's own code never runs; score it with a function that calls it "
+    "(`@rmaudit.scorer`, docs/how-to/any-scorer.md)",
+}
 AUDITS: dict[str, str] = {}  # by name
