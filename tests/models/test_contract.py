@@ -1,7 +1,8 @@
 """What every checkpoint keeps to, by whichever loader it comes and however its rows are laid out.
 
 That the model's own forward is transformers' is seen in `test_loaded_weights`, in
-`tests/layout/test_encoder_pair.py` and `tests/checkpoints/test_adapter_files.py`; here the engine is held to it.
+`tests/layout/test_encoder_pair.py` and `tests/checkpoints/test_adapter_files.py`; here the
+engine is held to it.
 """
 
 from __future__ import annotations
