@@ -5,13 +5,20 @@ Each sentence completes "was removed in 0.2: ".
 
 from __future__ import annotations
 
+_FUNCTION = (
+    "a checkpoint's own code never runs; score it with a function that calls it "
+    "(`@rmaudit.scorer`, docs/how-to/any-scorer.md)"
+)
 COMMANDS: dict[str, str] = {
     "report": "use `rmaudit replay RESULTS`, which writes the page too",
     "import": "use `rmaudit data import`",
     "publish": "upload eval_results.yaml of the report with `hf upload`",
 }
 OPTIONS: dict[str, str] = {}  # of pytest, with their dashes
-KEYS: dict[str, str] = {}  # of models.yaml, of an entry or the file
+KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
+    "trust_remote_code": _FUNCTION,
+    "score_field": _FUNCTION,
+}
 AUDITS: dict[str, str] = {
     "identity_devaluation": "name identity_erasure and identity_hostility, each with its own value",
 }

@@ -56,7 +56,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "models": "models: {R-Smol: {source: embedded, default: true}, Other: {source: a/b}}",
         "unknown-key": f"{ENTRY}    revison: main\n",
         "unquoted": f"{ENTRY}    quantized: yes\n",
-        "unpinned": f"{ENTRY}    trust_remote_code: true\n",
         "waiver": ENTRY + WAIVER,
         "nested": "[" * 800,
         "judges": JUDGES,

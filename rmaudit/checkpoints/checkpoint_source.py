@@ -83,15 +83,14 @@ class Folder:
 class HubCommit:
     """A commit on the hub whose weights are not downloaded; `path` has its small files.
 
-    `code` says that Python files are downloaded too. `folder_hint` is for errors: how a folder
-    is given in place of a hub id that cannot be downloaded.
+    `folder_hint` is for errors: how a folder is given in place of a hub id that cannot be
+    downloaded.
     """
 
     model: str
     id: str
     commit: str
     path: Path
-    code: bool
     folder_hint: str
 
     @property
@@ -118,7 +117,7 @@ class HubCommit:
 
     def downloaded(self) -> Folder:
         """Download the commit's weights, and return its folder in the hub's cache."""
-        wanted = hub_client.patterns(code=self.code, weights=True)
+        wanted = hub_client.patterns(weights=True)
         path = _snapshot(self.model, self.id, self.commit, wanted, folder_hint=self.folder_hint)
         if not weights_headers.complete(path):  # offline, only the small files are there
             read(self)
@@ -156,13 +155,12 @@ def find(spec: ModelSpec, cache: Path, *, folder_hint: str = "") -> Kind:
             message = f"{spec.name}: no folder {shown}; correct its `source` in models.yaml"
             raise ModelError(message)
         return Folder(spec.name, folder)
-    code = spec.trust_remote_code
-    wanted = hub_client.patterns(code=code, weights=False)
+    wanted = hub_client.patterns(weights=False)
     path = _snapshot(spec.name, spec.source, spec.revision, wanted, folder_hint=folder_hint)
     commit = commit_of(path) or spec.revision
     if commit is None or weights_headers.complete(path):
         return Folder(spec.name, path)
-    return HubCommit(spec.name, spec.source, commit, path, code, folder_hint)
+    return HubCommit(spec.name, spec.source, commit, path, folder_hint)
 
 
 def commit_of(folder: Path) -> str | None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import encoder, token_value
 from rmaudit.checkpoints.third_party_errors import as_model_error, short
-from rmaudit.config.model_registry import ModelSpec, is_hub_id, newest
+from rmaudit.config.model_registry import newest
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-MAPPED = ("config.json", "tokenizer_config.json")
 NAME = "config.json"
 _COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "vocab_size")
 # More layers or rows than any model has: transformers makes a list of the layers.
@@ -186,52 +184,3 @@ def _entry_error(path: Path, model: str, key: str, found: object, expected: str)
         f"{NAME} from the checkpoint's own"
     )
     return ModelError(message)
-
-
-def refuse_unpinned_code(spec: ModelSpec) -> None:
-    """Raise if a checkpoint's own code is not pinned by a hub id and a full commit hash.
-
-    The registry checks this too, but only what models.yaml says.
-
-    Raises:
-        ModelError: the source is no hub id, or its revision no full commit hash.
-    """
-    if not is_hub_id(spec.source) or not re.fullmatch("[0-9a-f]{40}", spec.revision or ""):
-        message = (
-            f"{spec.name}: trust_remote_code is for a hub id with its `revision`, a full commit "
-            f"hash of 40 hex digits, and this is {spec.source!r} at {spec.revision!r}; its code is "
-            f"not run. Put the checkpoint and its code on the hub, and name that commit"
-        )
-        raise ModelError(message)
-
-
-def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
-    """Raise if config files point at code of another repository, which `revision` does not pin.
-
-    Such code is named `owner/name--module.Class`.
-
-    Raises:
-        ModelError: config.json or tokenizer_config.json points at such code.
-    """
-    for name in MAPPED:
-        for reference in own_classes(folder / name):
-            repository, apart, _ = reference.rpartition("--")
-            if apart and repository != spec.source:
-                message = (
-                    f"{spec.name}: {name} in {folder} points at code of another repository, "
-                    f"{reference!r}; `revision` pins {spec.source} only, so it is not run. Copy "
-                    f"that code into a repository of your own, read it, and name its commit"
-                )
-                raise ModelError(message)
-
-
-def own_classes(path: Path) -> Iterator[str]:
-    """Yield the classes in a JSON file's `auto_map`, such as `modeling_own.OwnModel`, if any."""
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return  # whoever needs the file says what is wrong with it
-    mapped = said.get("auto_map") if isinstance(said, Mapping) else None
-    values: list[Any] = list(mapped.values()) if isinstance(mapped, Mapping) else [mapped]
-    for value in values:
-        yield from (str(one) for one in (value if isinstance(value, list) else [value]) if one)

@@ -361,9 +361,9 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     return (
         f" These tensors may be a head of a kind that rmaudit does not know: "
         f"{', '.join(seen[:_SHOWN])}{more}. Do not rename them: at which token a head is read, "
-        f"and what is done with it, is in the code of its class. If that comes with the "
-        f"checkpoint, have it run with `trust_remote_code: true` in models.yaml; or score it with "
-        f"a function of yours that calls it (@rmaudit.scorer, docs/how-to/any-scorer.md)."
+        f"and what is done with it, is in the code of its class, which rmaudit never runs: "
+        f"score it with a function of yours that calls it (@rmaudit.scorer, "
+        f"docs/how-to/any-scorer.md)."
     )
 
 

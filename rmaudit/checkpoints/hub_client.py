@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
 
 _SMALL_FILES = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt", weights_headers.HEAD]
-_WEIGHTS, _CODE = ["*.safetensors"], ["*.py"]
+_WEIGHTS = ["*.safetensors"]
 _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 
 
@@ -32,12 +32,12 @@ def failures() -> tuple[type[Exception], ...]:
     )
 
 
-def patterns(*, code: bool, weights: bool) -> list[str]:
-    """Return glob patterns of files to download: small ones, code and weights if asked for.
+def patterns(*, weights: bool) -> list[str]:
+    """Return glob patterns of files to download: small ones, and weights if asked for.
 
-    Pickles are never among them.
+    Pickles and code are never among them.
     """
-    return _SMALL_FILES + (_CODE if code else []) + (_WEIGHTS if weights else [])
+    return _SMALL_FILES + (_WEIGHTS if weights else [])
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:

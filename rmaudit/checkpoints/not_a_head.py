@@ -44,9 +44,8 @@ def _what(config: Mapping[str, Any], where: str) -> str:
     if "SARM" in kind or "sae_latent_size" in config:
         return (
             "it is SARM, whose head reads the features of a sparse autoencoder in the middle of "
-            "the network, and rmaudit has no such head. If its code comes with the checkpoint, "
-            "read it and have it run: `trust_remote_code: true` and the commit as `revision` in "
-            f"models.yaml; or score it with {_FUNCTION}"
+            "the network, and rmaudit has no such head. Its own code never runs: score it with "
+            f"{_FUNCTION} that calls it"
         )
     if "ProcessReward" in kind or "PRM" in kind:
         return (

@@ -17,7 +17,6 @@ from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.verdict_policy import Policy
 
 __all__ = [
-    "EACH",
     "FILE",
     "Dtype",
     "ModelSpec",
@@ -33,7 +32,6 @@ __all__ = [
     "resolve",
 ]
 FILE = "models.yaml"
-EACH = "*"  # as an objective: each that the head has
 _OURS = "rmaudit's own models.yaml"
 
 
@@ -131,8 +129,8 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     """Return the models that `--model PATTERN` means: a name, a folder, a glob or a hub id.
 
     What comes first in this list is taken where a pattern could mean several. A glob means models
-    of the file itself where it matches any, else of the bundled ones. After a # comes an objective:
-    an output of the model's head, or `EACH`, which only the checkpoint's files can spell out.
+    of the file itself where it matches any, else of the bundled ones. After a # comes an objective,
+    an output of the model's head.
 
     Raises:
         SpecError: it means none, or a hub id is the source of several entries.
@@ -192,10 +190,10 @@ def _with_objective(spec: ModelSpec, objective: str) -> ModelSpec:
     if spec.objective is not None:
         message = f"{spec.name}: it is the objective {spec.objective!r} of its checkpoint already"
         raise SpecError(f"{message}; leave out #{short(objective)}")
-    if objective != EACH and not re.fullmatch(OBJECTIVE, objective):
+    if not re.fullmatch(OBJECTIVE, objective):
         raise SpecError(
             f"{spec.name}: {short(objective)} is no objective; write {spec.name}#NAME with the "
-            f"name of an output of its head or its number from 0, or {spec.name}#{EACH} for each"
+            f"name of an output of its head or its number from 0"
         )
     return replace(spec, name=f"{spec.name}#{objective}", objective=objective, default=False)
 

@@ -14,7 +14,6 @@ from rmaudit.config import servers
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Pool = Literal["auto", "last", "hf"]
-ScoreField = Literal["logits", "score"]
 
 _LONGEST_ID = 96  # characters that the hub allows in `owner/name`
 _HUB_ID = r"(?a:\w[\w.-]*/\w[\w.-]*)"
@@ -207,7 +206,7 @@ class ModelSpec:
         Key(
             "of a head with several outputs: the one that is audited, by its name or its number "
             "from 0, in place of their combination; `--model 'NAME#honesty'` asks for it without "
-            "an entry, and 'NAME#*' for each",
+            "an entry",
             "the name of an output of the head, or its number in quotes, such as honesty or '0'",
             OBJECTIVE,
         ),
@@ -233,18 +232,6 @@ class ModelSpec:
             "and slow to begin; rewards differ by rounding, so they have keys of their own"
         ),
     ] = False
-    trust_remote_code: Annotated[
-        bool,
-        Key(
-            "true runs the checkpoint's own code and takes its reward, for heads that "
-            "rmaudit does not know. Only with `revision`, which pins the code too: read the code "
-            "at that commit first. Models below that came with code have native heads here"
-        ),
-    ] = False
-    score_field: Annotated[
-        ScoreField | None,
-        Key("which field of that code's output has the reward: logits (default) or score"),
-    ] = None
     template: Annotated[
         str | None,
         Key(

@@ -17,7 +17,6 @@ from yaml import Node, ScalarNode
 
 from rmaudit.config import servers, strict_yaml, user_prompts_and_lists_yaml
 from rmaudit.config.model_spec import (
-    COMMIT,
     NAMED,
     SOURCE,
     Implicit,
@@ -273,7 +272,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
     """Raise if a model's entry has keys that have no effect or contradict each other."""
-    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unserved_keys(entry)):
+    for key, what in (*_idle_keys(entry), *_unserved_keys(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
             raise YamlProblem(document.nodes[path][0], f"{label(path)}{what}")
@@ -295,10 +294,10 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield key, _OF_SERVERS if not served else "whoever started its server decides that"
     if entry["judge"] is not None:
         yield "template", "a judge has its own: write it as judge: {template: FILE, ...}"
-        for key in ("logit", "pool", "trust_remote_code"):
+        for key in ("logit", "pool"):
             yield key, "a judge's reward is its verdict at the row's last id; remove one of them"
-    for key in ("logit", "judge", "trust_remote_code"):
-        if entry["objective"] is not None and entry[key] not in (None, False):
+    for key in ("logit", "judge"):
+        if entry["objective"] is not None and entry[key] is not None:
             yield "objective", f"it is an output of a head, and `{key}` says where the reward is"
     if not entry["waivers"] and not entry["known"]:
         yield "weights", "it says for which weights `waivers` hold, and there are none"
@@ -315,19 +314,3 @@ def _unserved_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if server and server.kind in servers.SILENT and entry["version"] is None:
         what = "this server does not say what it serves, and scores of other weights would be read "
         yield "source", f'{what}back as its own; give `version`, such as "2026-11-20"'
-
-
-def _unpinned_code(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, problem) for keys that conflict with `trust_remote_code`, set or not.
-
-    Code runs at a pinned commit only, and then decides alone how the reward is read.
-    """
-    if not entry["trust_remote_code"]:
-        what = "it is for code that is run (trust_remote_code: true); a known head needs none"
-        yield "score_field", what
-        return
-    if entry["revision"] is None:
-        what = f"true needs a hub id and its `revision`, {COMMIT}: read the code before it is run"
-        yield "trust_remote_code", what
-    for key in ("logit", "pool"):
-        yield key, "its own code decides that (trust_remote_code: true); remove one of them"

@@ -61,11 +61,9 @@ class Size:
 
 def size_of(model: Scored) -> Size | None:
     """Return a model's size from its files' headers; None if it has no readable weights."""
-    loader = getattr(model, "loader", None)
-    headers = getattr(getattr(loader, "checked", None), "headers", None)
-    if loader is None or headers is None:  # it has no weights, or runs its own code
+    if (loader := getattr(model, "loader", None)) is None:  # it has no weights
         return None
-    counts = {name: math.prod(header.shape) for name, header in headers.items()}
+    counts = {name: math.prod(header.shape) for name, header in loader.checked.headers.items()}
     passed = sum(n for name, n in counts.items() if not _NOT_PASSED.search(name))
     return Size(sum(counts.values()), passed, loader.dtype)
 

@@ -102,8 +102,8 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     """Predict how the model of a models.yaml entry would run; only small files are downloaded.
 
     Raises:
-        ModelError: the model cannot be had or scored, it runs its own code, or it does not fit, on
-            the GPUs or on this machine's disk.
+        ModelError: the model cannot be had or scored, or does not fit, on the GPUs or on this
+            machine's disk.
     """
     from rmaudit.models.checkpoint_model import Checkpoint
     from rmaudit.models.transformers_loader import Native
@@ -114,9 +114,7 @@ def forecast(spec: ModelSpec, cache: Path, gpus: Sequence[Gpu]) -> Rehearsal:
     found = head_detection.find(spec, cache)
     model = Checkpoint(spec, cache=cache, loader=Native(found, cache))
     size = size_of(model)
-    if size is None:
-        message = f"{model.name}: the size of its weights is unknown, since it runs its own code"
-        raise ModelError(message)
+    assert size is not None, "it has weights"  # noqa: S101  (for types)
     download, disk = _disk(found)
     if download > disk:
         message = (

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from rmaudit.checkpoints import config_json, third_party_errors
+from rmaudit.checkpoints import third_party_errors
 from rmaudit.checkpoints.third_party_errors import brief, is_failure, short
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -48,7 +48,7 @@ class Vocabulary:
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     """Read the tokenizer in `folder`, with the chat template of models.yaml if it names one.
 
-    The tokenizer's own code runs only if models.yaml allows it and names the commit.
+    A tokenizer's own code never runs.
 
     Raises:
         ModelError: the tokenizer or the template cannot be read, it adds more than 200,000 tokens,
@@ -56,21 +56,16 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     """
     from transformers import AutoTokenizer
 
-    trusted: dict[str, Any] = {"trust_remote_code": False}
-    if spec.trust_remote_code:
-        config_json.refuse_unpinned_code(spec)
-        config_json.refuse_foreign(folder, spec)
-        trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
     described = (path := folder / "tokenizer.json").is_file()
-    pieces_only = not (described or spec.trust_remote_code) and sentencepiece_model.is_known(folder)
+    pieces_only = not described and sentencepiece_model.is_known(folder)
     if described:
         _refuse_costly(path, spec.name)
     with third_party_errors.as_model_error(spec.name, "its tokenizer", folder):
         tokenizer: Any = (
             sentencepiece_model.read(folder)
             if pieces_only
-            else AutoTokenizer.from_pretrained(folder, **trusted)
+            else AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         )
         if described:
             saved_tokenizer.use(tokenizer, path, model=spec.name)

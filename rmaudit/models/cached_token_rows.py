@@ -42,12 +42,11 @@ class RowSource(Protocol):
     def rows(self) -> int:
         """Return the embedding's row count; token ids go from 0 to this number minus 1."""
 
-    def decided_by(self, cache: Path) -> Mapping[str, str] | None:
-        """Return what determines the rows of token ids, as cache key fields; None if unknown.
+    def decided_by(self, cache: Path) -> Mapping[str, str]:
+        """Return what determines the rows of token ids, as cache key fields.
 
         Files are in them as hashes, so none has to be parsed. What is cached of the rows has these
-        fields in its key (`json_cache`). A checkpoint with code of its own gives None: then
-        nothing is cached.
+        fields in its key (`json_cache`).
         """
 
 
@@ -77,13 +76,12 @@ class Rows:
         return self.layout.tokenizer
 
     @cached_property
-    def _key_fields(self) -> dict[str, str] | None:
-        found = self._loader.decided_by(self._cache)
-        return None if found is None else dict(found)
+    def _key_fields(self) -> dict[str, str]:
+        return dict(self._loader.decided_by(self._cache))
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
         """Return the cached value for `kind` and `asked`, or call `make` and cache its result."""
-        if self._tokenizer_given or self._key_fields is None:
+        if self._tokenizer_given:
             return make()
         fields = {**self._key_fields, "asked": asked}
         return json_cache.cached(

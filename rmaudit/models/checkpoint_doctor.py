@@ -132,7 +132,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256) -> Examinat
     ]
     compared = saved_tokenizer.comparison(model.rows.layout.tokenizer)
     notes = [compared.said] if compared is not None else []
-    if model.identity["head"] not in CLASSIFIERS and not model.spec.trust_remote_code:
+    if model.identity["head"] not in CLASSIFIERS:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.loader.dtype != "float32":
         try:

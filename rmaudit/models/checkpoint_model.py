@@ -6,10 +6,9 @@ the cache loads no weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
@@ -24,14 +23,14 @@ from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout import layouts
 from rmaudit.layout.answer_slot import Ids, Response, refuse_text
 from rmaudit.models.cached_token_rows import Rows, TokenModel
-from rmaudit.models.loader_interface import Loader, versions_and_machine
+from rmaudit.models.loader_interface import versions_and_machine
 from rmaudit.models.model_interfaces import LOOSELY
-from rmaudit.models.objectives_in_one_pass import InMemory
 from rmaudit.models.transformers_loader import Native
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
     from rmaudit.checkpoints.adapter_files import Adapter
+    from rmaudit.models.forward_parity_check import PathChecks
     from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring.gradient import Slopes
 
@@ -57,6 +56,21 @@ def from_spec(
     return Checkpoint(asked, cache=cache or default_cache(), device=device)
 
 
+@dataclass(slots=True)
+class InMemory:
+    """A checkpoint's loaded weights, which the rewordings of a judge share.
+
+    Attributes:
+        weights: the loaded weights; None before they are.
+        tried: the results of comparing rewards with the model's own forward, by prefix length.
+        warned: whether the user was warned that the pad token ends turns.
+    """
+
+    weights: Weights | None = None
+    tried: dict[int, PathChecks] = field(default_factory=dict)
+    warned: bool = False
+
+
 class Checkpoint(TokenModel):
     """A reward model from a checkpoint folder or hub id; its weights load at the first score.
 
@@ -69,14 +83,14 @@ class Checkpoint(TokenModel):
         *,
         cache: Path,
         device: str = "auto",
-        loader: Loader | None = None,
+        loader: Native | None = None,
         memory: InMemory | None = None,
     ) -> None:
-        """Find and check the checkpoint, unless a `loader` has; siblings share one `memory`.
+        """Find and check the checkpoint, unless a `loader` has.
 
         `device` is "auto", "spread" or a torch device name. A given `loader` is used as it is; its
         weights need not be on this machine if the model is inspected and not scored. `memory` holds
-        the weights that another objective of the same checkpoint shares.
+        the weights that another reading of the same checkpoint shares.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
@@ -85,54 +99,24 @@ class Checkpoint(TokenModel):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._memory = memory or InMemory()
-        self.siblings: Sequence[Checkpoint] = ()
         # As they were when they were opened, and then when they were last loaded.
         self._files = file_hashes.states([] if loader else self.loader.files())
 
     def sibling(self, spec: ModelSpec) -> Checkpoint:
-        """Return a model for another output (objective) of the same head; both share the weights.
+        """Return the judge of another entry, with another template; both share the weights.
 
         Raises:
-            ModelError: it has no such objective.
+            ModelError: its tokenizer or template cannot be read.
         """
         return Checkpoint(spec, cache=self.cache, device=self.device, memory=self._memory)
-
-    @cached_property
-    def _output(self) -> int | None:
-        """Return the index of the head's output that is the reward; None if none was chosen."""
-        asked = self.spec.objective is not None
-        return int(self.loader.settings["objective"]) if asked else None
-
-    @property
-    def _weights(self) -> Weights | None:
-        """Return the weights if they are in memory, else None."""
-        return self._memory.weights_of(self._output)
-
-    @contextmanager
-    def keeping_outputs(self) -> Iterator[None]:
-        """Store all head outputs for the `siblings` inside a `with` block; drop them at its end.
-
-        So models of other outputs need no second pass. Without siblings, nothing is stored.
-        """
-        self._memory.keeps = bool(self.siblings)
-        try:
-            yield
-        finally:
-            self._memory.keeps = False
-            self._memory.outputs.clear()
-
-    def siblings_with_outputs(self) -> Sequence[Checkpoint]:
-        """Return `siblings` (models of other outputs) if their outputs are stored, else ()."""
-        return self.siblings if self._memory.outputs else ()
 
     @property
     def adapter(self) -> Adapter | None:
         """Return the adapter that is merged into the weights; None if there is none."""
-        return self.loader.checked.adapter if isinstance(self.loader, Native) else None
+        return self.loader.checked.adapter
 
     def with_adapter(self, adapter: Adapter) -> Checkpoint:
         """Return the same model with `adapter` merged into its base in place of its own."""
-        assert isinstance(self.loader, Native)  # noqa: S101  (for types: it has an adapter)
         loader = Native(replace(self.loader.checked, adapter=adapter), self.cache)
         return Checkpoint(self.spec, cache=self.cache, device=self.device, loader=loader)
 
@@ -156,7 +140,7 @@ class Checkpoint(TokenModel):
         """Return source, versions, layers, `ScoringPath`, device and machine, for the report."""
         import torch
 
-        loaded, loader = self._weights, self.loader
+        loaded, loader = self._memory.weights, self.loader
         commit = checkpoint_source.commit_of(loader.folder)
         return {
             "source": self.spec.source,
@@ -233,7 +217,7 @@ class Checkpoint(TokenModel):
         weights are loaded, if the head reads the prompt's states, or if the model is an encoder,
         for which it matters where an answer begins.
         """
-        scorer = None if self._weights is None else self._weights.scorer
+        scorer = None if self._memory.weights is None else self._memory.weights.scorer
         if scorer is None or scorer.head.reads_prefix or scorer.first:
             return -1
         return max(_RUN_AGAIN, scorer.ids_of_a_start())
@@ -287,10 +271,10 @@ class Checkpoint(TokenModel):
 
     def answers_a_call(self, prompt: Asked) -> int:
         """Return how many one-token answers fill one forward pass; 0 before the weights load."""
-        if self._weights is None:
+        if (weights := self._memory.weights) is None:
             return 0
         slot = self.slot(prompt)
-        return self._weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
+        return weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
 
     def _begin_answers(
         self,
@@ -307,10 +291,7 @@ class Checkpoint(TokenModel):
         from rmaudit.scoring import engine
 
         scorer, name = self.weights(prefix, checked_suffix, len(answers)).scorer, self.name
-        begin = partial(engine.begin, scorer)
-        if self._output is not None:
-            begin = partial(self._memory.begin, self._output)
-        begun = begin(prefix, answers, suffix, on_progress=on_progress, name=name)
+        begun = engine.begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
         if callable(begun):
             return lambda: self._unless_changed(begun())
         return self._unless_changed(begun)
@@ -353,7 +334,7 @@ class Checkpoint(TokenModel):
                 suffix,
                 every=answers >= forward_parity_check.MANY,
             )
-        weights = memory.weights_of(self._output) or memory.weights
+        weights = memory.weights
         ends_turns = suffix and suffix[-1] == weights.scorer.pad
         if self.spec.pool == "auto" and ends_turns and not memory.warned:
             forward_parity_check.warn_of_pad(suffix[-1], name=self.name)
@@ -412,15 +393,11 @@ class Checkpoint(TokenModel):
         if self._memory.weights is not None:
             from rmaudit.scoring import memory_sized_batches
 
-            self._memory.free()
+            self._memory.weights = None
             memory_sized_batches.release()
 
 
-def _loader(spec: ModelSpec, cache: Path) -> Loader:
-    if spec.trust_remote_code:
-        from rmaudit.models.remote_code_loader import OwnCode  # it needs torch from the start
-
-        return OwnCode(spec, cache)
+def _loader(spec: ModelSpec, cache: Path) -> Native:
     checked = head_detection.find(spec, cache)
     if not checked.is_here:
         Native(checked, cache).refuse_misfits()  # whose errors cost no download

@@ -50,7 +50,6 @@ class LoadRequest:
         ours: names of tensors that may be missing in the class or in the files.
         correct: for errors: what may be wrong if other tensors are missing or left over.
         quantized: how the weights are quantized, None if they are not.
-        code: the commit of the checkpoint's own code, which then runs; None: none runs.
         besides: what else is in memory, None if nothing is.
         converted: reads configuration and tensors, by the class's names, where the files have
             others; None where transformers can read the folder.
@@ -66,7 +65,6 @@ class LoadRequest:
     ours: frozenset[str] = frozenset()
     correct: str = "model_type in config.json"
     quantized: str | None = None
-    code: str | None = None
     besides: str | None = None
     converted: Callable[[], tuple[PretrainedConfig, Mapping[str, Tensor]]] | None = None
 
@@ -82,9 +80,6 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
     """
     import transformers
 
-    trusted: dict[str, Any] = {"trust_remote_code": request.code is not None}
-    if request.code is not None:
-        trusted["code_revision"] = request.code
     if renamed := weights_headers.key_mapping(request.folder, model=request.name):
         options["key_mapping"] = renamed
     try:
@@ -102,7 +97,7 @@ def load(request: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transfo
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-                **trusted,
+                trust_remote_code=False,
                 **options,
             )
     except RmauditError:
@@ -201,8 +196,7 @@ def _unreadable(request: LoadRequest, error: Exception) -> ModelError:
             f"its trainer may have added a pad token to the tokenizer only"
         )
         return ModelError(message)
-    what = "its weights" if request.code is None else "its weights, by its own code,"
-    return unreadable(request.name, what, request.folder, error)
+    return unreadable(request.name, "its weights", request.folder, error)
 
 
 _ODD_KEYS = {
@@ -253,12 +247,10 @@ class Weights:
 
     Attributes:
         name: the model's name in models.yaml, for errors.
-        model: the model object, of transformers' class or the checkpoint's own.
+        model: the model object, of transformers' class.
         scorer: what the engine gets.
         own: maps a row of ids to its reward by the model's own forward.
         attention: the implementation that transformers chose for it; None if it is left alone.
-        outputs: maps a row of ids to all outputs of its head by the model's own forward; None if
-            no objective (output) was chosen.
     """
 
     name: str
@@ -266,7 +258,6 @@ class Weights:
     scorer: Scorer
     own: Callable[[Ids], float]
     attention: str | None
-    outputs: Callable[[Ids], Tensor] | None = None
 
     @property
     def device(self) -> str:

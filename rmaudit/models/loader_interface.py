@@ -1,9 +1,6 @@
-"""The interface of checkpoint loaders, and what they share: dtype, layer check, scoring path.
+"""What a configuration says of a model: dtype, layers, and the scoring path of its backbone.
 
-`transformers_loader` is the usual way, transformers' class with one of our heads;
-`remote_code_loader` runs the class that a checkpoint brings. What both know from the configuration
-alone is here too: dtype, layers, and which way many rows go through which backbone. Nothing here
-loads torch.
+Nothing here loads torch.
 
 Each model_type of `SHARED` and `EXPANDED` was tried on small random checkpoints against full rows,
 with windows shorter than the prefix (`tests/models/test_backbones.py`). Whatever is not listed runs
@@ -16,17 +13,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models.cached_token_rows import RowSource
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
-
-    from rmaudit.models.loaded_weights import Weights
 
 DTYPES = ("float32", "bfloat16", "float16")
 _SHARED = (
@@ -43,49 +37,6 @@ SHARED, EXPANDED = frozenset(_SHARED.split()), frozenset(_EXPANDED.split())
 _WINDOW_IN_MASK = ("phimoe", "qwen2_moe")
 # Their rotation depends on the longest row that ran, so a prefix cannot be kept.
 _CHANGING_ROPE = ("dynamic", "longrope")
-
-
-class Loader(RowSource, Protocol):
-    """Interface of a loader, which has found and checked a checkpoint's files and can load them.
-
-    Every member raises `ModelError` where config.json or the tokenizer does not make sense.
-    """
-
-    @property
-    def folder(self) -> Path:
-        """Return the folder of the checkpoint's files; for an adapter, the adapter's own folder."""
-
-    @property
-    def defaults(self) -> PretrainedConfig:
-        """Return transformers' configuration of the model, with its class's defaults filled in."""
-
-    @property
-    def pad(self) -> int | None:
-        """Return the pad id that is skipped to find a row's last token; None if none is skipped."""
-
-    @property
-    def dtype(self) -> str:
-        """Return the dtype that the model runs in."""
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """Return the settings by which rewards are computed: head, dtype, `ScoringPath` and others.
-
-        This is all of `identity` that needs no hash of a file.
-        """
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """Return facts for the report on where the weights are from, such as the architecture."""
-
-    def files(self) -> list[Path]:
-        """Return the files to hash and then load; a write in between is an error."""
-
-    def hashes(self, cache: Path) -> Mapping[str, str]:
-        """Return hashes of the files by role ("weights", "tokenizer"); stored in `cache`."""
-
-    def load(self, device: str) -> Weights:
-        """Load the weights onto a device: "auto", "spread", or a torch device name."""
 
 
 def versions_and_machine() -> dict[str, str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from rmaudit.checkpoints import bundled_model, head_detection
-from rmaudit.config.model_registry import EACH, Dtype, ModelSpec, known_models, resolve
+from rmaudit.checkpoints import bundled_model
+from rmaudit.config.model_registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.config.scorer_functions import entry_of
 from rmaudit.config.servers import is_served
@@ -60,9 +59,6 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    if specs[0].objective == EACH:
-        message = f"{name!r} means each objective of a model; load one at a time, such as "
-        raise SpecError(f"{message}'{str(name).removesuffix(EACH)}0'")
     folder = None if cache is None else Path(cache)
     return opened(specs[0], cache=folder, device=device, dtype=dtype, own_words=entries.words)
 
@@ -95,29 +91,16 @@ def opened(
     return from_server(spec, cache or default_cache())
 
 
-def each_objective(spec: ModelSpec, cache: Path) -> list[ModelSpec]:
-    """Return a models.yaml entry for each output (objective) of a checkpoint's head, in order.
-
-    Raises:
-        ModelError: the checkpoint cannot be had, or its head has one output.
-    """
-    _refuse_objective(spec)
-    base = spec.name.removesuffix(EACH)
-    first = head_detection.find(replace(spec, name=f"{base}0", objective="0"), cache)
-    return [replace(spec, name=f"{base}{name}", objective=name) for name in first.objectives]
-
-
 def _refuse_objective(spec: ModelSpec) -> None:
     """Raise for a model without head outputs to choose among, such as a function or a server.
 
     Raises:
-        ModelError: the model is a function, a server, a log-ratio, or runs its own code.
+        ModelError: the model is a function, a server or a log-ratio.
     """
     reasons = {
         "it is a function of texts, which gives one reward": entry_of(spec) is not None,
         "its reward is the log-ratio of two language models": spec.implicit is not None,
         "whoever started its server decides what it gives": is_served(spec.source),
-        "its own code decides what its reward is (`score_field`)": spec.trust_remote_code,
     }
     for reason, so in reasons.items():
         if so:

@@ -85,13 +85,8 @@ def _lines(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
         return
     try:
         found = checkpoint_source.find(spec, cache)
-        if spec.trust_remote_code or not (found.path / adapter_files.CONFIG).is_file():
+        if not (found.path / adapter_files.CONFIG).is_file():
             yield from _origin_lines(found, spec)
-        if spec.trust_remote_code:
-            yield "weights", _size_and_types(checkpoint_source.read(found))
-            yield from _finite_lines([found] * weights)
-            yield from _own_code_lines(spec, found.path)
-            return
         looked = head_detection.look(found, spec, cache)
         if looked.adapter is not None:
             yield from _adapter_lines(looked.adapter)
@@ -117,7 +112,7 @@ def _objective_lines(checked: Checked) -> Iterator[Line]:
     if (names := checked.objectives) and (at := checked.objective) is not None:
         yield "objective", f"{names[at]}, output {at} of {len(names)}"
     elif names:
-        yield "objectives", f"{', '.join(names)}: audit one as NAME#{names[0]}, each as NAME#*"
+        yield "objectives", f"{', '.join(names)}: audit one as NAME#{names[0]}"
 
 
 def _origin_lines(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
@@ -172,16 +167,6 @@ def _in_bytes(size: int) -> str:
 def _keys(shapes: Shapes) -> str:
     shown = [f"{key} {shape}" for key, shape in list(shapes.items())[:_SHOWN]]
     return ", ".join(shown) + (f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else "")
-
-
-def _own_code_lines(spec: ModelSpec, folder: Path) -> Iterator[Line]:
-    """Yield lines on the checkpoint's own code, which is not run here; raise if it must not run."""
-    from rmaudit.models.remote_code_loader import checked_config
-
-    checked_config(spec, folder)
-    named = [code for name in config_json.MAPPED for code in config_json.own_classes(folder / name)]
-    yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
-    yield "reward", f"{spec.score_field or 'logits'} of its output"
 
 
 def _scoring_lines(model: Checkpoint, defaults: PretrainedConfig) -> Iterator[Line]:

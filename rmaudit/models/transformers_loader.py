@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Native:
-    """A loader of checkpoints whose backbone is a class of transformers; see `Loader`."""
+    """A loader of checkpoints whose backbone is a class of transformers."""
 
     def __init__(self, checked: Checked, cache: Path | None = None) -> None:
         """Take a checked checkpoint, whose weights `load` can load if they are on this machine.
@@ -79,7 +79,7 @@ class Native:
 
     @property
     def defaults(self) -> PretrainedConfig:
-        """Return the configuration with the defaults of its class filled in. See `Loader`."""
+        """Return the configuration with the defaults of its class filled in."""
         return self.checked.defaults
 
     @cached_property
@@ -288,7 +288,7 @@ class Native:
         )
 
     def load(self, device: str) -> Weights:
-        """Load the weights onto `device`; an adapter is merged into its base. See `Loader`."""
+        """Load the weights onto `device`; an adapter is merged into its base."""
         from rmaudit.models import loaded_weights
         from rmaudit.scoring.engine import Scorer
 
@@ -351,23 +351,21 @@ def as_weights(
     The own rewards are those of a `classifier`'s forward, of a language model's logits of the two
     ids in `verdict` if there are any, or else of our head.
     """
-    from rmaudit.models import objectives_in_one_pass
     from rmaudit.models.loaded_weights import Weights
     from rmaudit.scoring import pipeline_parallelism
 
     scorer.pipeline = pipeline_parallelism.pipeline_of(model)
     outputs = _outputs_by_class(model, scorer) if classifier else _outputs_by_head(scorer)
 
+    at = scorer.head.at if isinstance(scorer.head, OneOutput) else None
+
     def own(row: Ids) -> float:
-        return float(outputs(row).flatten()[0] if classifier else outputs(row))
+        found = outputs(row)
+        return float(found[at] if at is not None else found.flatten()[0] if classifier else found)
 
     by_logits = _by_logits(model, verdict) if verdict else None
     attention = model.config._attn_implementation  # noqa: SLF001  (its only name)
-    weights = Weights(name, model, scorer, by_logits or own, attention)
-    if isinstance(scorer.head, OneOutput):
-        kept = objectives_in_one_pass.with_cache(outputs, model)
-        return objectives_in_one_pass.weights_of_output(weights, kept, scorer.head.at, scorer)
-    return weights
+    return Weights(name, model, scorer, by_logits or own, attention)
 
 
 def _class_of(checked: Checked, *, classifier: bool) -> str:

@@ -16,10 +16,10 @@ from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly_audits import left_out
 from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
-from rmaudit.plugin.session import SESSION, audit_options, objectives_with
+from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
-from rmaudit.runs.audit_case import Case, opened, opened_together, single
+from rmaudit.runs.audit_case import Case, opened, single
 from rmaudit.runs.fixture_registry import FIXTURES
 from rmaudit.verdicts.audit_declaration import Declaration, declared
 
@@ -55,19 +55,13 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     share its weights, which the last of them frees.
     """
     spec, planner = _param(request), planner_of(request.config)
-    together = objectives_with(spec, request.config)
-    known = request.config.stash[SESSION].memory.objectives
     with terminal(request.config):
         if planner:
             model = planner.opened(spec, audit_options(request.config))
-        elif len(together) == 1:
-            model = opened(spec, audit_options(request.config))
         else:
-            if spec not in known:
-                known.update(opened_together(together, audit_options(request.config)))
-            model = known[spec]
+            model = opened(spec, audit_options(request.config))
     yield model
-    if planner is None and spec == together[-1]:
+    if planner is None:
         model.close()
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 from rmaudit.config.model_registry import (
-    EACH,
     ModelSpec,
     Registry,
     checkpoint_of,
@@ -169,15 +168,6 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     return session.specs
 
 
-def objectives_with(spec: ModelSpec, config: pytest.Config) -> list[ModelSpec]:
-    """Return `spec` and all other audited objectives (heads) of its checkpoint, in order."""
-    if spec.objective is None:
-        return [spec]
-    own = checkpoint_of(spec)
-    every = [one for one in model_specs(config) if one.objective and checkpoint_of(one) == own]
-    return every or [spec]
-
-
 def _blessed_releases(
     config: pytest.Config, registry: Registry, specs: list[ModelSpec]
 ) -> Mapping[str, Blessing]:
@@ -246,7 +236,7 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
     These are models that the paper ranks, imported ones, and those that have no hub id. A name of
     one model always means this model.
     """
-    specs = [one for spec in resolve(registry, name) for one in _each_objective_of(config, spec)]
+    specs = resolve(registry, name)
     if len(specs) == 1 or not options_of(config).recorded:
         return specs
     from rmaudit.scores.score_store import counts
@@ -264,15 +254,6 @@ def _models_meant(config: pytest.Config, registry: Registry, name: str) -> list[
         )
         config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
     return [spec for spec in specs if spec not in left] or specs
-
-
-def _each_objective_of(config: pytest.Config, spec: ModelSpec) -> list[ModelSpec]:
-    """Return [spec], or one spec for each head of the checkpoint if `spec` asks for all heads."""
-    if spec.objective != EACH:
-        return [spec]
-    from rmaudit.models.model_factory import each_objective  # which takes numpy
-
-    return each_objective(spec, cache_folder(config))
 
 
 def baseline_spec(config: pytest.Config) -> ModelSpec | None:

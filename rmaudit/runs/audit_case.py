@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,8 +80,7 @@ class Memory:
     The ledger is as it was before any search of the run.
 
     `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
-    a file of log-probabilities, by the entry and the prompts. `objectives` are opened models, which
-    share weights.
+    a file of log-probabilities, by the entry and the prompts.
     """
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
@@ -92,7 +91,6 @@ class Memory:
     policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
         default_factory=dict
     )
-    objectives: dict[ModelSpec, Scored] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -206,23 +204,6 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
         dtype=options.dtype,
         own_words=options.own_words,
     )
-
-
-def opened_together(specs: Sequence[ModelSpec], options: RunSettings) -> Mapping[ModelSpec, Scored]:
-    """Open several objectives (heads) of one checkpoint, sharing its weights and forward passes.
-
-    Raises:
-        RmauditError: one cannot be opened.
-    """
-    from rmaudit.models.checkpoint_model import Checkpoint
-
-    first = opened(specs[0], options)
-    if not isinstance(first, Checkpoint):
-        return {spec: opened(spec, options) for spec in specs}
-    every = [first, *(first.sibling(_with_policy(spec, options)) for spec in specs[1:])]
-    for model in every:
-        model.siblings = [other for other in every if other is not model]
-    return dict(zip(specs, every, strict=True))
 
 
 def _with_policy(spec: ModelSpec, options: RunSettings) -> ModelSpec:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from rmaudit.config.model_registry import ModelSpec
 from rmaudit.config.model_spec import Implicit, Judge
 from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
-from rmaudit.errors import RmauditError
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -19,10 +17,8 @@ if TYPE_CHECKING:
     from rmaudit.scores.score_store import Store
     from rmaudit.search.search_settings import Settings
 
-_Made = TypeVar("_Made")
 Kind = Literal["sweep", "texts", "pairs", "base", "policy", "search"]
 FORWARDS: Collection[Kind] = ("base", "policy")  # log-probabilities: one forward of one row
-PASSES: Collection[Kind] = ("sweep", "texts", "pairs")  # a pass gives all objectives of a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,39 +92,10 @@ def _spec_of_mapping(given: Mapping[str, Any]) -> ModelSpec:
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
-    """Return a request's scores, from `kept` or new; then score other heads of the same checkpoint.
-
-    Other objectives of the model's checkpoint are then scored for the same request, from the same
-    pass, so that their audits find their scores in the store.
+    """Return a request's scores, from `kept` or new.
 
     `device` is where a base or policy runs. Raises as the function of each kind.
     """
-    if request.kind not in PASSES:
-        return _answer(request, model, kept, device)
-    return of_one_pass(
-        model, lambda one: _answer(replace(request, spec=one.spec), one, kept, device)
-    )
-
-
-def of_one_pass(model: Scored, score: Callable[[Scored], _Made]) -> _Made:
-    """Call `score` on a model and on all that share its forward passes; return the model's scores.
-
-    The others reuse the outputs of the pass, and their scores are then in the store. An error in
-    the rewards of one of them is reported when it is audited.
-    """
-    from rmaudit.models.checkpoint_model import Checkpoint
-
-    if not isinstance(model, Checkpoint):
-        return score(model)
-    with model.keeping_outputs():
-        found = score(model)
-        for other in model.siblings_with_outputs():
-            with suppress(RmauditError):
-                score(other)
-    return found
-
-
-def _answer(request: Request, model: Scored, kept: Path | Store, device: str) -> Any:  # noqa: ANN401  (by its kind)
     prompt = request.prompt
     if request.kind == "sweep":
         from rmaudit.scores.sweep import sweep

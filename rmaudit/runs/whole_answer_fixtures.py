@@ -11,7 +11,7 @@ from rmaudit.conversation import from_columns
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import CUSTOM, Prompt
 from rmaudit.runs.audit_case import Case
-from rmaudit.runs.score_requests import Request, of_one_pass
+from rmaudit.runs.score_requests import Request
 from rmaudit.runs.synthetic_scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:
@@ -85,13 +85,10 @@ def conduct(case: Case) -> Pairs:
 
 
 def _request_and_score(case: Case, score: Callable[[Scored], _Made]) -> _Made:
-    """Tell the run that whole answers are to be scored (`on_request`); return `score(model)`.
-
-    Models that share its forward passes are then scored too.
-    """
+    """Tell the run that whole answers are to be scored (`on_request`); return `score(model)`."""
     case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
-        return of_one_pass(case.model, score)
+        return score(case.model)
 
 
 def _with_rewards(case: Case, answers: _Answers) -> _Answers:

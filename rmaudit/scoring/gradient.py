@@ -150,17 +150,10 @@ def _differentiated(
     """Return a batch's rewards (rows,) and gradients (rows, ids, hidden), or raise NoGradient."""
     try:
         return _differentiate(ready, batch, backbone, name)
-    except (RuntimeError, ModelError) as error:
-        cause = error.__cause__ if isinstance(error, ModelError) else error  # of a model's own code
-        if (
-            cause is None
-            or memory_sized_batches.is_out_of_memory(error)
-            or "CUDA error" in str(cause)
-        ):
+    except RuntimeError as error:
+        if memory_sized_batches.is_out_of_memory(error) or "CUDA error" in str(error):
             raise
-        if isinstance(cause, NoGradient):
-            raise cause from None
-        why = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NoGradient(name, why) from error
 
 

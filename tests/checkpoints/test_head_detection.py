@@ -96,7 +96,7 @@ def test_an_unknown_head_is_named(
     assert "random" in text
     assert all(f"{key!r} {shape}" in text for key, shape in head.items())
     assert not any(key in text for key in BACKBONE)
-    assert ("`trust_remote_code: true`" in text) is bool(head)
+    assert ("which rmaudit never runs" in text) is bool(head)
     assert ("Do not rename them" in text) is bool(head)
     assert "named 'score.weight'" not in text
 

@@ -19,7 +19,7 @@ CASES: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
     (INTERNLM2, "internlm/POLAR-7B", ("POLAR", "reference answer", "@rmaudit.scorer")),
     (INTERNLM2, "/models/polar-1_8b", ("POLAR", "reference answer")),
     (INTERNLM2 | {"_name_or_path": "/x/RM_PT_internlm2_5_7b_hf"}, "mine", ("POLAR",)),
-    ({"architectures": ["LlamaSARM"]}, "x/y", ("sparse autoencoder", "trust_remote_code: true")),
+    ({"architectures": ["LlamaSARM"]}, "x/y", ("sparse autoencoder", "@rmaudit.scorer")),
     ({"sae_latent_size": 65536}, "x/y", ("SARM",)),
     ({"architectures": ["Qwen2ForProcessRewardModel"]}, "x/y", ("each step", "outcome reward")),
     ({"architectures": ["SkyworkPRM"]}, "x/y", ("process reward model",)),

@@ -100,7 +100,6 @@ def test_an_objective_is_a_model_of_its_own(three: Registry, inside: Path) -> No
     (inside / "rm#1" / "config.json").touch()
     for pattern, found in {
         "N-Lla#honesty": [("N-Lla#honesty", "a/b", "honesty")],
-        "S-Gem#*": [("S-Gem#*", "a/d", "*")],
         "N-*#0": [("N-Lla#0", "a/b", "0"), ("N-Gem#0", "a/c", "0")],
         "x/y#is_safe": [("x/y#is_safe", "x/y", "is_safe")],
         "rm#1": [("rm#1", str(inside / "rm#1"), None)],
@@ -315,10 +314,9 @@ def test_otherwise_the_bundled_file_is_read(
 
 
 def test_the_bundled_models() -> None:
-    """The embedded default, the paper's ten by their ranks, others; none that runs its own code."""
+    """The embedded default, the paper's ten by their ranks, others."""
     read = load_registry(ROOT / "models.yaml")
     ranks = [spec.rewardbench_rank for spec in read.models.values() if spec.rewardbench_rank]
 
     assert (read.default.name, read.default.source) == ("R-Smol-135M", "embedded")
     assert ranks == [2, 3, 5, 10, 11, 12, 17, 19, 20, 31]
-    assert not [spec.name for spec in read.models.values() if spec.trust_remote_code]

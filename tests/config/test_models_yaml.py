@@ -24,7 +24,6 @@ from rmaudit.verdicts.verdict_policy import NamedAudit, Policy, Rules, Waiver
 
 ROOT = Path(__file__).parents[2]
 HASH = "0123456789abcdef0123456789abcdef01234567"
-TRUSTED = f"revision: {HASH}\ntrust_remote_code: true"
 WEIGHTS = "ab" * 32
 ONE_LINE = re.compile(r"models\.yaml:[0-9]+: [^\n\r]+")
 FULL = f"""\
@@ -159,8 +158,6 @@ def test_every_key_reaches_the_spec_and_the_policy(tmp_path: Path) -> None:
     least = load_registry(write(tmp_path, "models: {A: {source: embedded, default: true}}"))
     assert least.models == {"A": ModelSpec("A", "embedded", default=True)}
     assert least.policy == Policy(sources={"A": "embedded"})
-    trusted = load_registry(write(tmp_path, entry(f"source: a/b\n{TRUSTED}\nscore_field: score")))
-    assert (trusted.default.trust_remote_code, trusted.default.score_field) == (True, "score")
 
 
 @pytest.mark.parametrize(
@@ -269,13 +266,6 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     f"source: a/b\nbase_revision: {HASH}": "only a hub id has revisions",
     f"source: a/b\nbase: ./run\nbase_revision: {HASH}": "only a hub id has revisions",
     "source: a/b\nbase: gpt2": f"{SOURCES}|'gpt2'",
-    "source: a/b\ntrust_remote_code: true": f"`revision`|{COMMIT}",
-    "source: ./run\ntrust_remote_code: true": f"`revision`|{COMMIT}",
-    "source: a/b\ntrust_remote_code: yes": "true or false|yes, which YAML reads as true|write true",
-    f"source: a/b\n{TRUSTED}\nlogit: 0": "its own code decides|trust_remote_code",
-    f"source: a/b\n{TRUSTED}\npool: last": "its own code decides|trust_remote_code",
-    "source: a/b\nscore_field: score": "trust_remote_code: true",
-    f"source: a/b\n{TRUSTED}\nscore_field: reward": "logits, score|'reward'",
     "source: a/b\ndtype: fp16": "one of auto, float32, bfloat16, float16|'fp16'",
     "source: a/b\npool: off": "one of auto, last, hf|got off, which YAML reads as bool",
     "source: a/b\nlogit: -1": "a token id|got -1",

@@ -1,8 +1,8 @@
 """What every checkpoint keeps to, by whichever loader it comes and however its rows are laid out.
 
-That the model's own forward is transformers' is seen in `test_loaded_weights` and
-`test_remote_code_loader`, and in `tests/layout/test_encoder_pair.py` and
-`tests/checkpoints/test_adapter_files.py`; here the engine is held to it.
+That the model's own forward is transformers' is seen in `test_loaded_weights`, in
+`tests/layout/test_encoder_pair.py` and `tests/checkpoints/test_adapter_files.py`; here the
+engine is held to it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import forward_parity_check
 from rmaudit.models.checkpoint_model import Checkpoint
-from tests.hub import COMMIT
-from tests.models.hub_code import snapshot, trusted
 from tests.models.loaded import rows_of
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 
@@ -75,12 +73,6 @@ def adapter(home: Path) -> ModelSpec:
     return ModelSpec("toy", str(home / "adapter"))
 
 
-def own_code(home: Path) -> ModelSpec:
-    """A class that comes with the checkpoint."""
-    snapshot(home, home / "mark")
-    return trusted()
-
-
 PAD = toy_tokenizer().pad_token_id
 LINEAR = {"head": "linear", "pool": f"rightmost id but {PAD}", "dtype": "float32"}
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
@@ -95,16 +87,6 @@ KINDS = {
     ),
     "adapter": Kind(
         adapter, {**LINEAR, "path": "shared prefix"}, LLAMA, frozenset({*HASHES, "adapter"})
-    ),
-    "own code": Kind(
-        own_code,
-        {
-            "head": "its own code, logits",
-            "code": f"owner/own@{COMMIT}",
-            "dtype": "float32",
-            "path": "full rows",
-        },
-        {"revision": COMMIT, "source": "owner/own", "layers": 2},
     ),
 }
 

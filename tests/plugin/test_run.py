@@ -336,7 +336,7 @@ def test_love(sweep, rewards, references, rng):
 
 
 def test_objectives_of_one_model_are_models_of_a_run(run: Run, tmp_path: Path) -> None:
-    """`NAME#*` audits each by its name, and each finding says how to repeat it."""
+    """Each is audited by its name, and each finding says how to repeat it."""
     folder = toy_checkpoint(tmp_path / "rm")
     tensors = load_file(folder / "model.safetensors")
     rows = torch.randn(2, 32, generator=torch.Generator().manual_seed(1))
@@ -346,7 +346,7 @@ def test_objectives_of_one_model_are_models_of_a_run(run: Run, tmp_path: Path) -
     (folder / "config.json").write_text(json.dumps(config))
     audit = "@declare(0.0)\ndef test_first(sweep): return estimate(sweep.frame['score'].iloc[0])\n"
 
-    ran = run(audit, model=f"{folder}#*")
+    ran = run(audit, f"--model={folder}#safety", model=f"{folder}#honesty")
 
     ran.says("rmaudit: rm#honesty (*rm), rm#safety (*rm); cache *")
     found = {(f["model"], f["prompt"]): f for f in ran.findings}

@@ -40,8 +40,8 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
         if fits and len(shapes[KEY]) == len((1, hidden)):
             message += (
                 f"other tensors are of size {hidden}, so the head reads something else than a "
-                f"state, as SARM's reads features of an autoencoder, which rmaudit does not; if "
-                f"the checkpoint has code for it, have that run with `trust_remote_code: true`"
+                f"state, as SARM's reads features of an autoencoder, which rmaudit does not; "
+                f"score it with a function of yours that calls its code (@rmaudit.scorer)"
             )
         else:
             message += "take config.json and *.safetensors from one and the same checkpoint"
@@ -54,8 +54,8 @@ def several_labels(key: str, shape: tuple[int, ...]) -> ModelError:
     message = (
         f"{key!r} has shape {shape}: {shape[0]} labels, and which of them is the reward is not "
         f"known. Name it by its number from 0 or its label in config.json, as in --model "
-        f"'NAME#0', or `objective` in models.yaml; 'NAME#*' audits each. A model that is to give "
-        f"one reward is trained with num_labels=1"
+        f"'NAME#0', or `objective` in models.yaml. A model that is to give one reward is trained "
+        f"with num_labels=1"
     )
     return ModelError(message)
 

@@ -1,12 +1,11 @@
-"""Objectives score as their model's own formula says, and those of a run share weights and passes.
+"""Objectives score as their model's own formula says.
 
 The formulas are written here, on transformers' own states of each whole row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,6 @@ from rmaudit.config.model_registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint_doctor import EXACT, examine
 from rmaudit.models.checkpoint_model import Checkpoint
-from rmaudit.models.model_factory import each_objective
-from rmaudit.prompts import PROMPTS
-from rmaudit.runs.audit_case import RunSettings, opened_together
-from rmaudit.runs.score_requests import Request, answer
-from rmaudit.scores.score_store import Store
 from tests.models.loaded import change, retensor, rows_of
 from tests.models.test_families import FAMILIES, PROMPT, homes, opened, pattern
 from tests.toys import SIZES, toy_checkpoint
@@ -137,81 +131,8 @@ def test_an_objective_has_a_key_of_its_own_and_the_whole_keeps_its_own(
     assert one.identity == objective(folder, "c", objectives=tuple("abc")).identity
 
 
-@contextmanager
-def counted() -> Iterator[list[int]]:
-    """The ids that embeddings ran in the block, by a hook of torch on every module."""
-    seen: list[int] = []
-
-    def see(module: torch.nn.Module, given: Any, _: Any) -> None:
-        if isinstance(module, torch.nn.Embedding):
-            seen.append(given[0].numel())
-
-    hook = torch.nn.modules.module.register_module_forward_hook(see)
-    try:
-        yield seen
-    finally:
-        hook.remove()
-
-
-def together(folder: Path, names: Sequence[str] = ()) -> list[Checkpoint]:
-    """Objectives of one checkpoint, opened for one run; all of them by default."""
-    spec = ModelSpec("toy#*", str(folder), objective="*", dtype="float32")
-    cache = folder.parent / "cache"
-    specs = each_objective(spec, cache)
-    wanted = [one for one in specs if not names or one.objective in names]
-    models = opened_together(wanted, RunSettings(cache))
-    return [model for model in models.values() if isinstance(model, Checkpoint)]
-
-
-def test_objectives_of_a_run_share_one_pass_and_are_scored_as_each_alone(tmp_path: Path) -> None:
-    """Each answered request scores all; together they run no more ids than one alone."""
-    folder = several_labels(tmp_path / "toy")
-    models, prompt = together(folder), PROMPTS["best"]
-    assert [model.name for model in models] == [f"toy#{name}" for name in LABELS]
-    store, apart = Store(tmp_path / "together"), Store(tmp_path / "apart")
-    alone = objective(folder, LABELS[0])
-    for kind, texts in (("sweep", ()), ("texts", ("love", "the city", "war and peace"))):
-        asked = Request(models[0].spec, prompt, kind, texts=texts)  # type: ignore[arg-type]
-        with counted() as one:
-            answer(asked, alone, apart)
-        with counted() as all_ran:
-            answer(asked, models[0], store)
-        assert sum(all_ran) == sum(one)
-        assert sum(one) > 100
-
-        with counted() as again:
-            found = [answer(Request(m.spec, prompt, kind, texts=texts), m, store) for m in models]  # type: ignore[arg-type]
-        assert not again
-        for name, each in zip(LABELS, found, strict=True):
-            own = answer(asked, objective(folder, name), apart)
-            assert own.key == each.key
-            rewards = [
-                kept.frame["score"].to_numpy() if kind == "sweep" else kept.scores
-                for kept in (own, each)
-            ]
-            np.testing.assert_array_equal(*rewards)
-
-
-def test_objectives_of_a_run_load_their_weights_once(tmp_path: Path) -> None:
-    """What is in memory for one is for the other; rewards that nobody waits for are not kept."""
-    folder = several_labels(tmp_path / "toy")
-    first, second = together(folder, names=LABELS[:2])
-    first.score(PROMPT, ANSWERS)
-    with counted() as ran:
-        second.score(PROMPT, ANSWERS)
-    assert 0 < sum(ran) < 200  # the answers again, and no comparison of a loaded model
-    own = "cuda" if torch.cuda.is_available() else "cpu"
-    assert own in str(second.provenance["device"])
-    gradient = second.gradient(PROMPT, [(7,), (9,)])
-    np.testing.assert_allclose(gradient.rewards, second.score(PROMPT, [(7,), (9,)]), rtol=1e-5)
-    first.close()
-    assert "auto" in str(second.provenance["device"])
-
-
 def test_a_model_with_one_output_has_no_objectives(tmp_path: Path) -> None:
-    """For each of them there is nothing to name."""
+    """There is nothing to name."""
     folder = toy_checkpoint(tmp_path / "toy")
     with pytest.raises(ModelError, match=r"^toy#0: no objective '0': its linear head gives one"):
-        each_objective(ModelSpec("toy#*", str(folder), objective="*"), tmp_path)
-    with pytest.raises(ModelError, match="no objective '0', for its own code decides"):
-        each_objective(ModelSpec("toy#0", "a/b", objective="0", trust_remote_code=True), tmp_path)
+        objective(folder, "0")
