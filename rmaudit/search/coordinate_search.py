@@ -16,11 +16,9 @@ import numpy as np
 from rmaudit.search.search_evaluator import Evaluator, Hit, Ids
 from rmaudit.search.search_problem import SearchProblem
 
-_BATCH = 1024  # at a time
 _MAX_CHECKED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
 Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
-_Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then the value
 
 
 def search(
@@ -42,21 +40,18 @@ def _climb(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    outside = problem.outside(first)
-    places = sorted(rng.permutation(len(first)).tolist(), key=lambda place: place not in outside)
+    places = rng.permutation(len(first)).tolist()
     ids = rng.permutation(problem.allowed).tolist()  # should the budget end within a sweep
-    beams: dict[Ids, _Rank] = {first: (-len(outside), -np.inf)}  # what is scored betters a start
+    current, value = first, -np.inf  # what is scored betters a start
     still, turn = 0, 0
     while still < len(first) and evaluator.left > 0:
-        place = places[turn % len(first)]
-        known = dict(beams)
-        for beam in beams:
-            for hit in _sweep_place(problem, evaluator, _contexts(beam)[place], ids, swept):
-                rank = (-len(problem.outside(hit.ids)), hit.value)
-                known[hit.ids] = max(rank, known.get(hit.ids, rank))
-        best = sorted(known, key=known.__getitem__, reverse=True)[: evaluator.settings.beams]
-        still = still + 1 if set(best) == set(beams) else 1
-        beams = {answer: known[answer] for answer in best}
+        context = _contexts(current)[places[turn % len(first)]]
+        known = {current: value}
+        for hit in _sweep_place(problem, evaluator, context, ids, swept):
+            known[hit.ids] = max(hit.value, known.get(hit.ids, hit.value))
+        best = max(known, key=known.__getitem__)
+        still = still + 1 if best == current else 1
+        current, value = best, known[best]
         turn += 1
 
 
@@ -107,14 +102,3 @@ def _sweep_place(
     if len(rewards) == len(answers):  # else the budget ended it, and it is not swept
         swept[context] = found
     return found
-
-
-def at_random(
-    problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
-) -> None:
-    """Score as many random sequences as the budget allows; the ids in `starts` are not used."""
-    for number in range(len(starts)):
-        evaluator.begin(number)
-        while evaluator.left > 0:
-            answers = problem.draw(min(_BATCH, evaluator.left), rng)
-            evaluator.record_best(answers, evaluator.rewards(answers))

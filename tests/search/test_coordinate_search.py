@@ -21,11 +21,10 @@ from tests.search.fakes import evaluator, landscape, problem
     length=st.integers(1, 3),
     ids=st.integers(2, 9),
     starts=st.integers(1, 3),
-    beams=st.integers(1, 4),
     up=st.booleans(),
 )
 def test_it_ends_where_no_single_id_betters(
-    seed: int, length: int, ids: int, starts: int, beams: int, *, up: bool
+    seed: int, length: int, ids: int, starts: int, *, up: bool
 ) -> None:
     """Of every start's best, each neighbour is no better; the best of all is the search's."""
     rng = np.random.default_rng(seed)
@@ -34,7 +33,6 @@ def test_it_ends_where_no_single_id_betters(
         direction="up" if up else "down",
         length=length,
         starts=starts,
-        beams=beams,
         budget=1_000_000,
     )
     space = problem(length, ids)
@@ -69,24 +67,6 @@ def test_no_context_is_swept_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
-    """From the same starts: over many landscapes, three beams find at least as good ones."""
-    better = 0
-    for seed in range(25):
-        found = []
-        for beams in (1, 3):
-            rng = np.random.default_rng(seed)
-            table = landscape(rng, 3, 8)
-            space = problem(3, 8)
-            asked = Settings(length=3, starts=1, beams=beams, budget=10_000)
-            scored = evaluator(tmp_path / f"{seed}-{beams}", asked, lambda a, t=table: float(t[a]))  # type: ignore[misc]
-            coordinate_search.search(space, scored, space.draw(1, rng), rng)
-            found.append(scored.best_by_start[0].score)
-        better += int(np.sign(found[1] - found[0]))
-    assert better >= 3
-
-
-@pytest.mark.slow
 def test_what_the_starts_leave_is_spent_around_the_best(tmp_path: Path) -> None:
     """From one start: with budget left, the best of all is found far more often than without."""
     found = {200: 0, 3000: 0}
@@ -111,26 +91,3 @@ def test_a_place_that_the_budget_cut_short_is_swept_again(tmp_path: Path) -> Non
     coordinate_search.search(space, scored, [(0,), (1,)], np.random.default_rng(0))
     assert scored.used == 80
     assert scored.best_by_start[0].score < scored.best_by_start[1].score == 49
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10_000), beams=st.integers(1, 3), bad=st.integers(1, 3))
-def test_ids_of_a_start_that_nothing_may_hold_are_replaced(seed: int, beams: int, bad: int) -> None:
-    """However much they would score; it ends as good as any of its allowed neighbours."""
-    rng = np.random.default_rng(seed)
-    table = landscape(rng, 3, 8)
-    table[7] += 100
-    table[:, 7] += 100
-    table[:, :, 7] += 100
-    space = problem(3, 7)
-    first = (*(7,) * bad, *(0,) * (3 - bad))
-    asked = Settings(length=3, starts=1, beams=beams, budget=1_000_000)
-    with TemporaryDirectory() as folder:
-        scored = evaluator(Path(folder), asked, lambda answer: float(table[answer]))
-        scored.counts = lambda ids: not space.outside(ids)
-        coordinate_search.search(space, scored, [first], rng)
-    best = scored.best_by_start[0]
-    assert all(7 not in hit.ids for hit in scored.top())
-    for place in range(3):
-        line = table[tuple(slice(7) if at == place else i for at, i in enumerate(best.ids))]
-        assert best.score >= line.max() - 1e-5
