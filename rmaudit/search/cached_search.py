@@ -23,17 +23,14 @@ from rmaudit.scores.score_parquet import Journal, Stored
 from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.scoring_protocols import measured_noise, provenance_of
 from rmaudit.scoring import version
-from rmaudit.search import coordinate_search, gcg
+from rmaudit.search import search_methods
 from rmaudit.search.search_evaluator import Evaluator, Hit, Ids
 from rmaudit.search.search_problem import problem_of
 from rmaudit.search.search_settings import Settings
 
 VERSION = 1  # raise it when the same settings could find something else
 PROTOCOL = "search"
-_METHODS = {
-    "exhaustive": coordinate_search.search,
-    "gcg": gcg.search,
-}
+_METHODS = {"exhaustive": search_methods.exhaustive, "gcg": search_methods.gcg}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Section 2.4, Figures 2 and A.1: how alike the ten models are, and what is said to explain it."""
+"""Section 2.4, Figures 2 and A.1: how alike the ten models are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import MeasureError
-from rmaudit.measures.model_similarity import explained, near, plane_coordinates, same
+from rmaudit.measures.model_similarity import plane_coordinates
 from rmaudit.measures.ranking_comparison import rbo
 
 
@@ -60,74 +59,6 @@ def test_four_pairs_agree_by_more_than_a_half(tau: pd.DataFrame) -> None:
         ("S-Lla-8B-v0.2", "N-Lla-8B"),
     }
     assert (min(pairs.values()), sorted(pairs.values())[-5]) == (0.13, 0.48)
-
-
-@pytest.mark.parametrize(
-    ("diagonal", "coding", "coefficients", "r_squared", "p"),
-    [
-        (True, "published", {"family": 0.050, "rank": 0.692}, 0.806, {}),
-        (
-            False,
-            "published",
-            {"family": 0.096, "rank": 0.250},
-            0.366,
-            {"family": 0.036, "rank": 0.1},
-        ),
-        (
-            *(False, "in a line"),
-            {"base model": 0.173, "developer": -0.015, "size": 0.091, "rank": 0.003},
-            *(0.537, {"base model": 0.002}),
-        ),
-    ],
-)
-def test_what_explains_agreement(  # noqa: PLR0917
-    tau: pd.DataFrame,
-    about: pd.DataFrame,
-    diagonal: bool,
-    coding: str,
-    coefficients: dict[str, float],
-    r_squared: float,
-    p: dict[str, float],
-) -> None:
-    """§2.4: β 0.05 of the base, 0.69 of the rank, R² 0.80, over all 100 cells of Figure 2A.
-
-    The diagonal decides: the two coefficients are no larger than those of models that were
-    shuffled. Over the 45 pairs of different models the base has an effect, of the rank there is a
-    hint, which depends on its coding: with likeness falling in a line there is none.
-    """
-    ranks = about["RewardBench Rank"].to_numpy(float)
-    factors = {  # a family is Gemma or Llama of whatever version
-        "family": same([name.split()[0] for name in about["Base Model"]]),
-        "rank": 1 / (1 + np.abs(ranks[:, None] - ranks)),
-    }
-    if coding == "in a line":
-        factors = {
-            "base model": same(about["Base Model"].tolist()),
-            "developer": same(about["Developer"].tolist()),
-            "size": near(about["Parameters (B)"].tolist()),
-            "rank": near(ranks.tolist()),
-        }
-
-    found = explained(tau, factors, diagonal=diagonal, rng=np.random.default_rng(0))
-
-    assert found.cells == (100 if diagonal else 45)
-    assert found.coefficients == pytest.approx(coefficients, abs=0.001)
-    assert found.r_squared == pytest.approx(r_squared, abs=0.001)
-    rest = [value for name, value in found.p_models.items() if name not in p]
-    assert min(rest, default=1.0) > (0.7 if diagonal else 0.05)
-    assert {name: found.p_models[name] for name in p} == pytest.approx(p, abs=0.02)
-
-
-def test_the_same_rank_is_the_diagonal(tau: pd.DataFrame, about: pd.DataFrame) -> None:
-    """No two models share a rank: "same rank" has 0.69 too, by chance, being 1 - the mean tau."""
-    rank = {"rank": same(about["RewardBench Rank"].tolist())}
-
-    found = explained(tau, rank, diagonal=True, rng=np.random.default_rng(0))
-
-    assert found.coefficients["rank"] == pytest.approx(0.69, abs=0.005)
-    assert found.r_squared == pytest.approx(0.774, abs=0.001)
-    with pytest.raises(MeasureError, match="not told apart by the 45 cells without the diagonal"):
-        explained(tau, rank, diagonal=False, rng=np.random.default_rng(0))
 
 
 def test_models_of_one_base_are_neighbours(tau: pd.DataFrame, about: pd.DataFrame) -> None:
