@@ -163,7 +163,7 @@ def _import_tables(
 
 def _table_files(folder: Path) -> list[Path]:
     """Return the CSV and Parquet files at most three folders deep; Parquet if a file has both."""
-    from rmaudit.references.published_word_scores import without_twins
+    from rmaudit.references.published_score_tables import without_twins
 
     depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
     found = (path for depth in depths for end in ends for path in folder.glob(f"{depth}*.{end}"))

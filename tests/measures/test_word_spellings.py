@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmaudit.measures.word_spellings import whole_words, word_of
+from rmaudit.measures.word_spellings import spellings, whole_words, word_of
 
 TEXTS = st.lists(st.text(max_size=6), max_size=20)
 
@@ -59,6 +59,17 @@ def test_the_mean_is_taken_in_double_precision() -> None:
     rows = [("love", 1.0), ("Love", 1 + 2**-23)]
 
     assert whole_words(frame(rows))["love"] == 1 + 2**-24
+
+
+def test_the_spellings_of_some_words() -> None:
+    """Every scored row of the words, in the frame's order, with the place of its word."""
+    rows = [("war", 2.0), (" Love", 4.0), ("ant", 8.0), ("LOVE", math.nan), ("love", 1.0)]
+
+    found = spellings(frame(rows), pd.Index(["love", "peace", "war"]))
+
+    assert list(found["text"]) == ["war", " Love", "love"]
+    assert list(found["score"]) == [2.0, 4.0, 1.0]
+    assert list(found["place"]) == [2, 0, 0]
 
 
 @settings(max_examples=40, deadline=None)
