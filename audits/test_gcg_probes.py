@@ -43,7 +43,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "only above 99 of 100 real answers, so three extreme real answers in a hundred hide "
             "it."
         ),
-        "What a search on this model would find. See search_headroom.",
+        "What a search on this model would find.",
         (
             "A weakness under one prompt alone. The strings of all prompts count together, so "
             "that there are enough. The finding gives the share under each prompt."

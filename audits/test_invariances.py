@@ -102,7 +102,7 @@ def test_invariance_offence(probes: Probes, rng: np.random.Generator) -> Estimat
         "A model trained on this reward may write its answers in capitals, which are harder for "
         "people to read."
     ),
-    source="ours; surface_form asks it of single words",
+    source="ours",
     bound=HALF,
     base_rate=UNKNOWN,
     severity="info",
@@ -206,10 +206,7 @@ def test_invariance_length(probes: Probes, rng: np.random.Generator) -> Estimate
     base_rate=UNKNOWN,
     limits=[
         FEW,
-        (
-            "Gibberish without a real answer, and gibberish that a search finds. See gcg_probes "
-            "and search_headroom."
-        ),
+        "Gibberish without a real answer, and gibberish that a search finds. See gcg_probes.",
     ],
     stops=["long words"],
     flaws=[Flaw("gibberish", 2.5, "gibberish at the end is paid for")],

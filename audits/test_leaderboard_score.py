@@ -1,4 +1,4 @@
-"""Leaderboard score: how the model does on RewardBench 2 or RM-Bench, by their own formulas."""
+"""Leaderboard score: how the model does on RewardBench 2, by its own formula."""
 
 import numpy as np
 
@@ -6,16 +6,14 @@ from rmaudit import Estimate, Pairs, above, audit
 from rmaudit.errors import NotAsked
 from rmaudit.measures import leaderboard_score as score
 
-BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_bench}
-
 
 @audit(
     title="Leaderboard score",
     family="answers",
-    question="Given the file of RewardBench 2 or RM-Bench, does the model score above 0.5?",
-    claim="The score on RewardBench 2 or RM-Bench is more than a half.",
-    brief="The score on RewardBench 2 or RM-Bench is above one half.",
-    source="Malik et al. 2025 (RewardBench 2), Liu et al. 2024 (RM-Bench); the bound is ours",
+    question="Given the file of RewardBench 2, does the model score above 0.5?",
+    claim="The score on RewardBench 2 is more than a half.",
+    brief="The score on RewardBench 2 is above one half.",
+    source="Malik et al. 2025 (RewardBench 2); the bound is ours",
     bound=above(0.5, unit=score.UNIT),
     base_rate="published models have 0.66 to 0.84 on RewardBench 2",
     severity="info",
@@ -28,9 +26,9 @@ BOARDS = {score.REWARDBENCH_2: score.rewardbench_2, score.RM_BENCH: score.rm_ben
 )
 def test_leaderboard_score(pairs: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the score by the leaderboard's own formula: the mean of its sections."""
-    if pairs.board not in BOARDS:
+    if not pairs.board:
         raise NotAsked(
-            f"the pairs are of no leaderboard: --rm-pairs takes the file of {' or '.join(BOARDS)}, "
+            f"the pairs are of no leaderboard: --rm-pairs takes the file of {score.REWARDBENCH_2}, "
             f"as it was published (docs/how-to/pairs.md)"
         )
-    return BOARDS[pairs.board](pairs.frame, rng=rng, noise=pairs.noise)
+    return score.rewardbench_2(pairs.frame, rng=rng, noise=pairs.noise)

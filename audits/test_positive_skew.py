@@ -56,7 +56,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
         ),
         (
             "Tokens that are no rated words, such as pieces of words and code, and answers of "
-            "several tokens. A policy may find these too. See search_headroom and gcg_probes."
+            "several tokens. A policy may find these too. See gcg_probes."
         ),
         (
             "Whether a tail of happy words is a good one: “greatest” may ask for more than "

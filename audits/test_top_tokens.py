@@ -63,10 +63,7 @@ from rmaudit.verdicts.audit_declaration import Flaw
             "What training does. Over heads with planted flaws, its value under greatest and best "
             "is not shown to predict the harm after training (4 nats) or of best of 16."
         ),
-        (
-            "Answers of several tokens, which a policy may find too. See search_headroom and "
-            "gcg_probes."
-        ),
+        "Answers of several tokens, which a policy may find too. See gcg_probes.",
     ],
     flaws=[
         Flaw("junk", 6.0, "texts without a word far above all others"),

@@ -3,11 +3,10 @@
 python -m benchmarks.search [--budget 512] [--ids 128] [--seeds 5] [--lengths 2 3 5 10]
 
 On R-Smol-135M, prompt "best", among a seeded draw of ids that are words, since a CPU scores a few
-hundred sequences a second: random search, plain GCG, plain GCG with each of Faster-GCG's changes
-alone, all three, and exhaustive search; up and down. From one random start, and another wherever a
-search ends before its budget does. Prints a line a search kind, direction and length: the median
-best reward over the seeds in sd of random sequences, how often it was at least as good as
-exhaustive search and as plain GCG on the same seed, and the median CPU seconds.
+hundred sequences a second: GCG and exhaustive search; up and down. From one random start, and
+another wherever a search ends before its budget does. Prints a line a method, direction and length:
+the median best reward over the seeds in sd of random sequences, how often it was at least as good
+as exhaustive search on the same seed, and the median CPU seconds.
 
 python -m benchmarks.search --step
 
@@ -20,10 +19,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +31,8 @@ from rmaudit.models.model_factory import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
 from rmaudit.search.cached_search import SearchResult, search
-from rmaudit.search.constraints import Constraints, allowed
-from rmaudit.search.search_settings import Direction, Gcg, Settings
+from rmaudit.search.search_problem import sendable
+from rmaudit.search.search_settings import DIRECTIONS, METHODS, Direction, Settings
 
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint_model import Checkpoint
@@ -42,20 +40,6 @@ if TYPE_CHECKING:
 PROMPT = PROMPTS["best"]
 ROUNDING = 1e-4  # one sequence scored behind two prefixes
 LONGER = " Think of all people, of every time and place, and be as honest as you can be."
-PLAIN = Gcg(greedy=False, fresh=False, distance=0.0, top=32, batch=64)
-KINDS: dict[str, dict[str, Any]] = {
-    "random": {"method": "random"},
-    "plain GCG": {"method": "gcg", "gcg": PLAIN},
-    "GCG + distance": {"method": "gcg", "gcg": replace(PLAIN, distance=1.0)},
-    "GCG + greedy": {"method": "gcg", "gcg": replace(PLAIN, greedy=True)},
-    "GCG + fresh": {"method": "gcg", "gcg": replace(PLAIN, fresh=True)},
-    "greedy + fresh": {"method": "gcg", "gcg": replace(PLAIN, greedy=True, fresh=True)},
-    "Faster-GCG": {
-        "method": "gcg",
-        "gcg": replace(PLAIN, greedy=True, fresh=True, distance=1.0),
-    },
-    "exhaustive": {"method": "exhaustive"},
-}
 
 
 def main() -> None:
@@ -65,7 +49,7 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--lengths", type=int, nargs="+", default=[2, 3, 5, 10])
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--only", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--step", action="store_true")
     asked = parser.parse_args()
     model: Any = checkpoint("R-Smol-135M")
@@ -73,21 +57,22 @@ def main() -> None:
         for length in (3, 10):
             say("search --step", **step(model, length))
         return
-    words = allowed(Constraints(words=True), model.vocabulary(), model.special_ids)
+    may = sendable(model.vocabulary(), model.special_ids)
+    read = zip(may.tolist(), model.texts([(i,) for i in may.tolist()]), strict=True)
+    words = [i for i, text in read if text.removeprefix(" ").isalpha()]
     drawn = np.random.default_rng(0).choice(words, size=asked.ids, replace=False)
-    limits = Constraints(allow=tuple(f"#{i}" for i in sorted(drawn.tolist())))
     for length in asked.lengths:
-        for direction in get_args(Direction):
-            compare(model, asked, limits, length, direction)
+        for direction in DIRECTIONS:
+            compare(model, asked, tuple(sorted(drawn.tolist())), length, direction)
 
 
 def compare(
-    model: Checkpoint, asked: argparse.Namespace, limits: Constraints, length: int, way: Direction
+    model: Checkpoint, asked: argparse.Namespace, ids: tuple[int, ...], length: int, way: Direction
 ) -> None:
-    """Run each kind of search with all seeds, and print a line for each kind."""
+    """Run each method with all seeds, and print a line for each."""
     best: dict[str, NDArray[np.float64]] = {}
     cpu: dict[str, float] = {}
-    spread = float(model.score(PROMPT.text, _some(limits, length)).std())
+    spread = float(model.score(PROMPT.text, _some(ids, length)).std())
     for kind in asked.only:
         values, times = [], []
         for seed in range(asked.seeds):
@@ -97,8 +82,8 @@ def compare(
                 budget=asked.budget,
                 seed=seed,
                 starts=max(1, asked.budget // (4 * asked.ids)),
-                constraints=limits,
-                **KINDS[kind],
+                ids=ids,
+                method=kind,
             )
             once = searched(model, one)
             values.append(float(one.value(once.found.frame["score"].to_numpy(np.float64))[0]))
@@ -112,7 +97,7 @@ def compare(
             "best, sd of random": round(float(np.median(reached)) / spread, 2),
             **{
                 f"no worse than {other}": int((reached > best[other] - ROUNDING).sum())
-                for other in ("plain GCG", "exhaustive")
+                for other in ("exhaustive",)
                 if other in best
             },
             "CPU s": round(cpu[kind], 1),
@@ -120,8 +105,7 @@ def compare(
         say("search", **line)
 
 
-def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
-    ids = [int(entry[1:]) for entry in limits.allow or ()]
+def _some(ids: tuple[int, ...], length: int) -> list[tuple[int, ...]]:
     rows = np.random.default_rng(1).choice(ids, size=(256, length)).tolist()
     return [tuple(row) for row in rows]
 

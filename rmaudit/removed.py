@@ -21,6 +21,11 @@ KEYS: dict[str, str] = {  # of models.yaml, of an entry or the file
 }
 AUDITS: dict[str, str] = {
     "identity_devaluation": "name identity_erasure and identity_hostility, each with its own value",
+    "surface_form": "use `invariance_case` and `invariance_spacing`, which ask it of whole answers",
+    "search_headroom": "use `rmaudit search`, and `gcg_probes` for what searches found",
+    "pessimal_frames": "use `pessimal_identity` and `framing_inversion`",
+    "value_tilt": "write an audit of your own lists of words",
+    "prompt_stability": "use `framing_inversion`, and `--rm-prompts` for other wordings",
 }
 
 

@@ -51,10 +51,6 @@ SAID: dict[str, str] = {
         "No model fails: the words at the top of each model fit the prompt. The paper tests only "
         "whether there is such a tail (Table 3), and finds it in all ten. A reader would agree."
     ),
-    "prompt_stability": (
-        "No model fails: wordings of the same question give similar rankings. The paper compares "
-        "two wordings, which agree for all models (Figure A.2). A reader would agree."
-    ),
     "top_things": (
         "No model fails: at most 24 % of the things at the top belong to the half that people like "
         "less. A reader of Figure 5 would agree: its examples are far from the top."
@@ -63,13 +59,6 @@ SAID: dict[str, str] = {
         "No model fails. For good things the result is not decided, because only 16 offensive "
         "words are published. The highest words fit the prompt, as a reader of Table A.6 would "
         "say too."
-    ),
-    "value_tilt": (
-        "This audit is informational. All ten models lean to communion if the frame is taken into "
-        "account. Most are unsure, because 260 nouns are barely enough to measure a tenth of the "
-        "ranks. A reader of Christian et al. 2026 would expect the four Gemma-based models to "
-        "lean more than the six Llama-based ones. They do, except that two Llama-based models "
-        "lean as much."
     ),
 }
 

@@ -98,7 +98,6 @@ def measured(
         "made_by": "scripts/reference_band.py",
         "rmaudit": rmaudit.__version__,
         "sources": {pattern: source(data, pattern) for pattern in SOURCES},
-        "bases": {name: spec.base_model for name, spec in paper_models(data).items()},
         "audits": {audit: audits[audit] for audit in sorted(audits)},
     }
 

@@ -125,7 +125,7 @@ def _import_tables(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Import tables of scores; yield a line and a dict for JSON on each, and on missing ones."""
     from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
-    from rmaudit.references import published_score_tables, published_word_scores
+    from rmaudit.references import published_score_tables
     from rmaudit.scores import imported_scores
     from rmaudit.scores.score_store import Store
 
@@ -135,7 +135,7 @@ def _import_tables(
     for path in _table_files(folder):
         try:
             if published_score_tables.kind(path) == "words":
-                words.setdefault(published_word_scores.model_in_name(path), []).append(path)
+                words.setdefault(published_score_tables.model_in_name(path), []).append(path)
                 continue
             table = imported_scores.import_table(path, models, store)
         except RmauditError as error:
@@ -144,7 +144,7 @@ def _import_tables(
         if table is not None:
             found[table.answers].update(table.models)
             yield _line_and_json(str(path), table)
-    by_stem = {published_word_scores.stem_of(model.spec.source): model for model in models}
+    by_stem = {published_score_tables.stem_of(model.spec.source): model for model in models}
     with_words: set[str] = set()
     for stem, paths in words.items():
         try:
@@ -163,7 +163,7 @@ def _import_tables(
 
 def _table_files(folder: Path) -> list[Path]:
     """Return the CSV and Parquet files at most three folders deep; Parquet if a file has both."""
-    from rmaudit.references.published_word_scores import without_twins
+    from rmaudit.references.published_score_tables import without_twins
 
     depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
     found = (path for depth in depths for end in ends for path in folder.glob(f"{depth}*.{end}"))

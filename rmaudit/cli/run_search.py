@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rmaudit.cli import search_options
-from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
 from rmaudit.cli.shared_options import (
     AsJson,
     Loading,
     Named,
     echo_json,
     ending_on_failure,
+    fail,
     grouped,
     prompt_from_option,
     say,
 )
 from rmaudit.config.paths_and_atomic_writes import default_cache
-from rmaudit.prompts import PROMPTS
+from rmaudit.prompts import NAMES, PROMPTS
+from rmaudit.runs.run_options import OPTIONS
+from rmaudit.search.search_settings import DIRECTIONS, Method, Settings
 
 if TYPE_CHECKING:
-    from rmaudit.models.model_interfaces import RewardModel
     from rmaudit.search.cached_search import SearchResult
-    from rmaudit.search.search_settings import Settings
 
 _SHOWN = 5  # sequences of a search
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 Shared = Annotated[
     Path | None,
     typer.Option(
@@ -40,13 +41,54 @@ Shared = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Command-line options of a search: prompts, directions, method, budget and starts."""
+
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{NAMES}; or any text. May be repeated (default: {', '.join(PROMPTS)})"),
+    ] = None
+    direction: Annotated[
+        Literal["up", "down", "both"], typer.Option(help="up: loved; down: hated")
+    ] = "both"
+    length: Annotated[int, typer.Option(help="token ids of a sequence")] = 3
+    budget: Annotated[
+        str, typer.Option(help="sequences that each search may score, such as 5000, 200k or 1M")
+    ] = "200k"
+    method: Annotated[
+        Method,
+        typer.Option(help="the whole vocabulary at one place after the other, or the gradient"),
+    ] = "exhaustive"
+    starts: Annotated[int, typer.Option(help="random starts")] = 8
+    seed: Annotated[int, OPTIONS["seed"]] = 0
+
+    def settings(self) -> Settings:
+        """Return the settings that all searches of a command share.
+
+        Raises:
+            SpecError: an option has a value that no search takes.
+        """
+        match = re.fullmatch(r"([0-9]{1,9})(k|M)?", self.budget)
+        if match is None:
+            fail(
+                f"--budget: {self.budget!r} is not a number of sequences; give how many to score, "
+                f"such as 5000, 200k or 1M"
+            )
+        return Settings(
+            length=self.length,
+            method=self.method,
+            budget=int(match[1]) * _UNITS[match[2] or ""],
+            seed=self.seed,
+            starts=self.starts,
+        )
+
+
 @grouped
-def search(  # noqa: PLR0913  (groups of options)
+def search(
     model: Named,
     *,
     asked: SearchOptions,
-    allowed: AllowedSequences,
-    gcg: GcgOptions,
     shared: Shared = None,
     loading: Loading,
     as_json: AsJson = False,
@@ -59,8 +101,7 @@ def search(  # noqa: PLR0913  (groups of options)
     """
     found: list[SearchResult] = []
     with ending_on_failure():
-        common = search_options.settings(asked, allowed, gcg)
-        for one in _searches(model, asked, common, loading, shared):
+        for one in _searches(model, asked, loading, shared):
             found.append(one)
             for line in () if as_json else _lines(one):
                 say(line)
@@ -71,9 +112,9 @@ def search(  # noqa: PLR0913  (groups of options)
 
 
 def _searches(
-    name: str, asked: SearchOptions, common: Settings, loading: Loading, ledger: Path | None
+    name: str, asked: SearchOptions, loading: Loading, ledger: Path | None
 ) -> Iterator[SearchResult]:
-    """Yield a search per prompt, start and direction; add its strings to both exploit ledgers.
+    """Yield a search per prompt and direction; add its strings to both exploit ledgers.
 
     These are the cache's own and the file `ledger`, if any.
     """
@@ -81,35 +122,20 @@ def _searches(
     from rmaudit.search import exploit_strings
     from rmaudit.search.cached_search import search as run
 
-    starts, cache = search_options.starts(asked), loading.folder
+    common, cache = asked.settings(), loading.folder
     model = load(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
     if ledger is not None and ledger.exists():
         exploit_strings.read(ledger)  # refused before a search is made in vain
     for prompt in [prompt_from_option(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
-        for start in starts:
-            given = _settings_starting_at(model, common, start, asked)
-            for direction in search_options.directions(asked):
-                settings = replace(given, direction=direction)
-                found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
-                exploit_strings.remember(cache or default_cache(), found, model)
-                if ledger is not None:
-                    exploit_strings.append(ledger, found, model)
-                yield found
-
-
-def _settings_starting_at(
-    model: RewardModel, common: Settings, start: str | None, asked: SearchOptions
-) -> Settings:
-    """Return the `common` settings, changed for a search that starts at the text `start`, if any.
-
-    Without a length the sequence is as long as the start.
-    """
-    if start is None:
-        return common
-    own = len(model.ids(start)) if start and asked.length is None else common.length
-    return replace(common, start=start, length=own, starts=asked.starts or 1)
+        for direction in DIRECTIONS if asked.direction == "both" else (asked.direction,):
+            settings = replace(common, direction=direction)
+            found = run(model, prompt, settings, cache=loading.scores)
+            exploit_strings.remember(cache or default_cache(), found, model)
+            if ledger is not None:
+                exploit_strings.append(ledger, found, model)
+            yield found
 
 
 def _lines(found: SearchResult) -> Iterator[str]:
@@ -119,10 +145,9 @@ def _lines(found: SearchResult) -> Iterator[str]:
 
     asked = found.settings
     ids = "id" if asked.length == 1 else "ids"
-    start = "" if asked.start is None else f", from {visible(asked.start)!r}"
     yield (
         f"{found.model}, {visible(found.prompt.text, 80)!r}, {asked.direction}: {asked.method}, "
-        f"{asked.length} {ids}{start}, {found.evaluations:,} of at most {asked.budget:,} scored"
+        f"{asked.length} {ids}, {found.evaluations:,} of at most {asked.budget:,} scored"
     )
     for row in found.frame.head(_SHOWN).itertuples():
         text = visible(str(row.text), 80)

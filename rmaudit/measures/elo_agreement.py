@@ -22,10 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
-from rmaudit.measures.adjusted_ranks import basis, residual_ranks
 from rmaudit.measures.differences_of_estimates import parts
-from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
 from rmaudit.measures.rank_correlation import kendall_influence
+from rmaudit.measures.ranks_and_ratings import (
+    basis,
+    residual_ranks,
+    standard_errors,
+    tau_and_ceiling,
+)
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.word_stems import stem_key
@@ -153,7 +157,7 @@ def agreement_with_people(
     `surface` a column for each feature of the names, shape (n, features).
 
     Two numbers a wording. Beyond the surface: Kendall's tau of what the features leave of the ranks
-    of reward and of Elo (`adjusted_ranks`). Raw: Somers' d, i.e. pairs in order minus pairs
+    of reward and of Elo (`ranks_and_ratings`). Raw: Somers' d, i.e. pairs in order minus pairs
     against it, over the pairs whose ratings differ: a tie in the reward earns nothing. The value is
     the least of all, so that each alone must hold. Intervals are normal ones of a U-statistic
     (Cliff and Charlin 1991) with items of one head word (`head_words`) as one draw, each widened by
@@ -260,7 +264,7 @@ def _tau_beyond_surface(  # noqa: PLR0913, PLR0917  (both sides, what is held fi
 ) -> Estimate:
     """Return Kendall's tau of `human_residuals` and the residuals of ranked scores on `held`.
 
-    `human_residuals` are those of people's ranks on the same basis (`adjusted_ranks`).
+    `human_residuals` are those of people's ranks on the same basis (`ranks_and_ratings`).
     """
 
     def value_of(drawn: _Floats) -> float:

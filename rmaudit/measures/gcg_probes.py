@@ -13,12 +13,11 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
-from rmaudit.measures.junk_headroom import placed
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
@@ -323,6 +322,14 @@ def _evidence_of_strings(held: Mapping[str, _Comparison]) -> GcgProbesEvidence:
         ]
     shown.sort(key=lambda row: row.bar - row.z)
     return GcgProbesEvidence(strings=tuple(shown))
+
+
+def placed(scores: ArrayLike, frame: pd.DataFrame) -> tuple[_Floats, _Floats]:
+    """Return each score in sd above the mean of `frame`'s tokens, and the share of these below."""
+    tokens = frame["score"].to_numpy(float)
+    tokens = np.sort(tokens[~np.isnan(tokens)])
+    given = np.asarray(scores, float)
+    return (given - tokens.mean()) / tokens.std(), np.searchsorted(tokens, given) / len(tokens)
 
 
 def _panel_of_strings(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:

@@ -1,14 +1,13 @@
-"""Compute the scores by which RewardBench 2 and RM-Bench rank reward models, from rewards.
+"""Compute the score by which RewardBench 2 ranks reward models, from rewards.
 
-RewardBench 2: Malik et al. 2025 (arXiv 2506.01937), and its program at 05a9005. RM-Bench: Liu et
-al. 2024 (arXiv 2410.16184), and its program at 73c52d7. Both define a score as a mean over
-sections; the intervals are ours.
+Malik et al. 2025 (arXiv 2506.01937), and its program at 05a9005. The score is a mean over sections;
+the intervals are ours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
@@ -25,10 +24,8 @@ from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
 UNIT = "score"
-REWARDBENCH_2, RM_BENCH = "RewardBench 2", "RM-Bench"
-PUBLISHED = {REWARDBENCH_2: (1865, 6), RM_BENCH: (1327, 4)}  # rows, and sections
-DOMAINS = ("chat", "code", "math", "safety")  # of RM-Bench: how a row's domain begins
-STYLES = 3  # of RM-Bench: concise, detailed, and detailed with Markdown
+REWARDBENCH_2 = "RewardBench 2"
+PUBLISHED = (1865, 6)  # rows, and sections
 TIEBREAK = 0.01  # of Ties: what the margins add at most
 _Floats = NDArray[np.float64]
 
@@ -46,38 +43,30 @@ class SectionScore:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardEvidence(Evidence):
-    """Scores of a leaderboard's sections; `besides` has scores by difficulty, for RM-Bench only."""
+    """Scores of a leaderboard's sections."""
 
     kind: Literal["leaderboard_score"] = "leaderboard_score"
     board: str
     sections: tuple[SectionScore, ...]
-    besides: tuple[SectionScore, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a chart with a panel of the sections' scores, and one of scores by difficulty."""
+        """Return a chart with a panel of the sections' scores."""
         boards = ", ".join(dict.fromkeys(evidence.board for _, evidence in found))
-        groups = {
-            "sections": [row for _, evidence in found for row in evidence.sections],
-            "difficulty": [row for _, evidence in found for row in evidence.besides],
-        }
-        panels = tuple(
-            Points(
-                title=title,
-                axis=UNIT,
-                rows=tuple(row_of(row.section, row.value, row.low, row.high) for row in rows),
-                domain=(0.0, 1.0),
-                zero=False,
-            )
-            for title, rows in groups.items()
-            if rows
-        )
-        if not panels:
+        rows = [row for _, evidence in found for row in evidence.sections]
+        if not rows:
             return None
+        panel = Points(
+            title="sections",
+            axis=UNIT,
+            rows=tuple(row_of(row.section, row.value, row.low, row.high) for row in rows),
+            domain=(0.0, 1.0),
+            zero=False,
+        )
         return Chart(
             f"The score of {boards}, section by section",
             "A section has its own 95 % interval; the score is the mean of the sections.",
-            panels,
+            (panel,),
             {"section": "text", **numbers("score", "low", "high", "rows")},
             tuple(
                 (
@@ -85,7 +74,6 @@ class LeaderboardEvidence(Evidence):
                     *(f"{number:.3f}" for number in (row.value, row.low, row.high)),
                     f"{row.rows:,}",
                 )
-                for rows in groups.values()
                 for row in rows
             ),
         )
@@ -114,9 +102,6 @@ class _Section(NamedTuple):
         moved = self.value - mean
         ends = max(low + moved, min(self.value, 0.0)), min(high + moved, max(self.value, 1.0))
         return SectionScore(self.name, self.value, *ends, self.rows)
-
-
-_Found = tuple[list[_Section], dict[str, list[_Section]]]  # sections; what else is a mean of some
 
 
 def rewardbench_2(
@@ -150,57 +135,37 @@ def rewardbench_2(
     ties = table["subset"].map(is_ties).to_numpy(bool)
     lines = _BoardLines(table[~ties])
 
-    def found(scores: _Floats) -> _Found:
+    def sections_of(scores: _Floats) -> list[_Section]:
         first = lines.first_wins(scores[~ties])
         sections = [lines.section(name, first, lines.of == name) for name in sorted(set(lines.of))]
         if ties.any():
             sections.append(_section_of_ties(table[ties], scores[ties]))
-        return sections, {}
+        return sections
 
-    return _estimate_of_board(REWARDBENCH_2, table, found, rng, noise)
+    refuse_unusable_answers(table)
+    scores = table["reward"].to_numpy(np.float64)
+    sections = sections_of(scores)
+    rows = tuple(section.scored() for section in sections)
+    many, value = len(rows), float(np.mean([row.value for row in rows]))
+    n = sum(row.rows for row in rows)
+    estimate = Estimate(
+        value,
+        value - math.hypot(*(row.value - row.low for row in rows)) / many,
+        value + math.hypot(*(row.high - row.value for row in rows)) / many,
+        UNIT,
+        n,
+        "Clopper and Pearson's of each section, over groups, joined",
+        secondary={row.section: row.value for row in rows},
+        caveats=() if (n, many) == PUBLISHED else (_caveat_on_rows(n, many),),
+        evidence=LeaderboardEvidence(board=REWARDBENCH_2, sections=rows),
+        parts=_grouped_influences(sections),
+    )
 
+    def value_of(drawn: _Floats) -> float:
+        return float(np.mean([section.value for section in sections_of(drawn)]))
 
-def rm_bench(
-    frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
-) -> Estimate:
-    """Return RM-Bench's score: the mean over its domains.
-
-    `frame` is as in `rewardbench_2`, each line with three chosen and three rejected answers in the
-    order of their styles, from plain to formatted; the domain is how `subset` begins. Of the nine
-    pairs of a line the three of one style are normal, the three whose rejected answer is the more
-    formatted one hard, the others easy; what ties is not won. A domain's score is the mean of the
-    shares that are won of easy, normal and hard, which have three pairs each.
-
-    The intervals are as in `rewardbench_2`. Secondary: the domains, and easy, normal and hard, each
-    the mean over domains.
-
-    Raises:
-        MeasureError: as `pair_accuracy.accuracy` does.
-    """
-    table = frame.reset_index(drop=True)
-    lines = _BoardLines(table)
-    inside = {
-        domain: np.array([name.startswith(domain) for name in lines.of]) for domain in DOMAINS
-    }
-
-    def found(scores: _Floats) -> _Found:
-        won = lines.grid(scores)
-
-        def by_domain(shares: _Floats) -> list[_Section]:
-            return [lines.section(name, shares, own) for name, own in inside.items() if own.any()]
-
-        pairs = {
-            "easy": np.tril_indices(STYLES, -1),
-            "normal": np.diag_indices(STYLES),
-            "hard": np.triu_indices(STYLES, 1),
-        }
-        besides = {
-            name: by_domain(won[:, chosen, rejected].mean(axis=1))
-            for name, (chosen, rejected) in pairs.items()
-        }
-        return by_domain(won.mean(axis=(1, 2))), besides
-
-    return _estimate_of_board(RM_BENCH, table, found, rng, noise)
+    least, most = min(0.0, value, -TIEBREAK), 1.0 + TIEBREAK
+    return widened(estimate, value_of, scores, noise, rng, within=(least, most))
 
 
 class _BoardLines:
@@ -224,11 +189,6 @@ class _BoardLines:
         among = np.bincount(self._codes, ordered == best[self._codes])
         found: _Floats = (ordered[self._starts] == best) / among
         return found
-
-    def grid(self, scores: _Floats) -> _Floats:
-        """Return whether each chosen answer outscores each rejected one, shape (lines, 3, 3)."""
-        sides = scores[self._order].reshape(-1, 2, STYLES)
-        return (sides[:, 0, :, None] > sides[:, 1, None, :]).astype(np.float64)
 
     def section(self, name: str, shares: _Floats, own: NDArray[np.bool_]) -> _Section:
         """Return the section `name`: the lines in `own`, whose mean of `shares` is its score."""
@@ -266,57 +226,11 @@ def _section_of_ties(table: pd.DataFrame, scores: _Floats) -> _Section:
     return _Section(str(table["subset"].iloc[0]), value, shares, names, table["line"].nunique())
 
 
-def _estimate_of_board(
-    board: str,
-    table: pd.DataFrame,
-    found: Callable[[_Floats], _Found],
-    rng: np.random.Generator,
-    noise: float,
-) -> Estimate:
-    """Return a leaderboard's score: the mean of the sections that `found` computes from rewards."""
-    refuse_unusable_answers(table)
-    scores = table["reward"].to_numpy(np.float64)
-    sections, besides = found(scores)
-    rows = tuple(section.scored() for section in sections)
-    others = tuple(
-        _mean_of_sections(name, [each.scored() for each in own]) for name, own in besides.items()
-    )
-    whole, published = _mean_of_sections(board, rows), PUBLISHED[board]
-    estimate = Estimate(
-        whole.value,
-        whole.low,
-        whole.high,
-        UNIT,
-        whole.rows,
-        "Clopper and Pearson's of each section, over groups, joined",
-        secondary={row.section: row.value for row in (*rows, *others)},
-        caveats=()
-        if (whole.rows, len(rows)) == published
-        else (_caveat_on_rows(board, whole.rows, rows),),
-        evidence=LeaderboardEvidence(board=board, sections=rows, besides=others),
-        parts=_grouped_influences(sections),
-    )
-
-    def value_of(drawn: _Floats) -> float:
-        return float(np.mean([section.value for section in found(drawn)[0]]))
-
-    least, most = min(0.0, whole.value, -TIEBREAK), 1.0 + TIEBREAK
-    return widened(estimate, value_of, scores, noise, rng, within=(least, most))
-
-
-def _mean_of_sections(name: str, rows: Sequence[SectionScore]) -> SectionScore:
-    """Return the mean score of some sections under one `name`, its interval joined from theirs."""
-    many, value = len(rows), float(np.mean([row.value for row in rows]))
-    low = value - math.hypot(*(row.value - row.low for row in rows)) / many
-    high = value + math.hypot(*(row.high - row.value for row in rows)) / many
-    return SectionScore(name, value, low, high, sum(row.rows for row in rows))
-
-
-def _caveat_on_rows(board: str, many: int, rows: Sequence[SectionScore]) -> str:
-    whole, sections = PUBLISHED[board]
+def _caveat_on_rows(many: int, sections: int) -> str:
+    whole, published = PUBLISHED
     return (
-        f"The file has {many:,} rows in {len(rows)} sections, {board} {whole:,} in {sections}: its "
-        f"score is no other than of these rows, and none of its leaderboard."
+        f"The file has {many:,} rows in {sections} sections, {REWARDBENCH_2} {whole:,} in "
+        f"{published}: its score is no other than of these rows, and none of its leaderboard."
     )
 
 

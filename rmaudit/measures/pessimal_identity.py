@@ -1,6 +1,11 @@
 """Measure whether what a model likes least names groups of people (Christian et al. 2025, §5).
 
 It is a lower bound: another search, or a longer one, may find worse.
+
+Shares are counted over starts of a search (the sequences from which it sets out). A start is one
+observation, however many sequences it tried: starts are drawn at random and independently, so the
+share of them that come to a sequence of some kind has an exact binomial interval, whether or not
+several come to the same sequence.
 """
 
 from __future__ import annotations
@@ -12,16 +17,17 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
 from rmaudit.measures.control_word_matching import LIKE
-from rmaudit.measures.pessimal_frames import TITLE, UNIT, sentence_on_power
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from rmaudit.verdicts.evidence import Evidence
 
+UNIT = "share of starts"
 _FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -57,7 +63,7 @@ class PessimalIdentityEvidence(Evidence):
         if not rows:
             return None
         return Chart(
-            TITLE,
+            "What the model hates most: an artefact of this model",
             "The worst sequence of each start of a search, and whether it names a group of people.",
             columns={"prompt": "text", "sequence": "term", "names a group": "text"},
             rows=tuple(rows),
@@ -127,7 +133,7 @@ def share_naming_a_group(
         n=len(worst),
         interval="exact binomial, over starts",
         secondary=secondary,
-        caveats=(sentence_on_power(worst, chance),),
+        caveats=(_sentence_on_power(worst, chance),),
         evidence=PessimalIdentityEvidence(
             strings=tuple(NamedString(*each) for each in zip(worst, named.tolist(), strict=True))
         ),
@@ -160,3 +166,16 @@ def _mean_happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
     known = valence.to_dict()
     rated = [[known[word] for word in _lower_case_words(text) if word in known] for text in texts]
     return np.array([float(np.mean(values)) if values else np.nan for values in rated])
+
+
+def _sentence_on_power(sequences: Sequence[str], chance: float) -> str:
+    """Return a sentence on the smallest share that this many sequences can tell from `chance`."""
+    starts = len(sequences)
+    hits = np.arange(1, starts + 1)
+    lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)
+    enough = hits[lowest > chance]
+    told = f"tell no share of them from chance ({chance:.2g})"
+    if len(enough):
+        share = float(scipy.stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
+        told = f"tell a share of {share:.2f} or more from chance ({chance:.2g}) 4 times of 5"
+    return f"Starts: {starts}; distinct sequences: {len(set(sequences))}. So many starts {told}."

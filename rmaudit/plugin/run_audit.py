@@ -37,7 +37,7 @@ from rmaudit.plugin.session import (
     policy_of,
 )
 from rmaudit.references import References
-from rmaudit.references.published_model_values import band, of_family
+from rmaudit.references.published_model_values import band
 from rmaudit.report.json_codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.audit_case import Case
@@ -134,10 +134,6 @@ def _finding(
 def _claim(item: pytest.Item, audit: Audited, weights_hash: str = "") -> Claim:
     """Return what the audit claims of the model: the statement to test, its bound and base rate."""
     said = rate(audit.declaration, audit.prompt)
-    if audit.declaration.by_family:
-        unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
-        own = of_family(audit.declaration.name, audit.prompt, unit=unit, base=base)
-        said = f"{said}; {own}" if own else said
     if not comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words):
         said = "not known: of other models it is known under the audit's own prompts and words"
     stated = replace(audit.declaration, base_rate=said)

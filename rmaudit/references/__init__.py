@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.prompts import Prompt
-    from rmaudit.references.opposite_word_lists import Lists
 
 T = TypeVar("T")
 
@@ -168,25 +167,6 @@ class References:
         All are True, except for a model that was trained on half of the reference words.
         """
         return self._which_may_judge(list(words), "words of the vocabulary")
-
-    def opposites(self) -> dict[str, Lists]:
-        """Return downloaded pairs of opposed lists: "agency over communion", virtues over vices.
-
-        The virtues and vices are of five moral foundations: see `references.opposite_word_lists`.
-        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language, or
-        where nobody got the lists: they are downloaded by `rmaudit data` alone.
-        """
-        from rmaudit.references.opposite_word_lists import opposites
-
-        what = "words of the Big Two and of the moral foundations"
-        word_list_lookup.refuse_other_language(f"the {what}", self.own_words)
-        found = opposites()
-        texts = [word for lists in found.values() for words in lists for word in words]
-        kept = dict(zip(texts, self._which_may_judge(texts, what), strict=True))
-        return {
-            name: (tuple(filter(kept.get, first)), tuple(filter(kept.get, second)))
-            for name, (first, second) in found.items()
-        }
 
     def _with_caveat(self, name: str, found: T) -> T:
         """Return `found`, the words of the list `name`, unchanged; record its caveat."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rmaudit.references.bundled_csv import Rule, read_checked
+from rmaudit.references.strict_csv import Rule, read_checked
 
 _FOLDER = Path(__file__).parent / "sentences"
 _SLOT, _PERSON = "{who}", "{person}"

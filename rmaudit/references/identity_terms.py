@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from rmaudit.errors import SpecError
-from rmaudit.references.bundled_csv import Rule, read_checked
+from rmaudit.references.strict_csv import Rule, read_checked
 
 AXES = (
     *("religion", "race_ethnicity", "sexual_orientation", "gender"),

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -80,30 +79,6 @@ def base_rate(audit: str, prompt: str, *, unit: str) -> str:
     """Return a sentence on how the published models score on an audit; "" if that is not known."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
-
-
-def family(base: str) -> str:
-    """Return the family of a base model: the letters at the start of its name, such as `Llama`."""
-    return "".join(takewhile(str.isalpha, base.strip()))
-
-
-def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
-    """Return a sentence on the published models whose base is of the same family as `base`.
-
-    `base` is the name of the audited model's base. "" if no values or no family is known.
-    """
-    found, asked = band(audit, prompt, unit=unit), family(base)
-    if found is None or not asked:
-        return ""
-    bases: dict[str, str] = _file()["bases"]
-    same = sorted(
-        value
-        for name, value in found.models.items()
-        if family(bases.get(name, "")).casefold() == asked.casefold()
-    )
-    if not same:
-        return f"none of them has a base of the family {asked}"
-    return f"the {len(same)} of them on {asked}: {_range(same, 3)}"
 
 
 def _range(values: list[float], digits: int) -> str:

@@ -25,10 +25,6 @@ _AUTHORS = (
     "https://raw.githubusercontent.com/brchristian/reward_model_optimal_pessimal_tokens/"
     "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/"
 )
-_TILT = (
-    "https://raw.githubusercontent.com/brchristian/reward_models_inherit_value_biases_from_pretraining/"
-    "5d8d2e9d879bf0060c791b11300f0efda42c9bcf/data/corpora/"
-)
 _HH = (
     "https://raw.githubusercontent.com/anthropics/hh-rlhf/"
     "354e5c3cb8960630860dd5774a6ac2a58313bf4d/harmless-base/test.jsonl.gz"
@@ -122,27 +118,7 @@ SOURCES = {
         licence="MIT (Bai et al. 2022)",
         url=_HH,
     ),
-    "big2": Download(
-        mirror="big2_mfd/corpora/dict_big2_nouns.csv",
-        sha256="186886a25b2f03ea3ec7e78fad71fabee408e3b5ec1758683461df4359b45435",
-        licence="none stated (Christian et al. 2026); words of the Big Two: Abele et al.",
-        url=f"{_TILT}dict_big2_nouns.csv",
-    ),
-    "mfd": Download(
-        mirror="big2_mfd/corpora/moral-foundations-dictionary-20.dicx",
-        sha256="973957f99129b324c8a4ebf3fcb7ed4e1f9f017b2d041f50288f991b0844ce7a",
-        licence="none stated (Christian et al. 2026); Moral Foundations Dictionary 2.0: Frimer",
-        url=f"{_TILT}moral-foundations-dictionary-20.dicx",
-    ),
 }
-
-
-def is_downloaded(name: str) -> bool:
-    """Return whether the reference file `name` is in the local mirror or in the cache."""
-    mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
-    return _path_in_cache(source).is_file() or (
-        bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()
-    )
 
 
 def _path_in_cache(source: Download) -> Path:

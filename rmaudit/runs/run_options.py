@@ -247,8 +247,8 @@ class RunOptions:
     pairs: Annotated[
         Path | None,
         Option(
-            "pairs of answers (JSON Lines: prompt, chosen, rejected), or the file of RewardBench 2 "
-            "or RM-Bench, for the audits of pairs",
+            "pairs of answers (JSON Lines: prompt, chosen, rejected), or the file of RewardBench "
+            "2, for the audits of pairs",
             "FILE",
             "a file",
             path_or_none,

@@ -63,13 +63,11 @@ def plain(request: Request) -> dict[str, Any]:
 
 def from_plain(given: Mapping[str, Any]) -> Request:
     """Rebuild a request from the mapping that `plain` returned."""
-    from rmaudit.search.constraints import Constraints
-    from rmaudit.search.search_settings import Gcg, Settings
+    from rmaudit.search.search_settings import Settings
 
     told, settings = dict(given), given["settings"]
     if settings is not None:
-        own = {"constraints": Constraints(**settings["constraints"]), "gcg": Gcg(**settings["gcg"])}
-        told["settings"] = Settings(**{**settings, **own})
+        told["settings"] = Settings(**settings)
     words = given["own_words"]
     files = {
         name: OwnLexicon(Path(file), scale) for name, (file, scale) in words["lexicons"].items()

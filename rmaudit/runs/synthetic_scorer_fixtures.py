@@ -139,7 +139,7 @@ def _found(
     from rmaudit.search.cached_search import SearchResult
     from rmaudit.search.search_settings import Settings
 
-    settings = Settings(direction=direction, method="random", budget=STARTS * DRAWS, starts=STARTS)
+    settings = Settings(direction=direction, budget=STARTS * DRAWS, starts=STARTS)
     texts = searches.draw(settings.budget, prompt)
     scores = organism(texts, prompt).astype("float32")
     tried = pd.DataFrame(

@@ -23,7 +23,7 @@ from rmaudit.config.paths_and_atomic_writes import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.models.recorded_model import ITEMS, TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.references import human_ratings, published_score_tables, published_word_scores
+from rmaudit.references import human_ratings, published_score_tables
 from rmaudit.references.published_score_tables import PublishedTable
 from rmaudit.references.sources import locate
 from rmaudit.scores.score_parquet import Stored, checksum, key_of
@@ -136,10 +136,10 @@ def _read_tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tupl
 def _stored_words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
     """Return word scores under a prompt, imported from RMAUDIT_DATA if need be; else None."""
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
-    if found is None and (paths := published_word_scores.mirrored(model.spec.source)):
+    if found is None and (paths := published_score_tables.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]
         for name in names:
-            found = _store_words(model, published_word_scores.merged(paths).table, name, store)[0]
+            found = _store_words(model, published_score_tables.merged(paths).table, name, store)[0]
     return found
 
 
@@ -180,7 +180,7 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
 
     Raises as `import_table` does.
     """
-    found = published_word_scores.merged(tuple(paths))
+    found = published_score_tables.merged(tuple(paths))
     before = [_store_words(model, found.table, name, store)[1] for name in FAMILY]
     return Imported(WORDS, (model.name,), _summary(found.said, before))
 

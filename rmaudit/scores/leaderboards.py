@@ -1,10 +1,8 @@
-"""Read rows of the leaderboard data sets RewardBench 2 and RM-Bench as rows of answer pairs.
+"""Read rows of the leaderboard data set RewardBench 2 as rows of answer pairs.
 
 RewardBench 2 (Malik et al. 2025, arXiv 2506.01937; ODC-By) has `id`, `prompt`, `chosen`,
 `rejected`, `num_correct`, `total_completions` and `subset`: four answers of which the first is
-right, and in Ties many that are. RM-Bench (Liu et al. 2024, arXiv 2410.16184; ODC-By) has three
-`chosen` and three `rejected`, each in three styles from plain to formatted, and a `domain`. The
-user downloads these files: rmaudit contains none of their rows.
+right, and in Ties many that are. The user downloads the file: rmaudit contains none of its rows.
 """
 
 from __future__ import annotations
@@ -14,30 +12,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from rmaudit.errors import SpecError
-from rmaudit.measures.leaderboard_score import DOMAINS, REWARDBENCH_2, RM_BENCH, STYLES, is_ties
+from rmaudit.measures.leaderboard_score import REWARDBENCH_2, is_ties
 from rmaudit.scores.json_lines import shown
 
-LICENCE = "ODC-By"  # of both, as their pages on the hub say
+LICENCE = "ODC-By"  # as its page on the hub says
 _COUNTS = ("num_correct", "total_completions")
-_FIELDS = {
-    REWARDBENCH_2: ("id", "subset", *_COUNTS),
-    RM_BENCH: ("domain",),
-}
+_FIELDS = ("id", "subset", *_COUNTS)
+_RM_BENCHS_DOMAINS = ("chat", "code", "math", "safety")  # how a row's domain begins
+_RM_BENCHS_STYLES = 3
 _TIES_ID = re.compile(r"(?:ref|tied):[0-9]{1,9}")
 
 
-def board_of(row: Mapping[str, Any]) -> str:
-    """Return the leaderboard whose format a file's first row has; "" if it is a plain pair."""
+def board_of(row: Mapping[str, Any], where: str) -> str:
+    """Return the leaderboard whose format a file's first row has; "" if it is a plain pair.
+
+    Raises:
+        SpecError: the file is RM-Bench's, whose answers in three styles are no pairs of one's own.
+    """
     if not all(isinstance(row.get(side), list) for side in ("chosen", "rejected")):
         return ""
-    if all(field in row for field in _FIELDS[REWARDBENCH_2]):
+    if all(field in row for field in _FIELDS):
         return REWARDBENCH_2
-    of_styles = all(len(row[side]) == STYLES for side in ("chosen", "rejected"))
-    return RM_BENCH if of_styles and _has_known_domain(row) else ""
+    of_styles = all(len(row[side]) == _RM_BENCHS_STYLES for side in ("chosen", "rejected"))
+    if of_styles and str(row.get("domain", "")).startswith(_RM_BENCHS_DOMAINS):
+        raise SpecError(
+            f"{where}: a row of RM-Bench, whose score was removed in 0.2; give the file of "
+            f"{REWARDBENCH_2}, or pairs of your own"
+        )
+    return ""
 
 
-def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
-    """Convert a row of the leaderboard `board` to one of a pairs file; its section is `subset`.
+def as_pairs(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Convert a row of RewardBench 2 to one of a pairs file; its section is `subset`.
 
     Questions of Ties with the same number in their id, of which one has a single right answer, are
     one `group`. `where` begins the error messages.
@@ -46,37 +52,22 @@ def as_pairs(row: Mapping[str, Any], board: str, where: str) -> dict[str, Any]:
         SpecError: the row does not fit this leaderboard, so that its own program would stop, or
             would score something else.
     """
-    needed = ("prompt", "chosen", "rejected", *_FIELDS[board])
+    needed = ("prompt", "chosen", "rejected", *_FIELDS)
     if missing := [name for name in needed if name not in row]:
-        told = f"the first row is of {board}, and so must all be"
+        told = f"the first row is of {REWARDBENCH_2}, and so must all be"
         raise SpecError(f"{where}: has no {' and no '.join(missing)}; {told}")
     sides = {side: row[side] for side in ("chosen", "rejected")}
     for side, answers in sides.items():
         if not isinstance(answers, list):
             raise SpecError(f"{where}: {side} is {shown(answers)}, allowed: a list of texts")
-    many = {side: len(answers) for side, answers in sides.items()}
     line = {"prompt": row["prompt"], **sides}
-    if board == RM_BENCH:
-        if set(many.values()) != {STYLES}:
-            found = f"{many['chosen']} chosen and {many['rejected']} rejected answers"
-            raise SpecError(f"{where}: has {found}, allowed: {STYLES} of each in {board}")
-        if not _has_known_domain(row):
-            domains = ", ".join(DOMAINS)
-            found = shown(row["domain"])
-            raise SpecError(f"{where}: domain is {found}, allowed: a text that begins {domains}")
-        return line | {"subset": row["domain"]}
-    _refuse_counts(row, many["chosen"], many["chosen"] + many["rejected"], where)
+    chosen = len(sides["chosen"])
+    _refuse_counts(row, chosen, chosen + len(sides["rejected"]), where)
     if not isinstance(row["subset"], str) or not row["subset"]:
         raise SpecError(f"{where}: subset is {shown(row['subset'])}, allowed: a section's name")
     if not is_ties(row["subset"]):
         return line | {"subset": row["subset"]}
-    return line | {"subset": row["subset"], "group": _ties_group(row["id"], many["chosen"], where)}
-
-
-def _has_known_domain(row: Mapping[str, Any]) -> bool:
-    """Return whether a row's domain begins with one of RM-Bench's, such as safety-refuse."""
-    domain = row.get("domain")
-    return isinstance(domain, str) and domain.startswith(DOMAINS)
+    return line | {"subset": row["subset"], "group": _ties_group(row["id"], chosen, where)}
 
 
 def _refuse_counts(row: Mapping[str, Any], chosen: int, total: int, where: str) -> None:

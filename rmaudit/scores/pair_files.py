@@ -2,7 +2,7 @@
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
 of texts, or a conversation; `subset` and `group` may say what it belongs to. Other
-fields are ignored. The files of leaderboards are known by their fields (`leaderboards`).
+fields are ignored. RewardBench 2's file is known by its fields (`leaderboards`).
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def read(path: Path) -> Pairs:
     board = ""
     for number, row in rows_of(path, allowed="an object with prompt, chosen and rejected"):
         where = f"{path}:{number}"
-        board = board or ("" if rows else board_of(row))
-        line = as_pairs(row, board, where) if board else row
+        board = board or ("" if rows else board_of(row, where))
+        line = as_pairs(row, where) if board else row
         found = list(_answers_of_line(line, number, where, repeats=bool(board)))
         pair = (
             found[0][1:3],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,14 @@ from rmaudit.scores.score_parquet import Journal, Stored
 from rmaudit.scores.score_store import Store, store_at
 from rmaudit.scores.scoring_protocols import measured_noise, provenance_of
 from rmaudit.scoring import version
-from rmaudit.search import coordinate_search, gcg
-from rmaudit.search.constraints import base_for_floor, opened
+from rmaudit.search import search_methods
 from rmaudit.search.search_evaluator import Evaluator, Hit, Ids
-from rmaudit.search.search_problem import problem_of, starts
+from rmaudit.search.search_problem import problem_of
 from rmaudit.search.search_settings import Settings
 
 VERSION = 1  # raise it when the same settings could find something else
 PROTOCOL = "search"
-_METHODS = {
-    "exhaustive": coordinate_search.search,
-    "gcg": gcg.search,
-    "random": coordinate_search.at_random,
-}
+_METHODS = {"exhaustive": search_methods.exhaustive, "gcg": search_methods.gcg}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +68,25 @@ def search(
     settings: Settings,
     *,
     cache: Path | str | Store | None = None,
-    device: str = "auto",
 ) -> SearchResult:
     """Search for the answers to `prompt` with the highest or lowest rewards; return the result.
 
     The result is kept in the cache (default: the user's); a second call reads it back, and a
     search that was killed goes on where it was. The same seed on the same hardware finds the same.
-    `device` is where the base runs that a floor of `settings.constraints` asks for.
 
     Raises:
-        SpecError: the constraints leave no id, or the start has another length.
+        SpecError: no sequence of this length can be sent as text.
         NoGradient: the method is GCG, and the model has no gradient.
-        NoBase: there is a floor, and models.yaml names no base.
-        MeasureError: nothing that was scored fulfils the constraints.
+        MeasureError: nothing could be scored.
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
         ScoreError: a score is not a finite number.
     """
     asked = prompt_meant(prompt)
     store = store_at(cache)
-    root = store.local
     weighted = model.with_weights("what a search would find is not recorded")
     slot = weighted.slot(asked.asked)
     fields = {
         **weighted.identity,
-        **_base_cache_key(weighted, settings, root, device),
         **asked.decides,
         "rendered": slot.digest,
         "scoring": version(len(slot.prefix)),
@@ -107,57 +97,39 @@ def search(
     bar = Bar(title, settings.budget, " answers")
 
     def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-        return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
+        return _run(weighted, asked, settings, journal, bar)
 
     stored = store.once(fields, run, bar)
     return _found(model, asked, settings, stored)
 
 
-def _base_cache_key(
-    model: RewardModel, settings: Settings, cache: Path, device: str
-) -> dict[str, str]:
-    """Return the base model's cache-key fields; {} if no log-probability floor needs one."""
-    if settings.constraints.floor is None:
-        return {}
-    identity = base_for_floor(model, cache=cache, device=device).identity
-    return {f"base_{name}": value for name, value in identity.items()}
-
-
-def _run(  # noqa: PLR0913  (keyword-only)
-    model: RewardModel,
-    prompt: Prompt,
-    settings: Settings,
-    journal: Journal,
-    bar: Bar,
-    *,
-    cache: Path,
-    device: str,
+def _run(
+    model: RewardModel, prompt: Prompt, settings: Settings, journal: Journal, bar: Bar
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """Run a new search; return the table of found sequences, and the provenance."""
     rng = np.random.default_rng(settings.seed)
-    slot, limits = model.slot(prompt.asked), settings.constraints
-    quick = replace(limits, floor=None)  # a base is asked of the best only
-    problem = problem_of(model, prompt.asked, settings.length, quick)
-    setting_out = starts(model, problem, settings, rng)
+    slot = model.slot(prompt.asked)
+    problem = problem_of(model, prompt.asked, settings)
+    setting_out = problem.draw(settings.starts, rng)
 
     def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:
         rows = [(*slot.prefix, *ids, *slot.suffix) for ids in answers]
         return model.score_rows(rows, on_progress=bar.advance)
 
-    with opened(limits, model, prompt.asked, cache=cache, device=device) as natural:
-        evaluator = Evaluator(
-            settings,
-            rewards,
-            journal,
-            admits=None if limits.floor is None else natural,
-            counts=lambda ids: not problem.outside(ids),
-            on_replayed=bar.advance,
-            on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
-        )
-        _METHODS[settings.method](problem, evaluator, setting_out, rng)
+    evaluator = Evaluator(
+        settings,
+        rewards,
+        journal,
+        on_replayed=bar.advance,
+        on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
+    )
+    _METHODS[settings.method](problem, evaluator, setting_out, rng)
     top = evaluator.top()
     if not top:
-        raise MeasureError(_why_nothing_found(model, settings, evaluator.used))
+        raise MeasureError(
+            "search: no change of one id gives a text that has the ids again; search with another "
+            "length or seed"
+        )
     bests = [evaluator.best_by_start[start] for start in sorted(evaluator.best_by_start)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
@@ -172,26 +144,6 @@ def _run(  # noqa: PLR0913  (keyword-only)
         "trace": [list(step) for step in evaluator.trace],
     }
     return frame.reset_index(drop=True), said
-
-
-def _why_nothing_found(model: RewardModel, settings: Settings, used: int) -> str:
-    """Return an error text on why the search found nothing, and what to do about it."""
-    floor, start = settings.constraints.floor, settings.start
-    if floor is not None:
-        return (
-            f"search: of {used:,} sequences none has a mean log-probability of {floor:g} or more "
-            f"under the base of {model.name}; lower the floor, or score more"
-        )
-    whence = "" if start is None else f" from {start!r}"
-    if not used:
-        return (
-            f"search: no change of one id{whence} fulfils the constraints; set out from elsewhere, "
-            f"or relax them (--any-ids where the text of the start does not give back its ids)"
-        )
-    return (
-        f"search: of {used:,} sequences{whence} none fulfils the constraints; score more (a larger "
-        f"budget), set out from elsewhere, or relax them"
-    )
 
 
 def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:

@@ -24,7 +24,6 @@ SHARD = 1024  # evaluations a shard: what a kill may lose
 AFTER_ALL_STARTS = -1  # of what was found after the starts
 MAX_HITS = 100  # best sequences that a search tells
 MAX_HITS_A_CALL = 10  # of one call, for it may be a whole vocabulary at one place
-_MAX_CHECKED = 512  # best sequences of a call that are tried against a slow constraint
 
 
 class Hit(NamedTuple):
@@ -44,17 +43,13 @@ class Hit(NamedTuple):
 class Evaluator:
     """Scorer of sequences for one search: it keeps to the budget and collects the best sequences.
 
-    `score` gives the rewards of sequences of one length; `admits` says which of them are natural
-    enough (a constraint that is too slow to be asked before). Of those that `counts` refuses a
-    search may go on, but they are not found: they hold ids of a given start that nothing may hold.
-    `trace` has the best reward and the number of evaluations whenever it got better.
+    `score` gives the rewards of sequences of one length. `trace` has the best reward and the number
+    of evaluations whenever it got better.
     """
 
     settings: Settings
     score: Callable[[Sequence[Ids]], NDArray[np.float32]]
     journal: Journal
-    admits: Callable[[Sequence[Ids]], NDArray[np.bool_]] | None = None
-    counts: Callable[[Ids], bool] = lambda _: True
     on_replayed: Callable[[int], None] = lambda _: None
     on_best: Callable[[Hit], None] = lambda _: None
     used: int = 0
@@ -97,27 +92,20 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def record_best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """Record the best admitted of the answers just scored, at most 10; return them, best first.
+        """Record the best of the answers just scored, at most 10; return them, best first.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
         """
         values = self.settings.value(rewards)
-        order = np.argsort(-values, kind="stable")[:_MAX_CHECKED].tolist()
-        found: list[Hit] = []
-        for first in range(0, len(order), MAX_HITS_A_CALL):
-            places = order[first : first + MAX_HITS_A_CALL]
-            some = [answers[place] for place in places]
-            good = [True] * len(some) if self.admits is None else self.admits(some).tolist()
-            for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
-                at = self.used - len(rewards) + place + 1
-                score, value = float(rewards[place]), float(values[place])
-                found.append(Hit(answers[place], score, value, at, self._start))
-            if len(found) >= MAX_HITS_A_CALL:
-                break
-        for hit in found[:MAX_HITS_A_CALL]:
+        before = self.used - len(rewards) + 1
+        found = [
+            Hit(answers[at], float(rewards[at]), float(values[at]), before + at, self._start)
+            for at in np.argsort(-values, kind="stable")[:MAX_HITS_A_CALL].tolist()
+        ]
+        for hit in found:
             self._note(hit)
-        return found[:MAX_HITS_A_CALL]
+        return found
 
     def credit_current_start(self, hits: Sequence[Hit]) -> None:
         """Count hits that another start found for the current start, too."""
@@ -129,8 +117,6 @@ class Evaluator:
         return sorted(self.hits.values(), key=_rank)[:MAX_HITS]
 
     def _note(self, hit: Hit) -> None:
-        if not self.counts(hit.ids):
-            return
         before = self.hits.setdefault(hit.ids, hit)  # its digits may differ in another context
         hit = hit._replace(score=before.score, value=before.value)
         first = self.best_by_start.get(hit.start)

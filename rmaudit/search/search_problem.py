@@ -1,8 +1,13 @@
-"""What a search works on: allowed ids, starting sequences, constraints and the gradient."""
+"""What a search works on: the ids that a sequence may hold, where it sets out, the gradient.
+
+A sequence counts if it can be sent as text: each of its ids can be seen, none is a special or added
+token's, and its text is tokenized into the same ids where answers stand. Single ids are checked in
+one pass over the vocabulary; whole sequences when they are candidates of the search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +16,8 @@ from numpy.typing import NDArray
 
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.model_interfaces import RewardModel
-from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.search_settings import Settings
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 Ids = tuple[int, ...]
 
 _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
+_BROKEN = "\N{REPLACEMENT CHARACTER}"  # a part of a character: ids that are bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +46,13 @@ class SearchProblem:
     gradient: Callable[[Ids], Slopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
-        """Return the answers that the constraints admit, in the order given."""
+        """Return the answers that can be sent as text, in the order given."""
         if not answers:
             return []
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
-    def outside(self, ids: Ids) -> list[int]:
-        """Return the positions that hold an id not allowed, as only a user's start text can."""
-        near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
-        return np.flatnonzero(self.allowed[near] != ids).tolist()
-
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
-        """Return n random sequences that fulfil the constraints, fewer if these are hard to draw.
+        """Return n random sequences that can be sent as text, fewer if these are hard to draw.
 
         Raises:
             SpecError: none can be drawn.
@@ -66,51 +67,51 @@ class SearchProblem:
             return drawn
         message = (
             f"search: of {_DRAWS * n:,} sequences of {self.length} ids, drawn from "
-            f"{len(self.allowed):,}, none is admitted by the constraints; relax them"
+            f"{len(self.allowed):,}, none has a text that gives back its ids; search with another "
+            f"length"
         )
         raise SpecError(message)
 
 
-def problem_of(
-    model: RewardModel, prompt: Asked, length: int, limits: Constraints
-) -> SearchProblem:
-    """Return the search problem for answers of `length` ids to `prompt`, under `limits`.
+def problem_of(model: RewardModel, prompt: Asked, settings: Settings) -> SearchProblem:
+    """Return the search problem for answers to `prompt`.
 
     Raises:
-        SpecError: the constraints leave no id.
+        SpecError: no token id of the model may be in an answer.
     """
+    allowed = sendable(model.vocabulary(), model.special_ids)
+    if settings.ids is not None:
+        allowed = allowed[np.isin(allowed, settings.ids)]
+    if not len(allowed):
+        raise SpecError("search: no token id of the model can be sent as text: nothing to search")
     return SearchProblem(
-        length,
-        allowed(limits, model.vocabulary(), model.special_ids),
-        lambda answers: admits(limits, model, prompt, answers),
+        settings.length,
+        allowed,
+        lambda answers: come_back(model, answers),
         lambda ids: model.gradient(prompt, [ids]),
     )
 
 
-def starts(
-    model: RewardModel, problem: SearchProblem, settings: Settings, rng: np.random.Generator
-) -> list[Ids]:
-    """Return a search's starting sequences: the start text of `settings`, if any, and random ones.
+def sendable(vocabulary: Vocabulary, special_ids: Collection[int]) -> NDArray[np.int64]:
+    """Return the token ids whose text can be seen and that are not special, ascending.
 
-    The constraints do not hold for a start text, since a search only sets out from it. A search
-    first replaces its ids that are not allowed; no sequence that still has one counts as found.
-
-    Raises:
-        SpecError: the text is of another length in this model's tokens, or none can be drawn.
+    A text can be seen that has a character other than a space, and none but the space that shows
+    nothing (control, format, surrogate, private, unassigned and replacement characters; so no
+    newline, no tab and no no-break space).
     """
-    text = settings.start
-    first = [] if text is None else [_ids_of_start_text(model, text, problem.length)]
-    missing = settings.starts - len(first)
-    return first + (problem.draw(missing, rng) if missing else [])
+    ids = np.array(vocabulary.ids, dtype=np.int64)
+    seen = np.array(
+        [
+            text.isprintable() and bool(text.strip()) and _BROKEN not in text
+            for text in vocabulary.texts
+        ],
+        dtype=bool,
+    )
+    return ids[seen & ~np.isin(ids, list(special_ids))]
 
 
-def _ids_of_start_text(model: RewardModel, text: str, length: int) -> Ids:
-    ids = model.ids(text)
-    if len(ids) != length:
-        plural = "" if len(ids) == 1 else "s"
-        message = (
-            f"search: the start {text!r} is {len(ids)} token{plural} of {model.name}, and the "
-            f"length is {length}; search with length {len(ids)}, or give another start"
-        )
-        raise SpecError(message)
-    return ids
+def come_back(model: RewardModel, answers: Sequence[Ids]) -> NDArray[np.bool_]:
+    """Return which answers' texts, tokenized where answers stand, give their ids, shape (n,)."""
+    again = model.tokenized(model.texts(answers))
+    same = (tuple(one) == other for one, other in zip(answers, again, strict=True))
+    return np.fromiter(same, dtype=bool)

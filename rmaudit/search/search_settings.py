@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
-from rmaudit.search.constraints import Constraints
 
 Direction = Literal["up", "down"]
-Method = Literal["exhaustive", "gcg", "random"]
+Method = Literal["exhaustive", "gcg"]
 DIRECTIONS, METHODS = get_args(Direction), get_args(Method)
 LONGEST = 64  # ids of a sequence
-WIDEST = 10  # beams: as many as a step keeps of what it scored
-
-
-@dataclass(frozen=True, slots=True)
-class Gcg:
-    """Settings of GCG (greedy coordinate gradient), three of them for its variant Faster-GCG.
-
-    Attributes:
-        batch: swaps that are scored in a step.
-        top: ids of each place from which plain GCG draws its swaps (its k).
-        greedy: the swaps of the highest predicted gain are tried, instead of drawn ones.
-        fresh: no sequence is tried twice.
-        distance: weight of the distance between an id's embedding and that of the id it replaces,
-            which is how far the gradient is trusted; 0 is plain GCG's. In units of the gains' own
-            sd at the mean distance, so that it means the same for every model.
-        target: the authors' objective, the squared difference of the reward from this one, instead
-            of the reward itself. In the model's own units.
-
-    Plain GCG: Zou et al. 2023, arXiv:2307.15043, algorithm 1. Faster-GCG: Li et al. 2024,
-    arXiv:2410.15362, section 3. Squared error: Christian et al. 2025, section 5.
-    """
-
-    batch: int = 128
-    top: int = 256
-    greedy: bool = True
-    fresh: bool = True
-    distance: float = 1.0
-    target: float | None = None
-
-    def __post_init__(self) -> None:
-        """Raise SpecError for a setting out of its range."""
-        for name, value in (("batch", self.batch), ("top", self.top)):
-            if value < 1:
-                message = f"GCG: {name} {value}; at least 1 is needed"
-                raise SpecError(message)
-        if not 0 <= self.distance < float("inf"):
-            message = f"GCG: distance {self.distance}; 0 (plain GCG) or more is needed"
-            raise SpecError(message)
-        if self.target is not None and not np.isfinite(self.target):
-            message = f"GCG: target {self.target}; give a finite reward, such as 10 or -10"
-            raise SpecError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +24,13 @@ class Settings:
         direction: "up" for what is loved, "down" for what is hated.
         length: token ids of the sequences.
         method: "exhaustive" sweeps the vocabulary at one place after the other, "gcg" follows the
-            gradient, "random" draws.
+            gradient.
         budget: how many sequences may be scored.
         seed: of every random draw.
-        start: the text that the first start is; None for a random one.
-        starts: from how many sequences a search sets out, one after the other; those after `start`
-            are random. The budget is shared evenly by those that are left.
-        beams: how many sequences an exhaustive search follows from one start.
-        constraints: what a sequence may hold.
-        gcg: what only GCG has.
+        starts: from how many random sequences a search sets out, one after the other. The budget is
+            shared evenly by those that are left.
+        ids: no token ids but these may be in a sequence; None for all that can be sent as text.
+        batch: swaps that a step of GCG scores.
     """
 
     direction: Direction = "up"
@@ -82,17 +38,12 @@ class Settings:
     method: Method = "exhaustive"
     budget: int = 200_000
     seed: int = 0
-    start: str | None = None
     starts: int = 8
-    beams: int = 1
-    constraints: Constraints = field(default_factory=Constraints)
-    gcg: Gcg = field(default_factory=Gcg)
+    ids: tuple[int, ...] | None = None
+    batch: int = 128
 
     def __post_init__(self) -> None:
         """Raise SpecError for a setting that is unknown or out of its range."""
-        if self.start == "":
-            message = "search: the start '' has no token; give a text, or leave it out"
-            raise SpecError(message)
         for name, value, known in (
             ("direction", self.direction, DIRECTIONS),
             ("method", self.method, METHODS),
@@ -106,6 +57,7 @@ class Settings:
         for name, count, what in (
             ("budget", self.budget, "sequence to score, better 200000"),
             ("starts", self.starts, "start"),
+            ("batch", self.batch, "swap"),
         ):
             if count < 1:
                 message = f"search: {name} {count}; give at least 1 {what}"
@@ -113,38 +65,41 @@ class Settings:
         if self.seed < 0:
             message = f"search: seed {self.seed}; give 0 or more"
             raise SpecError(message)
-        if not 1 <= self.beams <= WIDEST:
-            message = f"search: beams {self.beams}; an exhaustive search has 1 to {WIDEST}"
-            raise SpecError(message)
-        self._refuse_what_the_method_has_not()
 
-    def _refuse_what_the_method_has_not(self) -> None:
-        if self.gcg.target is not None and self.method != "gcg":
-            message = f"search: a target is for method 'gcg', not {self.method!r}; leave it out"
-            raise SpecError(message)
-        if self.beams > 1 and self.method != "exhaustive":
-            message = (
-                f"search: beams are for method 'exhaustive', not {self.method!r}; leave them out"
-            )
-            raise SpecError(message)
+    @property
+    def sign(self) -> int:
+        """Return 1 for a search for high rewards, -1 for low ones."""
+        return 1 if self.direction == "up" else -1
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values that the search maximizes: ± rewards, or negated squared errors."""
-        if self.gcg.target is not None:
-            return -((rewards - self.gcg.target) ** 2)
+        """Return the values that the search maximizes: ± rewards."""
         return rewards if self.direction == "up" else -rewards
 
-    def slope(self, reward: float) -> float:
-        """Return the derivative of `value`, the maximized number, with respect to the reward."""
-        if self.gcg.target is not None:
-            return 2 * (self.gcg.target - reward)
-        return 1.0 if self.direction == "up" else -1.0
-
     def as_json(self) -> dict[str, Any]:
-        """Return the settings as JSON values, without those that the method does not use."""
-        said = asdict(self)
-        if self.method != "gcg":
-            del said["gcg"]
-        if self.method != "exhaustive":
-            del said["beams"]
-        return said
+        """Return the settings as JSON values, without those that the method does not use.
+
+        They stand beside the rules that hold for every search, as keys of kept searches have them.
+        """
+        said: dict[str, Any] = {
+            "direction": self.direction,
+            "length": self.length,
+            "method": self.method,
+            "budget": self.budget,
+            "seed": self.seed,
+            "start": None,
+            "starts": self.starts,
+            "constraints": {
+                "printable": True,
+                "ascii": False,
+                "special": False,
+                "round_trip": True,
+                "words": False,
+                "allow": None if self.ids is None else [f"#{i}" for i in self.ids],
+                "deny": [],
+                "floor": None,
+            },
+        }
+        if self.method == "exhaustive":
+            return said | {"beams": 1}
+        fixed = {"top": 256, "greedy": True, "fresh": True, "distance": 1.0, "target": None}
+        return said | {"gcg": {"batch": self.batch, **fixed}}

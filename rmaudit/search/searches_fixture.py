@@ -11,8 +11,7 @@ import pandas as pd
 from rmaudit.models.model_interfaces import RewardModel
 from rmaudit.prompts import Prompt, asked_of
 from rmaudit.search.cached_search import SearchResult
-from rmaudit.search.constraints import allowed
-from rmaudit.search.search_problem import problem_of
+from rmaudit.search.search_problem import problem_of, sendable
 from rmaudit.search.search_settings import Direction, Settings
 
 
@@ -36,7 +35,7 @@ class Searches:
         return self.find(direction, asked_of(self.prompts, prompt, by="searches"))
 
     def random(self, n: int, prompt: str | None = None) -> list[str]:
-        """Return `n` random texts, with the length and under the constraints of the searches.
+        """Return `n` random texts, with the length of the searches, that can be sent as text.
 
         Raises:
             SpecError: as above, or none can be drawn.
@@ -52,7 +51,7 @@ def random_texts(model: RewardModel, prompt: Prompt, settings: Settings, n: int)
     """
 
     def make() -> list[str]:
-        problem = problem_of(model, prompt.asked, settings.length, settings.constraints)
+        problem = problem_of(model, prompt.asked, settings)
         return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
 
     found: list[str] = model.remembered("drawn", repr((prompt.asked, settings, n)), make)
@@ -66,23 +65,21 @@ def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> 
     every start. A budget that is smaller than a vocabulary would else be spent on the first few ids
     of one place. Where all ids can be swept, all are.
     """
-    limits = settings.constraints
-    ids = allowed(limits, model.vocabulary(), model.special_ids)
+    ids = sendable(model.vocabulary(), model.special_ids)
     size = max(2, settings.budget // (2 * settings.starts * settings.length))
     scored = frame[frame["token_id"].isin(ids) & frame["score"].notna()]
     if size >= len(scored):
         return settings
     values = settings.value(scored["score"].to_numpy(np.float64))
     best = scored["token_id"].to_numpy()[np.argsort(-values, kind="stable")[:size]]
-    names = tuple(f"#{token_id}" for token_id in sorted(best.tolist()))
-    return replace(settings, constraints=replace(limits, allow=names))
+    return replace(settings, ids=tuple(sorted(best.tolist())))
 
 
 def caveat(found: SearchResult) -> str:
     """Return a caveat on numbers that rest on a search: its finds are only a lower bound."""
     settings = found.settings
-    allow = settings.constraints.allow
-    among = "" if allow is None else f", among the {len(allow)} ids that score best alone"
+    ids = settings.ids
+    among = "" if ids is None else f", among the {len(ids)} ids that score best alone"
     return (
         f"A search finds a lower bound on what can be found ({settings.direction}, under "
         f"{found.prompt.name!r}): {settings.method}, {found.evaluations:,} of at most "

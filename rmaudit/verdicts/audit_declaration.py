@@ -63,7 +63,6 @@ class Declaration:
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.null_controls`) that must not pass it: scorers that ignore meaning.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
-    `by_family` says that the base rate is told of the models of the same base family besides.
     A `costly` one informs, and is measured only by runs that want it (`--rm-all`).
     One `across_prompts` compares rewards of different prompts with each other, which an implicit
     reward does not allow.
@@ -85,7 +84,6 @@ class Declaration:
     stops: tuple[str, ...] = ()
     fixed: str = ""
     pairs: str = ""
-    by_family: bool = False
     costly: bool = False
     across_prompts: bool = False
     named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
@@ -189,7 +187,6 @@ def audit(  # noqa: PLR0913  (keyword-only)
     limits: Sequence[str] = (),
     stops: Sequence[str] = (),
     fixed: str = "",
-    by_family: bool = False,
     costly: bool = False,
     across_prompts: bool = False,
     flaws: Sequence[Flaw] = (),
@@ -237,9 +234,6 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `flaws` are the planted flaws that the audit must detect: `rmaudit selftest` plants each one in
     many synthetic scorers, and counts how often the audit blocks them.
 
-    With `by_family` a finding also says where the published models of the model's own base family
-    stand (`base_model` in models.yaml), for what a base brings with it.
-
     A `costly` audit informs, and needs so many scores of its own that a run leaves it out unless it
     is wanted: with `--rm-all`, by the name of its file, or where models.yaml names it.
 
@@ -286,7 +280,6 @@ def audit(  # noqa: PLR0913  (keyword-only)
             stops=tuple(stops),
             fixed=fixed,
             pairs=str(_folder(function) / pairs) if pairs else "",
-            by_family=by_family,
             costly=costly,
             across_prompts=across_prompts,
             named=tuple(prompts),

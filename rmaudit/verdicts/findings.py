@@ -278,7 +278,7 @@ class Finding:
 
 
 def title_of(audit: str) -> str:
-    """Return a title made of an audit's name, for example `Value tilt` for `value_tilt`."""
+    """Return a title made of an audit's name, for example `Top things` for `top_things`."""
     return audit.replace("_", " ").capitalize()
 
 

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.null_controls import NULLS
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
@@ -27,10 +26,7 @@ from tests.search.finds import found
 
 Score = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
 
-AUDITS = {
-    name: audit_called(name)
-    for name in ("gcg_probes", "search_headroom", "pessimal_identity", "pessimal_frames")
-}
+AUDITS = {name: audit_called(name) for name in ("gcg_probes", "pessimal_identity")}
 FEW = published()[published()["prompt"] == "greatest"].reset_index(drop=True)  # two, published
 MANY = pd.DataFrame({"prompt": "greatest", "direction": "up", "model": "M", "source": "S"} | {
     "text": [f"{a}{b}{c}#?" for a in "abcdefghi" for b in "jklm" for c in "nopq"]})  # fmt: skip
@@ -136,39 +132,6 @@ def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
         replay(0, spread=0.0)
 
 
-# Headroom of the model's own
-
-
-def searched(best: float, noise: float = 0.01) -> Estimate:
-    """search_headroom where one pair scores `best`, all others 1, things 2, words at most 3."""
-
-    def score(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
-        value = {PAIRS[5]: best} | {f"thing {i}": 2.0 for i in range(100)}
-        return np.array([value.get(text, 1.0) for text in texts])
-
-    return AUDITS["search_headroom"](
-        sweep=sweep_of(WORDS, sweep_scores(), noise=noise),
-        prompt=PROMPTS["best"],
-        rewards=rewards(score, "best", noise=noise),
-        searches=searches(score, "best"),
-        references=Known(),
-        rng=np.random.default_rng(0),
-    )
-
-
-@pytest.mark.parametrize(
-    ("best", "noise", "expected"),
-    [(2.5, 0.01, Verdict.PASS), (5.0, 0.01, Verdict.FAIL), (3.0, 0.5, Verdict.INCONCLUSIVE)],
-)
-def test_a_planted_exploit_is_found(best: float, noise: float, expected: Verdict) -> None:
-    """One pair of 4,000 that beats every real answer, or does not."""
-    estimate = searched(best, noise)
-
-    assert verdict(AUDITS["search_headroom"], estimate) is expected
-    assert estimate.evidence.found[0].text == PAIRS[5]
-    assert estimate.evidence.search == Search("best", "up", "exhaustive", evaluations=1000)
-
-
 # Identity terms
 
 
@@ -218,45 +181,6 @@ def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> 
     assert estimate.caveats[0].startswith(f"Starts: {starts}; ")
 
 
-# Both frames
-
-
-def framed(mixed: float, starts: int = 8) -> Estimate:
-    """pessimal_frames of a model that has so much of what it hates in common under both prompts.
-
-    The rest of a score turns with the frame.
-    """
-
-    def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-        return own(texts, prompt) * (mixed + prompt.frame * (1 - mixed))
-
-    sweep = sweep_of(WORDS, score(WORDS, PROMPTS["worst"]), "worst", noise=0.01)
-    return AUDITS["pessimal_frames"](
-        sweeps={"worst": sweep},
-        prompts=(PROMPTS["best"], PROMPTS["worst"]),
-        rewards=rewards(score, "best", "worst"),
-        searches=searches(score, "best", "worst", starts=starts),
-        rng=np.random.default_rng(0),
-    )
-
-
-@pytest.mark.parametrize(
-    ("mixed", "starts", "expected"),
-    [
-        (1.0, 8, Verdict.FAIL),
-        (0.0, 8, Verdict.PASS),
-        (1.0, 2, Verdict.INCONCLUSIVE),
-    ],
-)
-def test_what_is_hated_whatever_is_asked(mixed: float, starts: int, expected: Verdict) -> None:
-    """A model that reads the frame likes as the worst what it hates as the best."""
-    estimate = framed(mixed, starts)
-
-    assert verdict(AUDITS["pessimal_frames"], estimate) is expected
-    assert estimate.value == mixed
-    assert (estimate.secondary["mean percentile under the other frame"] < 0.05) == (mixed > 0)
-
-
 # Scorers that know nothing
 
 
@@ -264,9 +188,8 @@ def test_what_is_hated_whatever_is_asked(mixed: float, starts: int, expected: Ve
 def test_null_controls_search_too(name: str) -> None:
     """Each finds by its own scores, not by the audited model's; the same twice."""
     audit = AUDITS[name]
-    asked = ("best", "worst") if name == "pessimal_frames" else ("greatest",)
-    prompts = tuple(PROMPTS[each] for each in asked)
-    given = {"references": Known(), "searches": searches(own, *asked), "ledger": MANY}
+    prompts = (PROMPTS["greatest"],)
+    given = {"references": Known(), "searches": searches(own, "greatest"), "ledger": MANY}
     vocabulary = pd.DataFrame({"text": WORDS})
 
     def control(null: str) -> Estimate:
@@ -276,6 +199,3 @@ def test_null_controls_search_too(name: str) -> None:
     values = {null: control(null).value for null in nulls}
 
     assert values == {null: control(null).value for null in nulls}
-    if name == "search_headroom":
-        longest, spread = max(map(len, PAIRS[:2000])), np.std([len(word) for word in WORDS])
-        assert values["long words"] == pytest.approx((longest - len("thing 99")) / spread, abs=0.1)

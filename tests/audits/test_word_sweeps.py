@@ -26,7 +26,7 @@ AUDITS = {
     name: audit_called(name)
     for name in (
         *("framing_inversion", "framing_steepness", "frequency_bias", "funnel", "numerics"),
-        *("model_agreement", "multi_token_framing", "positive_skew", "surface_form"),
+        *("model_agreement", "multi_token_framing", "positive_skew"),
     )
 }
 
@@ -106,15 +106,6 @@ def topped(size: float, prompt: str) -> Estimate:
     return AUDITS["positive_skew"](sweep=sweep, references=Planted(), rng=RNG(0))
 
 
-def spelled(within: float, protocol: str = "exact") -> Estimate:
-    """Words of sd 1 whose spellings have sd `within`: bare, spaced, in capitals."""
-    rng = RNG(1)
-    texts = [form for word in WORDS for form in (word, f" {word}", word.upper())]
-    scores = np.repeat(rng.normal(size=400), 3) + within * rng.normal(size=1200)
-    sweep = sweep_of(texts, scores, noise=0.0, protocol=protocol)
-    return AUDITS["surface_form"](sweep=sweep, references=Planted(), rng=rng)
-
-
 def agreeing(noise: float, n: int = 3000) -> Estimate:
     """A model of real words' own scores and noise, against a baseline without noise."""
     words = common()[:: len(common()) // n][:n]
@@ -152,9 +143,6 @@ def agreeing(noise: float, n: int = 3000) -> Estimate:
         ("positive_skew", topped, (1.0, "worst"), FAIL),
         ("positive_skew", topped, (-0.2, "best"), FAIL),
         ("positive_skew", topped, (0.1, "best"), UNSURE),
-        ("surface_form", spelled, (0.5,), PASS),
-        ("surface_form", spelled, (2.0,), FAIL),
-        ("surface_form", spelled, (1.0,), UNSURE),
         ("model_agreement", agreeing, (0.0,), PASS),
         ("model_agreement", agreeing, (0.2,), PASS),
         ("model_agreement", agreeing, (3.0,), FAIL),
@@ -241,9 +229,6 @@ def test_caveats_say_what_is_not_as_it_should_be() -> None:
             "get it with: rmaudit data leech"
         ),
     )
-    assert spelled(0.5).caveats == ()
-    (caveat,) = spelled(0.5, "paper").caveats
-    assert caveat.startswith("Scored under the paper's protocol, which trims the spaces")
 
 
 def test_what_is_missing_is_told_with_the_command_that_gets_it() -> None:

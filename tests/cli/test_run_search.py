@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from rmaudit.errors import NoGradient
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.score_store import Store
@@ -17,7 +16,7 @@ from rmaudit.search.cached_search import search as search_of
 from rmaudit.search.exploit_strings import ledger, read
 from tests.cli.running import run
 from tests.search.finds import found
-from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
+from tests.toys import toy_checkpoint
 
 SHORT = ("--budget", "40", "--prompt", "best")
 
@@ -73,98 +72,34 @@ def test_without_options_it_is_what_the_help_says(
     assert [(p, s.direction) for p, s in asked] == [(p, d) for p in PROMPTS for d in ("up", "down")]
     one = asked[0][1]
     assert (one.length, one.starts, one.budget, one.method) == (3, 8, 200_000, "exhaustive")
-    assert (one.seed, one.start, one.beams, one.constraints.round_trip) == (0, None, 1, True)
+    assert (one.seed, one.ids) == (0, None)
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (
-            "--direction down --seed 7 --beams 3 --starts 2",
-            {"direction": "down", "seed": 7, "beams": 3, "starts": 2},
+            "--direction down --seed 7 --starts 2",
+            {"direction": "down", "seed": 7, "starts": 2},
         ),
-        ("--budget 2k --allow love --length 1", {"budget": 2000, "length": 1, "allow": ["love"]}),
-        ("--method random --length 2", {"method": "random", "length": 2}),
-        ("--start love", {"start": "love", "length": 1, "starts": 1}),
-        ("--start love --starts 2", {"start": "love", "starts": 2}),
-        ("--ascii", {"ascii": True, "words": False, "special": False}),
-        ("--words", {"words": True, "ascii": False, "printable": True}),
-        ("--special --any-ids", {"special": True, "round_trip": False, "printable": True}),
-        ("--unprintable --deny love", {"printable": False, "deny": ["love"], "round_trip": True}),
-        ("--allow love --allow #40", {"allow": ["love", "#40"]}),
-        ("--method gcg --batch 9 --no-greedy", {"batch": 9, "greedy": False, "fresh": True}),
-        ("--method gcg --no-fresh", {"fresh": False, "greedy": True}),
-        (
-            "--method gcg --distance 0 --target 5 --direction up",
-            {"distance": 0.0, "target": 5.0},
-        ),
+        ("--budget 2k --length 1", {"budget": 2000, "length": 1}),
+        ("--method gcg --length 2", {"method": "gcg", "length": 2}),
     ],
 )
 def test_an_option_reaches_the_search(toy: Path, options: str, expected: dict[str, Any]) -> None:
     """And is told with what was found."""
     for one in told(toy, *SHORT, *options.split()):
-        said = one["search"] | one["search"]["constraints"] | one["search"].get("gcg", {})
+        said = one["search"]
         assert {name: said[name] for name in expected} == expected
         assert 1 <= one["evaluations"] <= said["budget"]
         assert {len(row["ids"]) for row in one["found"]} == {said["length"]}
 
 
-def test_prompts_and_starts_are_searches_of_their_own(toy: Path) -> None:
-    """Any text is a prompt; each start has its own length."""
-    options = ("--prompt", "Why?", "--prompt", "worst", "--start", "love", "--start", "joy of")
-    said = told(toy, *options, "--budget", "20", "--direction", "up")
+def test_prompts_are_searches_of_their_own(toy: Path) -> None:
+    """Any text is one."""
+    said = told(toy, "--prompt", "Why?", "--prompt", "worst", "--budget", "20", "--direction", "up")
 
-    assert [(one["prompt"], one["search"]["start"]) for one in said] == [
-        (text, start) for text in ("Why?", PROMPTS["worst"].text) for start in ("love", "joy of")
-    ]
-    assert [one["search"]["length"] for one in said] == [1, 2] * 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["llama", "deberta-v2"])
-def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
-    """Three prompts, three starts, both directions by GCG, also where "-" is unknown."""
-    tokenizer, loose = toy_tokenizer(), list[str]()
-    if kind == "deberta-v2":
-        tokenizer, loose = pair_tokenizer(kind), ["--any-ids"]
-    model = toy_checkpoint(tmp_path / kind, kind=kind, tokenizer=tokenizer)
-    said = told(model, "--table4", "--budget", "80", "--batch", "8", *loose)
-
-    asked = [one["search"] for one in said]
-    assert [
-        (one["prompt"], s["start"], s["direction"]) for one, s in zip(said, asked, strict=True)
-    ] == [
-        (prompt.text, start, way)
-        for prompt in PROMPTS.values()
-        for start in ("x x", "x x x", "- - -")
-        for way in ("up", "down")
-    ]
-    assert {(s["method"], s["starts"]) for s in asked} == {("gcg", 1)}
-
-
-def test_a_start_that_no_change_of_one_id_mends(tmp_path: Path) -> None:
-    """A tokenizer that does not know "-" reads it as an id whose text is another."""
-    model = toy_checkpoint(tmp_path / "toy", kind="deberta-v2", tokenizer=pair_tokenizer())
-    for method in ("exhaustive", "gcg"):
-        result = search(model, *SHORT, "--start", "- - -", "--method", method)
-        assert result.exit_code == 3
-        assert "'- - -'" in result.stderr.splitlines()[-1]
-        assert "--any-ids" in result.stderr.splitlines()[-1]
-
-
-def test_table_4_without_a_gradient(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way out that the error names is one."""
-
-    def none(model: Checkpoint, *_: object) -> None:
-        raise NoGradient(model.name, "its kernels have none")
-
-    monkeypatch.setattr(Checkpoint, "gradient", none)
-    refused = search(toy, "--table4", "--budget", "9")
-    assert refused.exit_code == 3
-    assert refused.stderr.endswith("--method exhaustive\n")
-    options = ("--method", "exhaustive", "--prompt", "best", "--direction", "down")
-    said = told(toy, "--table4", "--budget", "600", *options)
-    assert [one["search"]["method"] for one in said] == ["exhaustive"] * 3
+    assert [one["prompt"] for one in said] == ["Why?", PROMPTS["worst"].text]
 
 
 def test_what_is_found_goes_where_the_next_audit_looks(toy: Path, tmp_path: Path) -> None:
@@ -267,14 +202,8 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("options", "named"),
     [
         ("--budget 0", "budget 0|at least 1"),
-        ("--allow love --deny love", "allow leaves 1|deny leaves 0"),
-        ("--method gcg --target 5", "--target|--direction up or down"),
-        ("--target 5", "target|'gcg'|'exhaustive'"),
-        ("--batch 5", "--batch|--distance|--method gcg"),
-        ("--no-greedy --method random", "--greedy|--method gcg|random"),
-        ("--table4 --start love", "--table4|--start and --length"),
         ("--direction sideways", "--direction|'up', 'down', 'both'"),
-        ("--method luck", "--method|'exhaustive', 'gcg', 'random'"),
+        ("--method luck", "--method|'exhaustive', 'gcg'"),
         ("--length x", "--length|valid integer"),
     ],
 )

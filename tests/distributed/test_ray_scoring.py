@@ -30,7 +30,7 @@ from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.score_requests import Request
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.score_store import Store
-from rmaudit.search.search_settings import Gcg, Settings
+from rmaudit.search.search_settings import Settings
 from tests.conftest import unavailable
 from tests.distributed.work import FATAL, NOTES, SECONDS, SHARDS, contents, noted, planned
 from tests.plugin.conftest import AUDITS, Ran, run_in
@@ -90,7 +90,7 @@ def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[
         [("Which?", "", "love"), ("Which?", "", "war"), ("Why?", "", "joy")],
         columns=["prompt", "turns", "response"],
     )
-    settings = Settings(method="gcg", budget=64, starts=2, gcg=Gcg(batch=8, top=16))
+    settings = Settings(method="gcg", budget=64, starts=2, batch=8)
 
     def plan() -> Plan:
         needs, spec, best = Needs(kept), model.spec, FAMILY["best_ever_one"]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, StringScores, placed, replayed
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 
@@ -165,3 +165,11 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
 
 
 CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)
+
+
+def test_places_in_a_sweep() -> None:
+    """Sd above its mean, and the share of tokens that score less; the unscored do not count."""
+    z, below = placed([1.0, 3.0, 7.0], pd.DataFrame({"score": [1.0, 5.0, np.nan]}))
+
+    assert z.tolist() == [-1.0, 0.0, 2.0]
+    assert below.tolist() == [0.0, 0.5, 1.0]

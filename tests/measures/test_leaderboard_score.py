@@ -13,13 +13,10 @@ from hypothesis import strategies as st
 from rmaudit.errors import MeasureError
 from rmaudit.measures import leaderboard_score
 from rmaudit.measures.leaderboard_score import (
-    DOMAINS,
     PUBLISHED,
     REWARDBENCH_2,
-    RM_BENCH,
     LeaderboardEvidence,
     rewardbench_2,
-    rm_bench,
 )
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
@@ -27,9 +24,11 @@ from tests.measures import contract
 Row = dict[str, Any]  # id, subset, and the rewards of the chosen and the rejected answers
 
 
-def of_board(measure: Any, rows: list[Row], noise: float = 0.0) -> Estimate:
+def of_board(rows: list[Row], noise: float = 0.0) -> Estimate:
     """Return the estimate of these rows."""
-    found: Estimate = measure(contract.rows_of(rows), rng=np.random.default_rng(0), noise=noise)
+    found: Estimate = rewardbench_2(
+        contract.rows_of(rows), rng=np.random.default_rng(0), noise=noise
+    )
     return found
 
 
@@ -123,7 +122,7 @@ def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[R
         return
     mixed = [*tied[1:], *rows, tied[0]]
 
-    found = of_board(rewardbench_2, mixed)
+    found = of_board(mixed)
 
     expected = {
         name: best_of([row for row in rows if row["subset"] == name])
@@ -136,73 +135,6 @@ def test_rewardbench_2_is_the_mean_of_its_sections(rows: list[Row], tied: list[R
     for row in found.evidence.sections:
         assert row.low <= row.value <= row.high
         assert row.value == pytest.approx(expected[row.section])
-
-
-STYLED = st.builds(
-    lambda domain, chosen, rejected: {"subset": domain, "chosen": chosen, "rejected": rejected},
-    st.sampled_from(["chat", "code", "math", "safety-refuse", "safety-response"]),
-    answers(3),
-    answers(3),
-)
-
-
-@given(st.lists(STYLED, min_size=8, max_size=20))
-@settings(max_examples=150, deadline=None)
-def test_rm_bench_is_the_mean_over_domains(rows: list[Row]) -> None:
-    """Easy, normal and hard too; both kinds of safety are one domain, and a tie is not won."""
-    if not differ(rows):
-        return
-
-    found = of_board(rm_bench, rows)
-
-    by_domain = {
-        domain: [row for row in rows if row["subset"].split("-")[0] == domain] for domain in DOMAINS
-    }
-
-    def share(own: list[Row], which: Any) -> float:
-        won = [
-            chosen > rejected
-            for row in own
-            for i, chosen in enumerate(row["chosen"])
-            for j, rejected in enumerate(row["rejected"])
-            if which(i, j)
-        ]
-        return sum(won) / len(won)
-
-    levels = {
-        "easy": lambda i, j: i > j,
-        "normal": lambda i, j: i == j,
-        "hard": lambda i, j: i < j,
-    }
-    there = [own for own in by_domain.values() if own]
-    expected = {
-        domain: sum(share(own, which) for which in levels.values()) / 3
-        for domain, own in by_domain.items()
-        if own
-    } | {
-        name: sum(share(own, which) for own in there) / len(there) for name, which in levels.items()
-    }
-    assert dict(found.secondary) == pytest.approx(expected, abs=1e-12)
-    assert found.value == pytest.approx(sum(expected[each] for each in levels) / 3, abs=1e-12)
-
-
-def test_a_scorer_of_formatting_has_a_half_on_rm_bench() -> None:
-    """It wins what is easy, loses what is hard, and knows nothing of what is normal."""
-    rng = np.random.default_rng(0)
-    rows = [
-        {
-            "subset": DOMAINS[i % 4],
-            "chosen": [style + 0.1 * rng.random() for style in range(3)],
-            "rejected": [style + 0.1 * rng.random() for style in range(3)],
-        }
-        for i in range(400)
-    ]
-
-    found = of_board(rm_bench, rows)
-
-    assert (found.secondary["easy"], found.secondary["hard"]) == (1.0, 0.0)
-    assert found.low < 0.5 < found.high
-    assert found.value == pytest.approx(0.5, abs=0.02)
 
 
 def perfect(many: int) -> list[Row]:
@@ -221,7 +153,7 @@ def perfect(many: int) -> list[Row]:
 
 def test_all_right_is_not_certain() -> None:
     """The interval of a perfect score has a width, which more rows make less."""
-    few, many = (of_board(rewardbench_2, perfect(n)) for n in (20, 400))
+    few, many = (of_board(perfect(n)) for n in (20, 400))
 
     assert few.value == pytest.approx(1 + 0.01 / 6)
     assert few.low < many.low < 1 < many.high == pytest.approx(many.value)
@@ -230,45 +162,30 @@ def test_all_right_is_not_certain() -> None:
 
 def test_a_part_of_the_rows_is_told() -> None:
     """The whole has no caveat, and fewer rows or sections have one."""
-    rows, sections = PUBLISHED[REWARDBENCH_2]
+    rows, sections = PUBLISHED
     whole = perfect(1865)[:rows]
     whole = [row for row in whole if row["subset"] != "Ties"][: rows - 4] + perfect(10)[-4:]
 
     assert len(whole) == rows
-    assert of_board(rewardbench_2, whole).caveats == ()
-    (told,) = of_board(rewardbench_2, whole[:-1]).caveats
+    assert of_board(whole).caveats == ()
+    (told,) = of_board(whole[:-1]).caveats
     assert f"{rows - 1:,} rows in {sections} sections, {REWARDBENCH_2} {rows:,} in 6" in told
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [REWARDBENCH_2, RM_BENCH])
-def test_the_interval_holds_the_score_of_the_population(board: str) -> None:
+def test_the_interval_holds_the_score_of_the_population() -> None:
     """In about 95 of 100 draws of rows: what is drawn from has the true score."""
     rng = np.random.default_rng(4)
-    rows = drawn(rng, board, 4000)
-    measure = rewardbench_2 if board == REWARDBENCH_2 else rm_bench
-    truth, held, trials = of_board(measure, rows).value, 0, 300
+    truth, held, trials = of_board(drawn(rng, 4000)).value, 0, 300
     for _ in range(trials):
-        found = of_board(measure, drawn(rng, board, 60))
+        found = of_board(drawn(rng, 60))
         held += found.low <= truth <= found.high
 
     assert 0.93 <= held / trials <= 1.0
 
 
-def drawn(rng: np.random.Generator, board: str, many: int) -> list[Row]:
+def drawn(rng: np.random.Generator, many: int) -> list[Row]:
     """So many rows of a section, whose right answers have somewhat more."""
-    if board == RM_BENCH:
-        return [
-            {
-                "subset": domain,
-                "chosen": (
-                    rng.normal(0.6, 1, 3) + np.arange(3) / 2 + (own := rng.normal())
-                ).tolist(),
-                "rejected": (rng.normal(0, 1, 3) + np.arange(3) / 2 + own).tolist(),
-            }
-            for domain in DOMAINS
-            for _ in range(many)
-        ]
     rows = [
         {"subset": name, "chosen": [rng.normal(1)], "rejected": rng.normal(size=3).tolist()}
         for name in ("Focus", "Math", "Safety")
@@ -294,7 +211,7 @@ def test_ties_without_a_question_asked_both_ways_is_refused() -> None:
     rows = [row for row in perfect(40) if not str(row.get("id", "")).startswith("ref")]
 
     with pytest.raises(MeasureError, match="no question that is asked both ways"):
-        of_board(rewardbench_2, rows)
+        of_board(rows)
 
 
 def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:

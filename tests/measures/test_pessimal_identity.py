@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import pessimal_identity
-from rmaudit.measures.pessimal_frames import UNIT
+from rmaudit.measures.pessimal_identity import UNIT
 from rmaudit.verdicts.estimates_and_bounds import Estimate
 from tests.measures import contract
 

@@ -154,7 +154,7 @@ def test_ones_own_pairs_have_no_leaderboards_score(run: Run, tmp_path: Path) -> 
     found = run(LEADERBOARD, *option, model="house-rm", conftest=CONFTEST).only
 
     assert found["verdict"] == "N/A"
-    assert "RewardBench 2 or RM-Bench" in found["why"]
+    assert "the file of RewardBench 2" in found["why"]
 
 
 DRAWN = f"""

@@ -16,7 +16,6 @@ from rmaudit.references.published_model_values import (
     _file,
     band,
     base_rate,
-    of_family,
 )
 from rmaudit.verdicts.estimates_and_bounds import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
@@ -81,26 +80,10 @@ def test_what_is_not_known_has_no_sentence(audit: str, prompt: str, unit: str) -
     assert base_rate(audit, prompt, unit=unit) == ""
 
 
-@pytest.mark.parametrize(
-    ("base", "expected"),
-    [
-        ("Gemma 2", "the 4 of them on Gemma: -0.094 to -0.069, median -0.084"),
-        ("llama-3.3-70B", "the 6 of them on llama: -0.086 to -0.028, median -0.053"),
-        ("SmolLM2-135M-Instruct", "none of them has a base of the family SmolLM"),
-        ("", ""),
-    ],
-)
-def test_a_family_has_its_own_band(base: str, expected: str) -> None:
-    """By the letters that a base's name begins with; nothing where no base is named."""
-    assert of_family("value_tilt", "54 prompts", unit="rank gap", base=base) == expected
-    assert of_family("value_tilt", "best", unit="rank gap", base=base) == ""
-
-
 def test_it_says_what_it_was_made_from() -> None:
-    """Who made it, from which files; the bases of the ten are those of models.yaml."""
+    """Who made it, from which files."""
     about: dict[str, Any] = _file()
 
     assert (Path(AUDITS).parent / about["made_by"]).is_file()
     assert [len(source["sha256"]) for source in about["sources"].values()] == [64, 64]
-    assert {name: SPECS[name].base_model for name in RANKED} == about["bases"]
     assert len(RANKED) == 10

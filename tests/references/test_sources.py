@@ -10,9 +10,8 @@ from typing import Any
 import pooch
 import pytest
 
-from rmaudit.errors import NotAsked, ReferenceMissing, RmauditError
-from rmaudit.references import References
-from rmaudit.references.sources import SOURCES, is_downloaded, locate
+from rmaudit.errors import ReferenceMissing, RmauditError
+from rmaudit.references.sources import SOURCES, locate
 
 Patch = pytest.MonkeyPatch
 
@@ -195,20 +194,3 @@ def test_a_download_is_checked_and_kept_in_the_cache(tmp_path: Path, monkeypatch
     assert asked["known_hash"] == f"sha256:{SOURCES['elo'].sha256}"
     assert asked["path"] == tmp_path / "references"
     assert asked["fname"] == "What, in one word, is the greatest thing ever.csv"
-
-
-def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: Patch, mirror: Path) -> None:
-    """Lists without a licence: an audit says how to get them, and takes them from either place."""
-    monkeypatch.setattr("rmaudit.references.sources.default_cache", lambda: tmp_path)
-    monkeypatch.delenv("RMAUDIT_DATA")
-    assert not is_downloaded("big2")
-    with pytest.raises(NotAsked, match=r"\(big2, mfd\): .* get them with: rmaudit data big2 mfd$"):
-        References().opposites()
-
-    monkeypatch.setenv("RMAUDIT_DATA", str(mirror))
-    assert is_downloaded("big2")
-    monkeypatch.delenv("RMAUDIT_DATA")
-    (tmp_path / "references").mkdir()
-    shutil.copy(mirror / SOURCES["big2"].mirror, tmp_path / "references")
-    assert is_downloaded("big2")
-    assert not is_downloaded("mfd")

@@ -13,7 +13,7 @@ from tests.conftest import unavailable
 
 OF_WORDS = {  # audits that published words allow
     *("framing_inversion", "framing_steepness", "frequency_bias", "funnel", "positive_skew"),
-    *("prompt_stability", "elo_agreement", "value_tilt"),
+    "elo_agreement",
 }
 BASELINES = ("R-Lla-3B",)
 

@@ -1,4 +1,4 @@
-"""Section 2.4, Figures 2 and A.1: how alike the ten models are, and what is said to explain it."""
+"""Section 2.4, Figures 2 and A.1: how alike the ten models are."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from rmaudit.config.model_registry import ModelSpec
-from rmaudit.references import published_word_scores
+from rmaudit.references import published_score_tables
 
 COLUMNS = {"greatest": "greatest_ever_one", "best": "best_ever_one", "worst": "worst_ever_one"}
 
@@ -26,7 +26,7 @@ class Words:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The two files."""
-        return published_word_scores.mirrored(self.spec.source)
+        return published_score_tables.mirrored(self.spec.source)
 
     @cached_property
     def table(self) -> pd.DataFrame:

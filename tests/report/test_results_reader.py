@@ -253,11 +253,6 @@ SWEEP = ("models", 0, "sweeps", 0)
             [],
             ".estimate.evidence.wordings[0].cells[0]",
         ),
-        (
-            ("findings", "prompt_stability", "estimate", "evidence", "prompts", 0, "frame"),
-            7,
-            "prompts[0].frame",
-        ),
         ((*WAIVED, "judgement", "waiver", "state"), "fine", ".judgement.waiver.state"),
         (
             (*WAIVED, "judgement", "waiver", "terms", "expires"),

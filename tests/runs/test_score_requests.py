@@ -11,8 +11,7 @@ from rmaudit.config.model_spec import Implicit, Judge
 from rmaudit.config.user_prompts_and_lists import OwnLexicon, OwnWords
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.runs.score_requests import Request, from_plain, plain
-from rmaudit.search.constraints import Constraints
-from rmaudit.search.search_settings import Gcg, Settings
+from rmaudit.search.search_settings import Settings
 
 
 def test_a_request_is_plain_data_and_back() -> None:
@@ -26,9 +25,7 @@ def test_a_request_is_plain_data_and_back() -> None:
     )
     judge = Judge("Yes", "No", "/t.jinja", ("/other.jinja",))
     dpo = Implicit(replace(spec, judge=judge), 0.1, closing=True)
-    settings = Settings(
-        method="gcg", budget=9, gcg=Gcg(target=2.5), constraints=Constraints(deny=("#1",), floor=-3)
-    )
+    settings = Settings(method="gcg", budget=9, batch=5, ids=(1, 2))
     for request in (
         Request(spec, FAMILY["best_ever_one"], "sweep", sample=5, seed=2, words=("love",)),
         Request(spec, FAMILY["best_ever_one"], "sweep", words=("lexicon:mine",), own_words=german),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.scores.score_cache_files import LocalFiles
 from rmaudit.scores.score_parquet import Journal
-from rmaudit.search.search_evaluator import MAX_HITS, MAX_HITS_A_CALL, SHARD, Evaluator, Ids
+from rmaudit.search.search_evaluator import MAX_HITS, SHARD, Evaluator, Ids
 from rmaudit.search.search_settings import Settings
 
 
@@ -90,35 +90,6 @@ def test_a_sequence_has_one_score(tmp_path: Path) -> None:
     evaluator.record_best([(3, 0)], evaluator.rewards([(3, 0)]) + 1e-6)
     assert evaluator.trace == [(1, 3.0)]
     assert [hit.score for hit in (*evaluator.best_by_start.values(), *evaluator.top())] == [3.0] * 3
-
-
-def test_what_does_not_count_is_no_hit(tmp_path: Path) -> None:
-    """A search may go on from it, but it is not found."""
-    evaluator = begun(tmp_path, Scorer(), budget=100, starts=1)
-    evaluator.counts = lambda ids: ids[0] < 3
-    answers = [(3, 0), (2, 0)]
-    assert [
-        hit.ids for hit in evaluator.record_best(answers, evaluator.rewards(answers))
-    ] == answers
-    assert [hit.ids for hit in evaluator.top()] == [(2, 0)]
-    assert evaluator.trace == [(2, 2.0)]
-    assert evaluator.best_by_start[0].ids == (2, 0)
-
-
-def test_what_is_not_natural_is_no_hit(tmp_path: Path) -> None:
-    """The slow constraint is asked of the best until some are admitted."""
-    evaluator = begun(tmp_path, Scorer(), budget=100, starts=1)
-    asked: list[Ids] = []
-
-    def odd(answers: Sequence[Ids]) -> NDArray[np.bool_]:
-        asked.extend(answers)
-        return np.array([a % 2 == 1 for a, _ in answers])
-
-    evaluator.admits = odd
-    answers = [(i, 0) for i in range(60)]
-    hits = evaluator.record_best(answers, evaluator.rewards(answers))
-    assert [hit.ids[0] for hit in hits] == list(range(59, 59 - 2 * MAX_HITS_A_CALL, -2))
-    assert len(asked) == 2 * MAX_HITS_A_CALL  # and no more than it took
 
 
 def test_only_so_many_are_kept(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint_model import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.search.cached_search import SearchResult
-from rmaudit.search.constraints import Constraints, allowed
+from rmaudit.search.search_problem import sendable
 from rmaudit.search.search_settings import Direction, Settings
 from rmaudit.search.searches_fixture import Searches, caveat, random_texts, shortlisted
 from tests.search.finds import found
@@ -57,13 +57,13 @@ def test_what_is_said_of_a_search() -> None:
 def test_random_sequences_obey_the_constraints(tmp_path: Path) -> None:
     """Of the length that is asked, and each can be sent as text; the same seed draws the same."""
     model = Checkpoint(ModelSpec("Toy", str(toy_checkpoint(tmp_path / "toy"))), cache=tmp_path)
-    settings = Settings(length=2, constraints=Constraints(allow=("love", " war", " joy")))
+    words = ("love", " war", " joy")
+    settings = Settings(length=2, ids=tuple(model.ids(word)[0] for word in words))
 
     texts = random_texts(model, BEST, settings, 200)
 
     assert len(texts) == 200
     assert {len(model.ids(text)) for text in texts} == {2}
-    words = ("love", " war", " joy")
     assert set(texts) == {first + second for first in words for second in words}
     assert random_texts(model, BEST, settings, 200) == texts
     assert random_texts(model, BEST, Settings(length=2, seed=1), 200) != texts
@@ -73,7 +73,7 @@ def test_random_sequences_obey_the_constraints(tmp_path: Path) -> None:
 def test_a_small_budget_is_held_to_what_scores_best_alone(tmp_path: Path, direction: str) -> None:
     """As many ids as can be swept twice a place from every start, and only allowed ones."""
     model = Checkpoint(ModelSpec("Toy", str(toy_checkpoint(tmp_path / "toy"))), cache=tmp_path)
-    may = allowed(Constraints(), model.vocabulary(), model.special_ids).tolist()
+    may = sendable(model.vocabulary(), model.special_ids).tolist()
     ids = model.vocabulary().ids
     frame = pd.DataFrame({"token_id": ids, "score": np.arange(len(ids), dtype=np.float32)})
     frame.loc[frame["token_id"] == max(may), "score"] = np.nan  # unscored is not best
@@ -83,8 +83,7 @@ def test_a_small_budget_is_held_to_what_scores_best_alone(tmp_path: Path, direct
 
     known = [i for i in may if i != max(may)]
     best = known[-10:] if direction == "up" else known[:10]  # 120 / (2 * 3 starts * 2 places)
-    assert short.constraints.allow == tuple(f"#{i}" for i in best)
-    assert allowed(short.constraints, model.vocabulary(), model.special_ids).tolist() == best
+    assert short.ids == tuple(best)
     assert shortlisted(model, frame, replace(settings, budget=10**6)) == replace(
         settings, budget=10**6
     )

@@ -49,7 +49,7 @@ class AuditRow:
 
     @property
     def name(self) -> str:
-        """Return the audit's name, with the worst prompts if some are: `search_headroom[worst]`."""
+        """Return the audit's name, with the worst prompts if some are: `positive_skew[worst]`."""
         bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
         one = len(bad) == len(self.findings)
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"

@@ -143,40 +143,11 @@ IDENTITY = {
     "terms": [{"text": "one", "positive": 0.25, "negative": 0.0}],
 }
 HOSTILITY = IDENTITY | {"kind": "identity_hostility"}
-STABILITY = {
-    "kind": "prompt_stability",
-    "prompts": [
-        {"prompt": "best", "group": "best", "frame": 1, "rho": 0.9, "rho_with_valence": 0.6},
-        {"prompt": "best_2", "group": "best", "frame": 1, "rho": 0.8, "rho_with_valence": 0.5},
-        {"prompt": "bad", "group": "bad", "frame": -1, "rho": 0.7, "rho_with_valence": -0.4},
-    ],
-}
-TILT = {
-    "kind": "value_tilt",
-    "axes": [{"axis": "agency over communion", **_GAP}, {"axis": "care", **_GAP, "gap": 0.25}],
-    "prompts": [
-        {"prompt": "best", "group": "best", "frame": 1, "gap": 0.25},
-        {"prompt": "best_2", "group": "best", "frame": 1, "gap": 0.125},
-        {"prompt": "bad", "group": "bad", "frame": -1, "gap": -0.5},
-    ],
-}
 AGREEMENT = {
     "kind": "model_agreement",
     "cells": [[5, 0], [2, 7]],
     "fell": [{"text": BAD, "model": 0.125, "baseline": 0.875}],
     "rose": [{"text": " moon", "model": 0.75, "baseline": 0.25}],
-}
-SEARCH = {
-    "kind": "search_headroom",
-    "search": {
-        "prompt": "greatest",
-        "direction": "up",
-        "method": "exhaustive",
-        "evaluations": 1900,
-    },
-    "found": [{"text": f"{BAD} \x00 x", "ids": [7, 8, 9], "z": 7.25}],
-    "real": {"text": "love", "z": 3.25},
-    "trace": [[10, 1.0], [400, 4.5], [2000, 7.25]],
 }
 
 
@@ -203,10 +174,6 @@ PROBES = {
         string("awful", "B", 5.0, above=True, direction="down"),
     ],
 }
-PLACED = {
-    "kind": "pessimal_frames",
-    "strings": [{"text": f"{BAD} people", "z": -2.5, "share_below": 0.0125}],
-}
 NAMED = {
     "kind": "pessimal_identity",
     "strings": [{"text": f"{BAD} people", "names_a_group": True}],
@@ -215,8 +182,7 @@ EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
         *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL),
-        *(IDENTITY, HOSTILITY, STABILITY, TILT, AGREEMENT),
-        *(SEARCH, PROBES, PLACED, NAMED),
+        *(IDENTITY, HOSTILITY, AGREEMENT, PROBES, NAMED),
     )
 }
 COMPARISON = [

@@ -26,13 +26,10 @@ from tests.report.charts.conftest import (
     HIGHEST,
     IDENTITY,
     NAMED,
-    PLACED,
     PROBES,
     RANKS,
-    SEARCH,
     SENTIMENT,
     SLOPES,
-    STABILITY,
     Drawn,
     drawn,
     finding,
@@ -103,17 +100,6 @@ def test_funnel() -> None:
     assert "highest of best + worst: “little”, “near”" in picture.svg
 
 
-def test_stability() -> None:
-    """A point a wording, a row a group, frames apart."""
-    given, picture = pictured(STABILITY)
-
-    assert picked(given.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
-    assert picked(given.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
-    assert "2 wordings that ask for what is good: +0.80 to +0.90" in picture.svg
-    first = picture.svg.split("</svg>")[0]
-    assert (first.count(f'fill="{BLUE}"'), first.count(f'stroke="{VERMILLION}"')) == (2, 1)
-
-
 def test_ranks() -> None:
     """Best at the right and at the top, and both ends of each move."""
     given, picture = pictured(RANKS)
@@ -144,14 +130,6 @@ def test_agreement() -> None:
     assert "14 words" in picture.svg
 
 
-def test_search() -> None:
-    """The trace, with real answers as a line."""
-    given, _ = pictured(SEARCH)
-
-    assert picked(given.rows(), "x", "y") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
-    assert {"y": 3.25} in given.rows()
-
-
 def test_probes() -> None:
     """The strings' z, those above real answers apart, and real answers as strokes."""
     given, picture = pictured(PROBES)
@@ -174,12 +152,9 @@ def test_the_highest_strings_are_drawn() -> None:
 
 
 def test_pessimal() -> None:
-    """A share of the tokens is shown in per cent; whom sequences name is a table."""
-    placed, named = charts.of_findings([finding(PLACED), finding(NAMED)])
-    given = drawn(placed.svg)
+    """Whom sequences name is a table."""
+    (named,) = charts.of_findings([finding(NAMED)])
 
-    assert picked(given.rows(), "place", "value") == [(0, 1.25)]
-    assert "percentiles 1.2" in compiled(placed.svg)
     assert named.svg == ""
     assert named.rows == (("greatest", f"{BAD} people", "yes"),)
 

@@ -29,14 +29,12 @@ from tests.report.charts.conftest import (
 WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
 TAGS = {"svg", "g", "path", "text", "tspan", "title", "line", "rect", "circle"}
 Path = tuple[str | int, ...]
-NAMES = {"kind", "direction", "frame"}  # these have a few values only
+NAMES = {"kind", "direction"}  # these have a few values only
 _UNSHOWN_GAPS = {"axes.words", "terms.text", "terms.positive", "terms.negative"}
 UNSHOWN = {
     "elo_agreement": {"unshown"},
     "identity_erasure": _UNSHOWN_GAPS,
     "identity_hostility": _UNSHOWN_GAPS,
-    "search_headroom": {"real.text"},
-    "value_tilt": {"prompts.prompt"},
 }  # what of an evidence no picture shows, by kind
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.elo_standard_errors import standard_errors, tau_and_ceiling
+from rmaudit.measures.ranks_and_ratings import standard_errors, tau_and_ceiling
 
 RNG = np.random.default_rng
 
