@@ -151,7 +151,7 @@ def compare(  # noqa: PLR0913  (its options)
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report.over_time import comparison_lines, run_comparison
+    from rmaudit.report.releases import comparison_lines, run_comparison
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
@@ -180,24 +180,22 @@ def history(
 ) -> None:
     """Show every gate over the runs of a folder, by family of models, on one page.
 
-    Printed is the first regression of each family, and why there are several families. Exit code
-    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
+    Printed is the first regression of each family. Exit code 0; 3 if no run can be read; 4 if a run
+    of several models cannot be a release of --family.
     """
-    from rmaudit.report.over_time import history as over
-    from rmaudit.report.page import history_page
+    from rmaudit.report.releases import history as over
     from rmaudit.report.results_document import write_text
 
     with ending_on_failure(ERROR):
         runs, left = over.read_all(folder)
     with ending_on_failure():
         families = over.group_families(runs, family)
-    apart = [] if family else over.why_several_families(runs)
     page = out or folder / "history.html"
     with ending_if_unwritable(page):
-        write_text(page, history_page.render(families, left, apart))
+        write_text(page, over.render(families, left))
     if as_json:
         found = [over.as_json(each) for each in families]
-        echo_json({"families": found, "passed over": left, "apart": apart, "page": str(page)})
+        echo_json({"families": found, "passed over": left, "page": str(page)})
         return
     for why in left:
         say(f"passed over: {why}", err=True)
@@ -205,9 +203,9 @@ def history(
         many = len(each.releases)
         joined = "" if many == 1 else f"s, joined by {each.by}"
         say(f"{each.name}: {many} release{joined}")
-        say(f"  {history_page.regression_in_words(each)}")
-    for why in apart:
-        say(why)
+        say(f"  {each.regression}")
+    if len(families) > 1:
+        say(over.APART)
     say(page)
 
 
@@ -249,7 +247,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0; 3 if the report cannot be read, or the file not written; 4 if it is not the report
     of a whole run.
     """
-    from rmaudit.report.over_time import blessed_release, retraining_spread
+    from rmaudit.report.releases import blessed_release
 
     results = _read_report(report)
     names = [each.name for each in results.models]
@@ -266,7 +264,7 @@ def bless(  # noqa: PLR0913, PLR0917  (its options)
         fail(f"{report}: {error}")
     if alike:
         try:
-            made = retraining_spread.with_trainings(made, [_read_report(other) for other in alike])
+            made = blessed_release.with_trainings(made, [_read_report(other) for other in alike])
         except RmauditError as error:
             fail(f"--alike: {error}")
     path = blessed_release.blessed_path(file.parent if file else Path(), made.family)

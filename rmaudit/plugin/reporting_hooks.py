@@ -268,7 +268,7 @@ def _why_stopped(session: pytest.Session, exitstatus: int) -> str:
 
 def _write_results(config: pytest.Config, state: Session) -> None:
     """Write results.json; note in `state` what it has, and how blessed releases compare."""
-    from rmaudit.report.over_time.release_regressions import blessed_comparisons
+    from rmaudit.report.releases.release_regressions import blessed_comparisons
     from rmaudit.report.results_of_run import RunCounts, record
 
     selected = max(len(state.plan.selected), len(state.findings))

@@ -14,7 +14,7 @@ import pandas as pd
 from rmaudit.errors import ResultsError
 from rmaudit.report import packed_scores
 from rmaudit.report.json_codec import quoted
-from rmaudit.report.over_time.release_regressions import with_regressions
+from rmaudit.report.releases.release_regressions import with_regressions
 from rmaudit.report.results_document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
@@ -61,8 +61,6 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _claim_faults(finding, f"findings[{i}]", sources)
         yield from _judgement_faults(finding, f"findings[{i}]")
-    for i, earlier in enumerate(results.before.findings if results.before else ()):
-        yield from _earlier_faults(earlier, f"before.findings[{i}]")
     yield from _blessed_faults(results, sources)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
@@ -120,7 +118,7 @@ def _blessed_faults(results: Results, models: dict[str, AuditedModel]) -> Iterat
 
 
 def _earlier_faults(earlier: Earlier, where: str) -> Iterator[str]:
-    """Yield contradictions in the numbers of an earlier run's finding."""
+    """Yield contradictions in the numbers of a blessed release's finding."""
     numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
     if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
         yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
