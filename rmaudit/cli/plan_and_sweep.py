@@ -27,7 +27,7 @@ from rmaudit.config.paths_and_atomic_writes import bundled
 from rmaudit.config.servers import BARE_URL, secret_in
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.option_parsing import is_ray
-from rmaudit.runs.run_options import OPTIONS, RunOptions
+from rmaudit.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from rmaudit.config.user_prompts_and_lists import OwnWords
@@ -61,8 +61,14 @@ class ArrayOptions:
 class RayOptions:
     """Options for Ray's workers: how many, and the GPUs and CPUs of each."""
 
-    workers: Annotated[int | None, OPTIONS["workers"]] = None
-    gpus: Annotated[float | None, OPTIONS["gpus"]] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="how many workers Ray is given (default: as many as have room)"),
+    ] = None
+    gpus: Annotated[
+        float | None,
+        typer.Option(min=0, help="GPUs of each of Ray's workers (default: 1, where there are any)"),
+    ] = None
     cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
 
 
@@ -214,9 +220,8 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
 
     registry = known_models(run.registry)
     if prompts:
-        if any((run.prompts, run.pairs, run.samples, run.ledger)):
-            given = "--prompts, --pairs, --samples and --ledger"
-            fail(f"{given} are for audits; leave them out with --prompt")
+        if any((run.prompts, run.pairs, run.samples)):
+            fail("--prompts, --pairs and --samples are for audits; leave them out with --prompt")
         names = [*what, *run.models]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -59,19 +59,13 @@ def report(
         say(path)
 
 
-def replay(  # noqa: PLR0913, PLR0917  (its options)
+def replay(
     results: _Results,
     policy: Annotated[
         Path | None,
         typer.Option(
             exists=True, dir_okay=False, help="a models.yaml (default: verdicts as stored)"
         ),
-    ] = None,
-    inconclusive: Annotated[
-        Literal["fail", "pass"] | None, typer.Option(help="as --rm-inconclusive (default: fail)")
-    ] = None,
-    missing: Annotated[
-        Literal["skip", "fail"] | None, typer.Option(help="as --rm-missing (default: skip)")
     ] = None,
     on: Annotated[
         datetime | None,
@@ -92,17 +86,16 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     No model is needed. The verdicts that change are printed, those that fail the run, and last the
     verdict on the run.
 
-    Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
-    measured does, 3 for errors.
+    Exit code 0 if the run PASSES, 1 if it FAILS, 2 if something is unsure or was not measured, 3 for
+    errors.
     """
     from rmaudit.report import replay as again
 
-    if policy is None and any(option is not None for option in (inconclusive, missing, on)):
-        fail("--inconclusive, --missing and --on need a --policy to judge under; give one")
+    if policy is None and on is not None:
+        fail("--on needs a --policy to judge under; give one")
     rules, before = None if policy is None else _policy_of_file(policy), _read_results(results)
     after = before
     if rules:
-        rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
         after = again.replay(before, rules, (on or datetime.now(UTC)).date())
     said = again.summarize(before, after, rules)
     if out is not None:

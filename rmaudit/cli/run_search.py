@@ -35,7 +35,7 @@ Shared = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="append the best of each start to this file, for `pytest audits --rm-ledger FILE`",
+        help="append the best of each start to this file, to be copied into the folder ledger/ of another cache",
     ),
 ]
 

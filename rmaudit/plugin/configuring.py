@@ -78,11 +78,7 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 
 
 def _refuse_files(asked: RunOptions) -> None:
-    """Raise if the file of `--rm-ledger`, `--rm-pairs` or `--rm-samples` is missing or wrong."""
-    if asked.ledger:
-        from rmaudit.search import exploit_strings
-
-        refuse_wrong(partial(exploit_strings.read, asked.ledger), "--rm-ledger: ")
+    """Raise if the file of `--rm-pairs` or `--rm-samples` is missing or wrong."""
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:
@@ -191,7 +187,7 @@ class RayHooks:
         if config.option.collectonly:
             return
         asked = options_of(config)
-        cluster = ray_scoring.Cluster(asked.on or ray_scoring.ON, asked.workers, asked.gpus)
+        cluster = ray_scoring.Cluster(asked.on or ray_scoring.ON)
         planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
         try:
             with terminal(config):

@@ -15,7 +15,6 @@ from rmaudit.errors import NoBase, NotAsked, NotComparable, NotJudging, NoWeight
 from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.costly_audits import left_out
 from rmaudit.plugin.prompt_overrides import refusal
-from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options, objectives_with
 from rmaudit.prompts import Prompt
 from rmaudit.report.safe_text import log
@@ -78,7 +77,7 @@ def prompts(request: pytest.FixtureRequest, reward_model: Scored) -> tuple[Promp
     own_words = request.config.stash[SESSION].own_words
     declaration = declared(request.function, own_words.prompts)
     why = refusal(declaration, asked, own_words) or left_out(request.node, declaration)
-    with skip_if_missing(request.config):
+    with skip_if_missing():
         if why:
             raise NotAsked(why)
         _refuse_across_prompts(reward_model.spec, declaration)
@@ -158,7 +157,7 @@ def _pytest_fixture(name: str, make: Callable[[Case], Any]) -> object:
     """Return the pytest fixture `name`, which calls `make` and has its docstring."""
 
     def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
-        with skip_if_missing(request.config):
+        with skip_if_missing():
             return make(_case)
 
     made.__doc__ = make.__doc__
@@ -171,20 +170,13 @@ def not_asked(skipped: BaseException) -> bool:
 
 
 @contextmanager
-def skip_if_missing(config: pytest.Config) -> Iterator[None]:
-    """Skip the test if the block raises an error on a missing option, base model, weights or data.
-
-    If `--rm-missing` is "fail", missing reference data and records are an error.
-    """
+def skip_if_missing() -> Iterator[None]:
+    """Skip the test if the block raises an error on a missing option, base model, weights or data."""
     __tracebackhide__ = True
     try:
         yield
-    except _INAPPLICABLE as error:
+    except (*_INAPPLICABLE, ReferenceMissing) as error:
         pytest.skip(str(error))
-    except ReferenceMissing as error:
-        if options_of(config).missing == "skip":
-            pytest.skip(str(error))
-        raise
 
 
 def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever the fixture is)

@@ -20,12 +20,10 @@ from rmaudit.verdicts.decision import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.estimates_and_bounds import Estimate, Result, Severity, Verdict
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.run_verdict import of_run
-from rmaudit.verdicts.verdict_policy import Policy
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 
 
 def contradiction(results: Results) -> str:
@@ -163,8 +161,7 @@ def _judgement_faults(finding: Finding, where: str) -> Iterator[str]:
     if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
         alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
     holds = judged.waiver is not None and judged.waiver.holds
-    told = {blocks(alone, policy) for policy in _POLICIES}
-    if judged.blocks not in ({True} if judged.regressed and not holds else told):
+    if judged.blocks != (blocks(alone) or (bool(judged.regressed) and not holds)):
         stands = f"{judged.verdict} and {judged.severity}"
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
 

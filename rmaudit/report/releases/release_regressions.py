@@ -17,6 +17,7 @@ from datetime import date
 import numpy as np
 
 from rmaudit.measures._stats import satterthwaite
+from rmaudit.report.page.number_format import decimals, fixed, value
 from rmaudit.report.releases.blessed_release import Blessing, question_digest
 from rmaudit.report.releases.finding_comparison import (
     SMALL,
@@ -25,7 +26,6 @@ from rmaudit.report.releases.finding_comparison import (
     compare_finding,
     summarize_earlier,
 )
-from rmaudit.report.page.number_format import decimals, fixed, value
 from rmaudit.report.results_document import Blessed, Earlier, Results
 from rmaudit.verdicts.decision import ALPHA, holm
 from rmaudit.verdicts.estimates_and_bounds import GROUPS, T_GROUPS, Severity
