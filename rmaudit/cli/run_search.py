@@ -35,7 +35,8 @@ Shared = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="append the best of each start to this file, to be copied into the folder ledger/ of another cache",
+        help="append the best of each start to this file, which replays them from the folder "
+        "ledger/ of a cache",
     ),
 ]
 

@@ -12,11 +12,10 @@ from rmaudit.config.model_registry import ModelSpec, default_path, is_bundled
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import RmauditError
 from rmaudit.interrupts import held_back
-from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.prompt_overrides import words_of_run
 from rmaudit.plugin.pytest_fixtures import plugin_of_fixtures, terminal
-from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
+from rmaudit.plugin.pytest_options import options_of, planner_of, refuse_cache, refuse_unwritable
 from rmaudit.plugin.session import (
     SESSION,
     Session,

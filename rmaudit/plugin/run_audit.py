@@ -23,11 +23,10 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, not_asked, skip_if_missing
-from rmaudit.plugin.pytest_options import options_of
+from rmaudit.plugin.pytest_options import options_of, planner_of
 from rmaudit.plugin.run_null_controls import controls
 from rmaudit.plugin.session import (
     SESSION,

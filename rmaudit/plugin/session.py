@@ -23,8 +23,7 @@ from rmaudit.config.model_registry import (
 from rmaudit.config.user_prompts_and_lists import OwnWords
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.interrupts import TERMINATED, Terminated
-from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
-from rmaudit.plugin.pytest_options import RM_MODEL, options_of
+from rmaudit.plugin.pytest_options import RM_MODEL, cache_folder, options_of, planner_of, store_of
 from rmaudit.plugin.selected_audits import SelectedAudits
 from rmaudit.runs.audit_case import Memory, RunSettings
 from rmaudit.verdicts.audit_declaration import Declaration

@@ -1,8 +1,8 @@
 """The blessed (approved) release of a model family: a small file that later runs compare with.
 
-A team commits it beside models.yaml. `bless` makes it from a run, `with_trainings` adds how far other
-trainings by its recipe differ, `find_blessed` finds the files of the models that a run audits, and
-`release_regressions` compares.
+A team commits it beside models.yaml. `bless` makes it from a run, `with_trainings` adds how far
+other trainings by its recipe differ, `find_blessed` finds the files of the models that a run
+audits, and `release_regressions` compares.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ def with_trainings(blessed: Blessing, others: Sequence[Results]) -> Blessing:
 
     `others` are whole runs, each of one other training. Over all trainings, the blessed one
     included, each gate has the mean of the values, intervals and parts, and the values' standard
-    deviation as its `spread`. The verdicts stay those of the blessed run. A paired interval says how
-    much other words would change a difference, and not how much another seed or order of the data
-    would: only other trainings show that, and their mean is moved by chance less than any of them.
+    deviation as its `spread`. The verdicts stay those of the blessed run. A paired interval says
+    how much other words would change a difference, and not how much another seed or order of the
+    data would: only other trainings show that, and chance moves their mean less than any of them.
 
     Raises:
         SpecError: the others are too few, are no whole runs of one model, have another base model
@@ -337,9 +337,12 @@ def find_blessed(specs: Sequence[ModelSpec], folder: Path) -> dict[str, Blessing
         SpecError: a file is damaged, is of another family, or several could be meant.
     """
     lines = [lineage(spec) for spec in specs]
-    own = (line if lines.count(line) == 1 else "" for line in lines)
-    found = {spec.name: _find_one(spec, folder, line) for spec, line in zip(specs, own, strict=True)}
-    return {name: of for name, of in found.items() if of}
+    alone = (line if lines.count(line) == 1 else "" for line in lines)
+    found = {}
+    for spec, line in zip(specs, alone, strict=True):
+        if of := _find_one(spec, folder, line):
+            found[spec.name] = of
+    return found
 
 
 def _find_one(spec: ModelSpec, folder: Path, line: str) -> Blessing | None:

@@ -165,9 +165,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     return sorted(found, key=lambda run: (run[0].run.created, str(run[1]))), left
 
 
-def group_families(
-    runs: Sequence[tuple[Results, Path]], joined: str = ""
-) -> list[ReleaseFamily]:
+def group_families(runs: Sequence[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
     """Group models into families: all into `joined`, or by `of:`, base and developer, or name.
 
     Models that one run audits are not releases of each other: each is a family of its own, unless
@@ -274,7 +272,8 @@ def _points(findings: Iterable[Finding | None]) -> Iterator[Point]:
 
 
 def _regression(family: ReleaseFamily) -> str:
-    places = sorted((gate.first, i) for i, gate in enumerate(family.gates) if gate.first is not None)
+    firsts = [gate.first for gate in family.gates]
+    places = sorted((place, i) for i, place in enumerate(firsts) if place is not None)
     if not places:
         return _why_no_regression(family)
     (place, i), *later = places
